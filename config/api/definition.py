@@ -1,0 +1,52 @@
+"""What a kind's CustomResourceDefinition says beside its schema, as data."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`; with `wide` only of `kubectl get -o wide`."""
+
+    name: str
+    path: str
+    type: str = "string"
+    description: str = ""
+    wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Where the scale subresource finds its numbers."""
+
+    replicas: str = ".spec.replicas"
+    ready: str = ".status.replicas"
+    selector: str = ".status.selector"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Names and extras of one kind in one version."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    short_names: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = ()
+    scale: Scale | None = None
+    selectable_fields: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ("gatewright", "all")
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as in `apiVersion`."""
+        return f"{self.group}/{self.version}"
+
+    @property
+    def name(self) -> str:
+        """Name of the CustomResourceDefinition."""
+        return f"{self.plural}.{self.group}"
+
+
+AGE = Column("Age", ".metadata.creationTimestamp", "date")

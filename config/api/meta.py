@@ -1,0 +1,103 @@
+"""What every custom resource has: metadata, conditions and the way it is read from and written to the API server."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, model_validator
+from pydantic.alias_generators import to_camel
+
+from config.api.definition import Definition
+
+
+def _rfc3339(moment: datetime) -> str:
+    """Write a moment as the API server does: UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+Timestamp = Annotated[datetime, Field(strict=False), PlainSerializer(_rfc3339, when_used="json")]
+Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+
+
+class ApiModel(BaseModel):
+    """A value in the API: camelCase outside, unknown keys ignored (older code reads newer objects), null is absent."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        frozen=True,
+        strict=True,
+        extra="ignore",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, value: Any) -> Any:
+        return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
+
+    def to_api(self) -> dict[str, Any]:
+        """The value as the API server takes it; what is unset is left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+class ObjectMeta(ApiModel):
+    """The part of core ObjectMeta that we read."""
+
+    name: str = Field("", description="Name, unique in its namespace.")
+    namespace: str = Field("", description="Namespace; empty for what is cluster-wide.")
+    uid: str = Field("", description="Identity that is never used twice; empty before the object is stored.")
+    resource_version: str = Field("", description="Version of the stored object.")
+    generation: int = Field(0, description="Counts the changes of the spec.")
+    creation_timestamp: Timestamp | None = Field(None, description="When the object was stored.")
+    deletion_timestamp: Timestamp | None = Field(None, description="Set once deletion was asked for.")
+    labels: dict[str, str] = Field(default_factory=dict, description="Labels, used by selectors.")
+    annotations: dict[str, str] = Field(default_factory=dict, description="Annotations, used by tools.")
+    finalizers: list[str] = Field(default_factory=list, description="What must happen before the object is gone.")
+
+
+class Condition(ApiModel):
+    """One aspect of the observed state."""
+
+    type: str = Field(
+        description="Type of the condition, in CamelCase.",
+        max_length=316,
+        pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+    )
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether the condition holds.")
+    observed_generation: Int64 | None = Field(None, ge=0, description="The generation the condition was set for.")
+    last_transition_time: Timestamp = Field(description="When the status last changed.")
+    reason: str = Field(
+        description="The reason of the last change, one word in CamelCase.",
+        min_length=1,
+        max_length=1024,
+        pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+    )
+    message: str = Field(description="The details, for people.", max_length=32768)
+
+
+class CustomResource(ApiModel):
+    """An object of one of our kinds; each kind adds its `definition`, `spec` and `status`."""
+
+    definition: ClassVar[Definition]
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta, description="Standard object metadata.")
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the object."""
+        return self.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        """Identity of the stored object."""
+        return self.metadata.uid
+
+    @property
+    def generation(self) -> int:
+        """Counts the changes of the spec."""
+        return self.metadata.generation

@@ -1,0 +1,81 @@
+"""WebApp: a web application, made into a Deployment and a Service of the same name."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from config.api.core import ResourceRequirements, SecurityContext
+from config.api.definition import AGE, Column, Definition, Scale
+from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64
+
+DEFAULT_RESOURCES = ResourceRequirements(
+    requests={"cpu": "100m", "memory": "128Mi"}, limits={"cpu": "500m", "memory": "512Mi"}
+)
+
+
+class WebAppSpec(ApiModel):
+    """What should run."""
+
+    replicas: Int32 = Field(ge=1, le=10, description="Number of pods, 1 to 10.")
+    image: str = Field(min_length=1, description="Image of the container, such as nginx:1.21.")
+    port: Int32 = Field(
+        8080,
+        ge=1,
+        le=65535,
+        description="Port that the container listens on; the Service of the same name serves it on this port too.",
+    )
+    resources: ResourceRequirements = Field(
+        DEFAULT_RESOURCES,
+        description="Compute resources of the container; as a whole they default to requests of 100m cpu and 128Mi "
+        "memory and limits of 500m cpu and 512Mi memory.",
+    )
+    security_context: SecurityContext | None = Field(None, description="Security settings of the container.")
+
+
+class WebAppStatus(ApiModel):
+    """What was last observed."""
+
+    phase: Literal["Pending", "Deploying", "Running", "Failed"] | None = Field(
+        None,
+        description="Pending until the Deployment exists, Deploying until as many pods are ready as asked for, "
+        "then Running; Failed when the spec cannot be carried out.",
+    )
+    replicas: Int32 | None = Field(None, description="Number of pods that exist.")
+    ready_replicas: Int32 | None = Field(None, description="Number of pods that are ready.")
+    selector: str | None = Field(None, description="Label selector of the pods, for the scale subresource.")
+    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Conditions; Ready says whether the application serves as asked.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
+class WebApp(CustomResource):
+    """A web application: the controller makes a Deployment and a Service of the same name."""
+
+    definition = Definition(
+        group="example.com",
+        version="v1",
+        kind="WebApp",
+        plural="webapps",
+        short_names=("wa",),
+        scale=Scale(),
+        selectable_fields=(".spec.image",),
+        columns=(
+            Column("Phase", ".status.phase", description="Pending, Deploying, Running or Failed."),
+            Column("Desired", ".spec.replicas", "integer", "Number of pods asked for."),
+            Column("Ready", ".status.readyReplicas", "integer", "Number of pods that are ready."),
+            Column("Image", ".spec.image", description="Image of the container."),
+            AGE,
+            Column(
+                "Message",
+                '.status.conditions[?(@.type=="Ready")].message',
+                description="What the Ready condition says.",
+                wide=True,
+            ),
+        ),
+    )
+
+    spec: WebAppSpec = Field(description="What should run.")
+    status: WebAppStatus = Field(default_factory=WebAppStatus, description="What was last observed.")
