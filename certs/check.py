@@ -1,0 +1,87 @@
+"""Says whether a serving pair can be used, and when it is time for the next one."""
+
+from datetime import datetime
+from ipaddress import ip_address
+
+from cryptography import x509
+from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+
+from certs.pair import CertificateError, KeyPair, read_certificates, read_key
+
+RENEWED_AFTER = 2 / 3  # of a certificate's life
+
+
+def check(pair: KeyPair, ca_bundle: bytes | None, dns_name: str | None, now: datetime) -> None:
+    """Raise CertificateError when a client that trusts `ca_bundle` and asks for `dns_name` would refuse `pair`.
+
+    Without a bundle the issuer is not looked at, without a name any name will do; `dns_name` may be an IP address.
+    """
+    leaf, *intermediates = read_certificates(pair.certificate)
+    if read_key(pair.key).public_key() != leaf.public_key():
+        raise CertificateError("the private key does not belong to the certificate")
+    _check_dates(leaf, now)
+    if dns_name is not None and not _carries(leaf, dns_name):
+        raise CertificateError(f"the certificate is for {_names(leaf) or 'no name'}, not for {dns_name}")
+    if ca_bundle is not None:
+        _check_issuer(leaf, intermediates, read_certificates(ca_bundle, "CA bundle"), dns_name, now)
+
+
+def renewal_due(certificate: bytes, now: datetime) -> bool:
+    """Say whether two thirds of the certificate's life are over."""
+    leaf = read_certificates(certificate)[0]
+    life = leaf.not_valid_after_utc - leaf.not_valid_before_utc
+    return now >= leaf.not_valid_before_utc + life * RENEWED_AFTER
+
+
+def expires(certificate: bytes) -> datetime:
+    """Return when the certificate, the first of its chain, expires."""
+    return read_certificates(certificate)[0].not_valid_after_utc
+
+
+def _check_dates(leaf: x509.Certificate, now: datetime) -> None:
+    if leaf.not_valid_after_utc < now:
+        raise CertificateError(f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
+    if leaf.not_valid_before_utc > now:
+        raise CertificateError(f"the certificate is not valid before {leaf.not_valid_before_utc:%Y-%m-%d %H:%M} UTC")
+
+
+def _check_issuer(
+    leaf: x509.Certificate,
+    intermediates: list[x509.Certificate],
+    authorities: list[x509.Certificate],
+    dns_name: str | None,
+    now: datetime,
+) -> None:
+    name = _subject(dns_name) if dns_name is not None else next(iter(_subjects(leaf)), None)
+    if name is None:
+        raise CertificateError("the certificate carries no name")
+    verifier = PolicyBuilder().store(Store(authorities)).time(now).build_server_verifier(name)
+    try:
+        verifier.verify(leaf, intermediates)
+    except VerificationError as error:
+        raise CertificateError(f"the certificate is not verified by the CA bundle: {error}") from error
+
+
+def _subject(name: str) -> x509.DNSName | x509.IPAddress:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _subjects(leaf: x509.Certificate) -> list[x509.DNSName | x509.IPAddress]:
+    try:
+        names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return [name for name in names if isinstance(name, x509.DNSName | x509.IPAddress)]
+
+
+def _names(leaf: x509.Certificate) -> str:
+    return ", ".join(str(name.value) for name in _subjects(leaf))
+
+
+def _carries(leaf: x509.Certificate, dns_name: str) -> bool:
+    wanted = _subject(dns_name)
+    parent = dns_name.partition(".")[2]
+    return any(name == wanted or (parent and name.value == f"*.{parent}") for name in _subjects(leaf))

@@ -1,0 +1,114 @@
+"""Which pairs are refused, and why."""
+
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from certs import CertificateError, KeyPair, check, expires, issue_ca, issue_serving, join, renewal_due
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+NAME = "gatewright-webhook.gatewright-system.svc"
+CA = issue_ca("gatewright", NOW)
+OTHER = issue_ca("gatewright", NOW)
+PAIR = issue_serving(CA, [NAME, "*.example.com"], ["127.0.0.1"], NOW)
+STRANGER = issue_serving(OTHER, [NAME], [], NOW)
+
+
+@pytest.mark.parametrize("name", [NAME, "127.0.0.1", "shop.example.com", None])
+@pytest.mark.parametrize("bundle", [CA.certificate, join(OTHER.certificate, CA.certificate), None])
+def test_a_good_pair_passes(bundle, name):
+    """A pair is good for each of its names, under each bundle that holds its CA."""
+    check(PAIR, bundle, name, NOW)
+
+
+@pytest.mark.parametrize(
+    ("pair", "bundle", "name", "now", "text"),
+    [
+        (KeyPair(PAIR.certificate, STRANGER.key), None, None, NOW, "does not belong to the certificate"),
+        (PAIR, None, None, NOW + timedelta(days=31), "the certificate expired at 2026-03-31 12:00 UTC"),
+        (PAIR, None, None, NOW - timedelta(hours=2), "not valid before 2026-03-01 11:00 UTC"),
+        (PAIR, OTHER.certificate, None, NOW, "not verified by the CA bundle"),
+        (PAIR, OTHER.certificate, NAME, NOW, "not verified by the CA bundle"),
+        (PAIR, None, "elsewhere.svc", NOW, rf"the certificate is for {NAME}, .*127.0.0.1, not for elsewhere.svc"),
+        (PAIR, None, "a.b.example.com", NOW, "not for a.b.example.com"),
+        (PAIR, CA.certificate, "127.0.0.2", NOW, "not for 127.0.0.2"),
+        (PAIR, b"", NAME, NOW, "the CA bundle is not readable as PEM"),
+        (KeyPair(b"", PAIR.key), None, None, NOW, "the certificate is not readable as PEM"),
+        (KeyPair(PAIR.certificate[:200], PAIR.key), None, None, NOW, "the certificate is not readable as PEM"),
+        (KeyPair(PAIR.certificate, PAIR.key[:100]), None, None, NOW, "the private key is not readable"),
+        (CA, CA.certificate, None, NOW, "the certificate carries no name"),
+    ],
+)
+def test_a_bad_pair_is_refused_with_its_reason(pair, bundle, name, now, text):
+    """Each fault has a text of its own."""
+    with pytest.raises(CertificateError, match=text):
+        check(pair, bundle, name, now)
+
+
+@pytest.mark.parametrize("form", [PrivateFormat.TraditionalOpenSSL, PrivateFormat.PKCS8])
+def test_keys_of_other_tools_are_read(form):
+    """SEC1 and PKCS#8 keys, with either line ending, are accepted."""
+    key = load_pem_private_key(PAIR.key, None).private_bytes(Encoding.PEM, form, NoEncryption())
+    check(KeyPair(PAIR.certificate.replace(b"\n", b"\r\n"), key.replace(b"\n", b"\r\n")), CA.certificate, NAME, NOW)
+
+
+@settings(max_examples=25, deadline=None)
+@given(lifetime=st.timedeltas(min_value=timedelta(hours=1), max_value=timedelta(days=3650)))
+def test_renewal_is_due_at_two_thirds_of_the_life(lifetime):
+    """Not a minute before two thirds, and from then on."""
+    certificate = issue_ca("gatewright", NOW, lifetime).certificate
+    due = NOW - timedelta(hours=1) + (lifetime + timedelta(hours=1)) * 2 / 3
+    assert not renewal_due(certificate, due - timedelta(minutes=1))
+    assert renewal_due(certificate, due + timedelta(minutes=1))
+    assert expires(certificate) == (NOW + lifetime).replace(microsecond=0)
+
+
+def shake_hands(pair: KeyPair, bundle: bytes, name: str, directory) -> None:
+    """Run a TLS handshake between a client that trusts `bundle` and a server that has `pair`."""
+    (directory / "tls.crt").write_bytes(pair.certificate)
+    (directory / "tls.key").write_bytes(pair.key)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(directory / "tls.crt", directory / "tls.key")
+    client = ssl.create_default_context(cadata=bundle.decode())
+    client.verify_flags |= ssl.VERIFY_X509_STRICT
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = client.wrap_bio(to_client, to_server, server_hostname=name)
+    theirs = server.wrap_bio(to_server, to_client, server_side=True)
+    open_sides = [ours, theirs]
+    while open_sides:
+        for side in list(open_sides):
+            try:
+                side.do_handshake()
+                open_sides.remove(side)
+            except ssl.SSLWantReadError:
+                continue
+
+
+@pytest.fixture(scope="module")
+def today():
+    """Pairs that are valid by this machine's clock, which OpenSSL uses."""
+    now = datetime.now(UTC)
+    old, new = issue_ca("gatewright", now), issue_ca("gatewright", now)
+    return old, new, issue_serving(new, [NAME], ["127.0.0.1"], now)
+
+
+@pytest.mark.parametrize("name", [NAME, "127.0.0.1"])
+def test_openssl_agrees_during_a_rotation(today, tmp_path, name):
+    """A client with the old and the new CA of the same name accepts a leaf of the new one."""
+    old, new, pair = today
+    shake_hands(pair, join(old.certificate, new.certificate), name, tmp_path)
+
+
+@pytest.mark.parametrize(("trusted", "name"), [("old", NAME), ("new", "elsewhere.svc")])
+def test_openssl_refuses_what_the_check_refuses(today, tmp_path, trusted, name):
+    """A foreign CA and a missing name are refused by both."""
+    old, new, pair = today
+    bundle = (old if trusted == "old" else new).certificate
+    with pytest.raises(CertificateError):
+        check(pair, bundle, name, datetime.now(UTC))
+    with pytest.raises(ssl.SSLCertVerificationError):
+        shake_hands(pair, bundle, name, tmp_path)
