@@ -1,0 +1,204 @@
+"""The verbs of the API server: plain dicts in and out, typed errors, a gate before each write."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Self
+
+import orjson
+
+from kube.credentials import Endpoint
+from kube.errors import NotFound
+from kube.resource import Resource
+from kube.transport import JSON, Transport
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+Object = dict[str, Any]
+JSONPatch = list[Object]
+
+
+class Client:
+    """Requests to one API server; an async context manager that owns its connections."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        user_agent: str = "gatewright",
+        write_gate: Callable[[], None] | None = None,
+        on_response: Callable[[str, int, float], None] | None = None,
+        timeout: float = 30.0,
+    ) -> None:
+        """Take the endpoint, and what to call before each write (it may raise) and after each answer.
+
+        `on_response` gets the HTTP method, the status code (0 without an answer) and the seconds until it came.
+        """
+        self.watch_list = True  # until the server refuses it once; every Watch of this client remembers
+        self._transport = Transport(endpoint, user_agent=user_agent, timeout=timeout, on_response=on_response)
+        self._write_gate = write_gate
+
+    async def __aenter__(self) -> Self:
+        await self._transport.__aenter__()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self._transport.__aexit__(*exception)
+
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+        """Return one object; NotFound if there is none."""
+        return await self._transport.request("GET", resource.path(namespace, name), {})
+
+    async def list(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        labels: str | None = None,
+        fields: str | None = None,
+        limit: int = 500,
+    ) -> AsyncIterator[Object]:
+        """Yield all objects, page after page; Gone if the list changed too much in the meantime."""
+        async for page in self.pages(resource, namespace, labels=labels, fields=fields, limit=limit):
+            for item in page["items"]:
+                yield item
+
+    async def pages(
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        *,
+        labels: str | None = None,
+        fields: str | None = None,
+        limit: int = 500,
+        metadata_only: bool = False,
+    ) -> AsyncIterator[Object]:
+        """Yield the List objects of a collection, each with at most `limit` items (0: all at once)."""
+        query = selectors(labels, fields) | ({"limit": str(limit)} if limit else {})
+        accept = METADATA_LIST if metadata_only else JSON
+        while True:
+            page = await self._transport.request("GET", resource.path(namespace), query, accept=accept)
+            page["items"] = page.get("items") or []
+            for item in page["items"]:
+                item.setdefault("apiVersion", resource.api_version)  # a built-in kind's List leaves both out
+                item.setdefault("kind", resource.kind)
+            yield page
+            query["continue"] = page["metadata"].get("continue", "")
+            if not query["continue"]:
+                return
+
+    async def create(
+        self, resource: Resource, object: Object, *, field_manager: str | None = None, dry_run: bool = False
+    ) -> Object:
+        """Create an object; AlreadyExists if its name is taken."""
+        path = resource.path(object["metadata"].get("namespace"))
+        return await self._write("POST", path, object, manager=field_manager, dry_run=dry_run)
+
+    async def replace(
+        self,
+        resource: Resource,
+        object: Object,
+        *,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Put an object in the place of the one read before; Conflict if it changed since (by `resourceVersion`)."""
+        path = path_of(resource, object, subresource)
+        return await self._write("PUT", path, object, manager=field_manager, dry_run=dry_run)
+
+    async def patch(
+        self,
+        resource: Resource,
+        name: str,
+        patch: Object | JSONPatch,
+        namespace: str | None = None,
+        *,
+        subresource: str | None = None,
+        field_manager: str | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Change an object: a dict is a merge patch, a list a JSON patch."""
+        path = resource.path(namespace, name, subresource)
+        kind = JSON_PATCH if isinstance(patch, list) else MERGE_PATCH
+        return await self._write("PATCH", path, patch, kind, manager=field_manager, dry_run=dry_run)
+
+    async def apply(
+        self,
+        resource: Resource,
+        object: Object,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: str | None = None,
+        dry_run: bool = False,
+    ) -> Object:
+        """Apply an object on the server; Conflict if a field is another manager's and `force` is not given.
+
+        With a `metadata.uid` it changes that very object or nothing: Conflict where the name has another uid.
+        """
+        path = path_of(resource, object, subresource)
+        stated = {"apiVersion": resource.api_version, "kind": resource.kind, **object}
+        return await self._write(
+            "PATCH", path, stated, APPLY_PATCH, manager=field_manager, force=force, dry_run=dry_run
+        )
+
+    async def delete(
+        self,
+        resource: Resource,
+        name: str,
+        namespace: str | None = None,
+        *,
+        uid: str | None = None,
+        propagation: str = "Background",
+    ) -> None:
+        """Delete an object; NotFound if there is none, Conflict if its uid is not `uid`."""
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        await self._write("DELETE", resource.path(namespace, name), options)
+
+    async def serves(self, resource: Resource) -> bool:
+        """Say whether the server has this resource (its CRD is installed, its version served)."""
+        try:
+            found = await self._transport.request("GET", resource.root, {})
+        except NotFound:
+            return False
+        return any(each["name"] == resource.plural for each in found.get("resources") or [])
+
+    def stream(
+        self, resource: Resource, namespace: str | None, query: Mapping[str, str], *, metadata_only: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a watch and give its lines as they come, however long; the caller bounds the wait for each."""
+        return self._transport.stream(resource.path(namespace), query, METADATA if metadata_only else JSON)
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: Object | JSONPatch,
+        content_type: str = JSON,
+        *,
+        manager: str | None = None,
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> Object:
+        asked = {"fieldManager": manager, "force": "true" if force else None, "dryRun": "All" if dry_run else None}
+        query = {name: value for name, value in asked.items() if value}
+        if self._write_gate and not dry_run:
+            self._write_gate()
+        return await self._transport.request(method, path, query, body=orjson.dumps(body), content_type=content_type)
+
+
+def path_of(resource: Resource, object: Object, subresource: str | None = None) -> str:
+    """Return the path of an object that says its own name and namespace."""
+    return resource.path(object["metadata"].get("namespace"), object["metadata"]["name"], subresource)
+
+
+def selectors(labels: str | None, fields: str | None) -> dict[str, str]:
+    """Return the query of a list or a watch of what these selectors choose."""
+    given = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: value for name, value in given.items() if value}

@@ -1,0 +1,135 @@
+"""What the API server may answer instead of an object, as exceptions that say what to do next."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, ClassVar
+
+MESSAGE_LIMIT = 2000
+
+
+class ApiError(Exception):
+    """A request that failed; `code` is the HTTP status, or 0 where there was no answer at all."""
+
+    retryable: ClassVar[bool] = True
+    """Whether the same request may succeed later without anybody changing the object that caused it."""
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Mapping[str, Any] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.code = code
+        self.reason = reason
+        self.message = message[:MESSAGE_LIMIT]
+        self.details = dict(details or {})
+        self.retry_after = retry_after
+        super().__init__(f"{code} {reason}: {self.message}" if code else self.message)
+
+    @property
+    def causes(self) -> list[dict[str, Any]]:
+        """The single reasons the server gave, each with `reason`, `message` and `field`."""
+        return self.details.get("causes") or []
+
+
+class BadRequest(ApiError):
+    """400: the server cannot read the request."""
+
+    retryable = False
+
+
+class Unauthorized(ApiError):
+    """401: no credentials, or none that count."""
+
+
+class Forbidden(ApiError):
+    """403: not allowed by RBAC, admission or quota. Retryable: rights and quotas change without the object."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource."""
+
+
+class AlreadyExists(ApiError):
+    """409: the name is taken."""
+
+
+class Conflict(ApiError):
+    """409: somebody else changed the object, owns the field, or it has another uid."""
+
+
+class Gone(ApiError):
+    """410: the resource version or the continue token is too old."""
+
+
+class Invalid(ApiError):
+    """422: the object breaks its schema or validation."""
+
+    retryable = False
+
+
+class Refused(ApiError):
+    """405, 406, 413 or 415: the server does not take such a request at all."""
+
+    retryable = False
+
+
+class TooManyRequests(ApiError):
+    """429: the server asks for patience; `retry_after` has the seconds, if it said so."""
+
+
+class ServerError(ApiError):
+    """5xx, or an answer that is not what the API speaks."""
+
+
+class Unreachable(ApiError):
+    """No answer: refused, cut, not trusted, or not in time. `code` is 0."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(0, "Unreachable", message)
+
+
+BY_CODE: Mapping[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    405: Refused,
+    406: Refused,
+    409: Conflict,
+    410: Gone,
+    413: Refused,
+    415: Refused,
+    422: Invalid,
+    429: TooManyRequests,
+}
+
+
+def error_for(code: int, status: object = None, retry_after: str | None = None) -> ApiError:
+    """Return the error for an HTTP code, the Status that came with it (if it was one) and the Retry-After header."""
+    fields: Mapping[str, Any] = status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
+    reason = fields.get("reason") or "Unknown"
+    details = fields.get("details") or {}
+    kind = ServerError if code >= 500 else BY_CODE.get(code, ApiError)
+    if kind is Conflict and reason == "AlreadyExists":
+        kind = AlreadyExists
+    wait = seconds(retry_after)
+    if wait is None and isinstance(details.get("retryAfterSeconds"), int | float):
+        wait = float(details["retryAfterSeconds"])
+    return kind(code, reason, fields.get("message") or "an answer without a Status", details, wait)
+
+
+def seconds(retry_after: str | None) -> float | None:
+    """Return the seconds a Retry-After header asks for, in either of its forms; None for anything else."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    try:
+        when = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,41 @@
+"""Where a kind lives in the API: group, version, plural, and the paths made from them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource of the API server, such as `Resource("apps", "v1", "deployments", "Deployment")`."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` of its objects: `apps/v1`, or `v1` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def root(self) -> str:
+        """The path of its group and version, where discovery answers."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+        """Return the path of a collection, of an object, or of an object's subresource."""
+        if namespace and not self.namespaced:
+            raise ValueError(f"{self.kind} is not namespaced, but a namespace is given: {namespace}")
+        if name is not None and self.namespaced and not namespace:
+            raise ValueError(f"{self.kind} {name}: a namespace is needed")
+        parts = [self.root]
+        if namespace:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        parts += [part for part in (name, subresource) if part]
+        return "/".join(parts)
+
+    def key(self, namespace: str | None, name: str) -> str:
+        """Return the key of an object in stores and queues: `namespace/name`, or `name` where there is no namespace."""
+        return f"{namespace}/{name}" if self.namespaced else name

@@ -1,0 +1,164 @@
+"""The last known state of every object of one resource, as JSON bytes that are decoded on each read."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from kube.resource import Resource
+
+Object = dict[str, Any]
+IndexFunction = Callable[[Object], Iterable[str]]
+
+
+class Owner(NamedTuple):
+    """The owner reference with `controller: true`."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One object, and what predicates and handlers ask of it without decoding it."""
+
+    raw: bytes
+    uid: str
+    resource_version: int
+    generation: int
+    deleting: bool
+    owner: Owner | None
+    labels: dict[str, str]
+    annotations_hash: int
+
+    @property
+    def owner_uid(self) -> str | None:
+        """The uid of the controller that owns it."""
+        return self.owner.uid if self.owner else None
+
+    @property
+    def object(self) -> Object:
+        """The object, decoded anew: a private copy."""
+        decoded: Object = orjson.loads(self.raw)
+        return decoded
+
+
+class Store:
+    """Objects by key (`namespace/name`, or `name`), with indexes; written by one Watch, read by everybody."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        self.synced = asyncio.Event()
+        """Set once everything that existed at the start is here."""
+        self.resource_version = 0
+        """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
+        self._entries: dict[str, Entry] = {}
+        self._owned: dict[str, set[str]] = {}
+        self._functions: dict[str, IndexFunction] = {}
+        self._indexes: dict[str, dict[str, set[str]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def keys(self) -> list[str]:
+        """Return the keys of all objects, as they are now."""
+        return list(self._entries)
+
+    def entry(self, key: str) -> Entry | None:
+        """Return what is known of one object, without decoding it."""
+        return self._entries.get(key)
+
+    def get(self, key: str) -> Object | None:
+        """Return a private copy of one object, or None."""
+        entry = self._entries.get(key)
+        return entry.object if entry else None
+
+    def owned_by(self, uid: str) -> list[str]:
+        """Return the keys of the objects whose controller has this uid."""
+        return list(self._owned.get(uid, ()))
+
+    def index(self, name: str, value: str) -> list[str]:
+        """Return the keys of the objects for which the index function gave `value`."""
+        return list(self._indexes[name].get(value, ()))
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Keep an index from now on; `function` gets an object and returns the values it is found under."""
+        if name in self._functions:
+            raise ValueError(f"{self.resource.plural} already have an index {name}")
+        self._functions[name] = function
+        self._indexes[name] = {}
+        for key, entry in self._entries.items():
+            self._place(self._indexes[name], function(entry.object), key)
+
+    def put(self, object: Object) -> tuple[Entry | None, Entry]:
+        """Take an object as it now is; return what was known of it before, and what is now. Keeps no reference."""
+        new = entry_of(object)
+        key = self.key_of(object)
+        old = self.remove(key)
+        self._entries[key] = new
+        if new.owner:
+            self._place(self._owned, [new.owner.uid], key)
+        for name, function in self._functions.items():
+            self._place(self._indexes[name], function(object), key)
+        return old, new
+
+    def remove(self, key: str) -> Entry | None:
+        """Forget an object; return what was known of it."""
+        old = self._entries.pop(key, None)
+        if old is None:
+            return None
+        if old.owner:
+            self._unplace(self._owned, [old.owner.uid], key)
+        object = old.object if self._functions else {}
+        for name, function in self._functions.items():
+            self._unplace(self._indexes[name], function(object), key)
+        return old
+
+    def key_of(self, object: Object) -> str:
+        """Return the key of an object of this resource."""
+        metadata = object["metadata"]
+        return self.resource.key(metadata.get("namespace"), metadata["name"])
+
+    @staticmethod
+    def _place(index: dict[str, set[str]], values: Iterable[str], key: str) -> None:
+        for value in values:
+            index.setdefault(value, set()).add(key)
+
+    @staticmethod
+    def _unplace(index: dict[str, set[str]], values: Iterable[str], key: str) -> None:
+        for value in values:
+            if (keys := index.get(value)) is not None:
+                keys.discard(key)
+                if not keys:
+                    del index[value]
+
+
+def entry_of(object: Object) -> Entry:
+    """Return the entry of an object, which loses its `managedFields`: nobody reads them, and they are long."""
+    metadata = object["metadata"]
+    metadata.pop("managedFields", None)
+    return Entry(
+        raw=bytes(memoryview(orjson.dumps(object))),  # dumps() itself holds up to twice the memory
+        uid=metadata["uid"],
+        resource_version=int(metadata["resourceVersion"]),
+        generation=metadata.get("generation", 0),
+        deleting="deletionTimestamp" in metadata,
+        owner=controller_of(metadata),
+        labels=metadata.get("labels") or {},
+        annotations_hash=hash(frozenset((metadata.get("annotations") or {}).items())),
+    )
+
+
+def controller_of(metadata: Object) -> Owner | None:
+    """Return the owner that controls the object with this metadata."""
+    for reference in metadata.get("ownerReferences") or []:
+        if reference.get("controller"):
+            return Owner(reference["apiVersion"], reference["kind"], reference["name"], reference["uid"])
+    return None

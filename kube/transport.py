@@ -1,0 +1,190 @@
+"""One HTTP session to the API server: time-outs, keep-alive, authorization, and failures as typed errors."""
+
+import asyncio
+import os
+import socket
+import ssl
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, Self
+
+import aiohttp
+import orjson
+from aiohappyeyeballs import AddrInfoType
+from yarl import URL
+
+from kube.credentials import CredentialsError, Endpoint
+from kube.errors import ServerError, Unauthorized, Unreachable, error_for
+
+JSON = "application/json"
+CONNECT_SECONDS = 5.0
+IDLE_CONNECTION_SECONDS = 60.0  # less than the API server's 90, so that it is we who close
+CONNECTIONS = 100
+# A peer that vanished is noticed within about a minute, on idle watches too.
+KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+
+
+class Transport:
+    """Sends requests and opens streams; an async context manager that owns its connections."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        user_agent: str,
+        timeout: float,
+        on_response: Callable[[str, int, float], None] | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._endpoint = endpoint
+        self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
+        self._timeout = timeout
+        self._on_response = on_response or (lambda method, code, seconds: None)
+        self._monotonic = monotonic
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.TCPConnector(
+            limit=CONNECTIONS, keepalive_timeout=IDLE_CONNECTION_SECONDS, socket_factory=keep_alive_socket
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers=self._headers,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),  # the rest: asyncio.timeout
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        *,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+    ) -> dict[str, Any]:
+        """Send one request and return the decoded answer; raise what `kube.errors` has for anything but 2xx."""
+        headers = {"Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        with self._failures():
+            async with asyncio.timeout(self._timeout):
+                async with await self._open(method, path, query, headers, body) as response:
+                    answer = await response.read()
+        decoded = decode(answer)
+        if decoded is None:
+            raise ServerError(response.status, "NotJSON", "an answer that is not a JSON object")
+        return decoded
+
+    @asynccontextmanager
+    async def stream(
+        self, path: str, query: Mapping[str, str], accept: str = JSON
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a watch and give its lines as they come; whoever reads bounds the wait for each."""
+        with self._failures():
+            async with asyncio.timeout(self._timeout):
+                response = await self._open("GET", path, query, {"Accept": accept}, None)
+        async with response:
+            yield self._lines(response)
+
+    async def _open(
+        self, method: str, path: str, query: Mapping[str, str], headers: dict[str, str], body: bytes | None
+    ) -> aiohttp.ClientResponse:
+        """Return the answer once its headers say that it is a good one."""
+        if self._session is None:
+            raise RuntimeError("the client is used outside its context manager")
+        try:
+            authorization = await self._endpoint.authorization()
+        except CredentialsError as error:
+            raise Unauthorized(401, "NoCredentials", str(error)) from error
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        started, code = self._monotonic(), 0
+        try:
+            response = await self._session.request(
+                method,
+                URL(self._endpoint.url + path),
+                params=query,
+                headers=headers,
+                data=body,
+                ssl=self._endpoint.ssl or True,
+                server_hostname=self._endpoint.server_hostname,
+                proxy=self._endpoint.proxy,
+                allow_redirects=False,
+            )
+            code = response.status
+        finally:
+            self._on_response(method, code, self._monotonic() - started)
+        if 200 <= code < 300 and response.content_type == JSON:
+            return response
+        async with response:
+            if 200 <= code < 300:
+                raise ServerError(code, "NotJSON", f"an answer of type {response.content_type}, not JSON")
+            raise error_for(code, decode(await response.read()), response.headers.get("Retry-After"))
+
+    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """Yield whole lines without a limit of length; what an ended stream leaves unfinished is dropped."""
+        unfinished: list[bytes] = []
+        with self._failures():
+            async for chunk in response.content.iter_any():
+                first, *others = chunk.split(b"\n")
+                unfinished.append(first)
+                for following in others:
+                    if line := b"".join(unfinished):
+                        yield line
+                    unfinished = [following]
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """Turn what goes wrong on the way into one error that says where it went to and why."""
+        try:
+            yield
+        except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+            host = URL(self._endpoint.url).origin()
+            raise Unreachable(f"cannot reach the API server at {host}: {self._reason(error)}") from error
+
+    def _reason(self, error: Exception) -> str:
+        match error:
+            case aiohttp.ClientConnectorCertificateError():
+                reason = getattr(error.certificate_error, "verify_message", "") or "of another host"
+                return f"its certificate is not trusted ({reason})"
+            case aiohttp.ClientConnectorDNSError():
+                return "its name is not known"
+            case aiohttp.ConnectionTimeoutError():
+                return f"no connection within {CONNECT_SECONDS:g} s"
+            case TimeoutError():
+                return f"no answer within {self._timeout:g} s"
+            case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError():
+                return "it closed the connection before the answer was complete"
+            case OSError(errno=int(number)) if number > 0 and not isinstance(error, ssl.SSLError):
+                return os.strerror(number).lower()
+            case _:
+                return f"the connection failed ({type(error).__name__})"
+
+
+def keep_alive_socket(address: AddrInfoType) -> socket.socket:
+    """Return a socket that notices a peer that is gone, as far as this platform can."""
+    family, kind, protocol, _, _ = address
+    created = socket.socket(family, kind, protocol)
+    created.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in KEEP_ALIVE.items():
+        if hasattr(socket, option):
+            created.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return created
+
+
+def decode(answer: bytes) -> dict[str, Any] | None:
+    """Return the JSON object in `answer`, or None if it is anything else."""
+    try:
+        decoded = orjson.loads(answer)
+    except orjson.JSONDecodeError:
+        return None
+    return decoded if isinstance(decoded, dict) else None
