@@ -1,0 +1,77 @@
+"""ClusterAdmissionPolicy (gatewright.io/v1alpha1): which policy is in force, where, and what it does."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.alias_generators import to_camel
+
+GROUP = "gatewright.io"
+API_VERSION = f"{GROUP}/v1alpha1"
+
+Action = Literal["Deny", "Warn", "Audit"]
+FailurePolicy = Literal["Fail", "Ignore"]
+Name = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", max_length=253)
+]
+
+
+class ApiType(BaseModel):
+    """A part of an API object: camelCase outside, snake_case inside, immutable."""
+
+    model_config = ConfigDict(alias_generator=to_camel, frozen=True, strict=True)
+
+
+class LabelSelectorRequirement(ApiType):
+    """One expression of a label selector (meta/v1)."""
+
+    key: str = Field(description="label the expression is about")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="how its value is compared")
+    values: list[str] = Field([], description="values for In and NotIn")
+
+
+class LabelSelector(ApiType):
+    """A label selector (meta/v1): all of its parts must hold; an empty one selects everything."""
+
+    match_labels: dict[str, str] = Field({}, description="labels that must have exactly these values")
+    match_expressions: list[LabelSelectorRequirement] = Field([], description="expressions that must all hold")
+
+
+class MatchClause(ApiType):
+    """One way for a request to be matched: all that is set here must hold."""
+
+    namespaces: list[str] | None = Field(None, min_length=1, description="names of namespaces; `*` and `?` are globs")
+    namespace_selector: LabelSelector | None = Field(None, description="labels of the object's namespace")
+    kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment (its /scale included)")
+
+
+class Match(ApiType):
+    """Where a policy applies; without any clause, everywhere."""
+
+    any: list[MatchClause] = Field([], description="the request must be matched by at least one of these")
+
+
+class ClusterAdmissionPolicySpec(ApiType):
+    """What a ClusterAdmissionPolicy says."""
+
+    policy: str = Field(description="name of the policy, as `gatewright explain` lists it")
+    params: dict[str, Any] = Field({}, description="parameters of the policy; what is left out has a default")
+    match: Match = Field(Match(), description="where the policy applies; everywhere by default")
+    validation_actions: list[Action] = Field(
+        ["Deny"], min_length=1, description="what a violation leads to: Deny, Warn, Audit, in any combination"
+    )
+    failure_policy: FailurePolicy = Field("Fail", description="what happens when the policy itself fails")
+
+
+class PolicyMetadata(ApiType):
+    """The part of an object's metadata that a policy set is about."""
+
+    name: Name = Field(description="name of the object; messages show it")
+
+
+class ClusterAdmissionPolicy(ApiType):
+    """A policy in force for the whole cluster, or for what its `match` says."""
+
+    api_version: Literal["gatewright.io/v1alpha1"] = Field(description="always gatewright.io/v1alpha1")
+    kind: Literal["ClusterAdmissionPolicy"] = Field(description="always ClusterAdmissionPolicy")
+    metadata: PolicyMetadata
+    spec: ClusterAdmissionPolicySpec

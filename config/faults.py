@@ -1,0 +1,78 @@
+"""Say what is wrong with what a person wrote: a path, the fault, and what was probably meant."""
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class FaultsError(ValueError):
+    """Something a person wrote cannot be used; `faults` are pairs of a dotted path and a text."""
+
+    def __init__(self, faults: Iterable[tuple[str, str]]) -> None:
+        """Keep the faults in the order found."""
+        self.faults = tuple(faults)
+        super().__init__("\n".join(f"{path}: {text}" if path else text for path, text in self.faults))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `; did you mean "…"?`, or the choices where nothing is close, or nothing where there are none."""
+    choices = sorted(known)
+    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+    if close:
+        return f'; did you mean "{close[0]}"?'
+    return f"; known: {', '.join(choices)}" if choices else ""
+
+
+def parse(model: type[Model], data: Any, *, noun: str = "field") -> Model:
+    """Return `data` (decoded JSON) as a `model`, unknown keys forbidden. FaultsError names every fault.
+
+    JSON's own types are demanded: a quoted number is no number. `noun` is what a key is called in messages.
+    """
+    try:
+        return model.model_validate_json(orjson.dumps(data), extra="forbid")
+    except ValidationError as error:
+        raise FaultsError(_fault(model, item, noun) for item in error.errors(include_url=False)) from None
+
+
+def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
+    location = item["loc"]
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).lstrip(".")
+    match item["type"]:
+        case "extra_forbidden":
+            siblings = _keys_at(model, location[:-1])
+            return path, f"unknown {noun}{did_you_mean(str(location[-1]), siblings)}"
+        case "missing":
+            return path, "missing; it is required"
+        case "literal_error":
+            return path, f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
+    message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return path, f"{_shown(item['input'])}: {message}"
+
+
+def _shown(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= 64 else f"{text[:63]}…"
+
+
+def _keys_at(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
+    """Return the keys that may stand at `location` in a `model`."""
+    for step in location:
+        if isinstance(step, int):
+            continue
+        fields = [field for name, field in model.model_fields.items() if step in (name, field.alias)]
+        nested = _model_in(fields[0].annotation) if fields else None
+        if nested is None:
+            return []
+        model = nested
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part))), None)

@@ -1,0 +1,75 @@
+"""What a policy is: a name, its parameters, and a pure function that finds violations or makes patches."""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from webhook.engine.kinds import Target, targets
+from webhook.engine.request import Request
+
+Step = str | int
+
+
+class Params(BaseModel):
+    """The parameters of a policy; a policy without any uses this class itself."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One finding: the field, what was found there, the rule, and what to do about it."""
+
+    path: str
+    found: str | int
+    rule: str
+    fix: str
+
+    @property
+    def message(self) -> str:
+        """The finding as one line."""
+        fix = f"{self.fix[:1].upper()}{self.fix[1:]}"
+        return f"{self.path}: {self.found}; {self.rule}. {fix}."
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One field to be set, its parents made where they are missing. What is already set is kept, unless `overwrite`."""
+
+    path: tuple[Step, ...]
+    value: Any
+    overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy as its module declares it. What it is in force for is said by objects that name it.
+
+    `kinds` is the name of a set of kinds ("pods", "scalable") or a tuple of kinds; `needs` names what must be looked up
+    in the cluster before it can judge; `always` puts it in force, with its default parameters, where no policy set
+    names it: only for rules that belong to a kind of our own.
+    """
+
+    name: str
+    params: type[Params] = Params
+    validate: Callable[[Request, Any], Iterator[Violation]] | None = None
+    mutate: Callable[[Request, Any], Iterator[Patch]] | None = None
+    kinds: str | tuple[str, ...] = "pods"
+    category: str = "general"
+    severity: str = "medium"
+    needs: tuple[str, ...] = ()
+    always: bool = False
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The resources and subresources it judges."""
+        return targets(self.kinds)
+
+    @property
+    def documentation(self) -> str:
+        """The docstring of its module: its page of documentation."""
+        function = self.validate or self.mutate
+        return (sys.modules[function.__module__].__doc__ or "").strip()

@@ -1,0 +1,228 @@
+"""AdmissionReview (admission.k8s.io/v1) to Request, and Verdict to AdmissionReview, as pure functions."""
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from webhook.engine import About, NotLookedUpError, Outcome, Request, Verdict
+
+API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
+OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
+LONGEST_UID = 256  # characters; the API server's are 36
+
+WARNING_RUNES = 256  # what the API server leaves of each warning once all of them exceed WARNINGS_RUNES
+WARNINGS_RUNES = 4096
+
+REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
+
+
+class NotAReviewError(ValueError):
+    """The body is no AdmissionReview that could be answered: the text says why (HTTP 400)."""
+
+
+class MalformedRequestError(ValueError):
+    """A review that can be answered, about something that cannot be judged: a denial with code 400."""
+
+    def __init__(self, uid: str, path: str, text: str) -> None:
+        """Remember whom to answer, and what is wrong where."""
+        super().__init__(f"{path}: {text}")
+        self.uid = uid
+
+
+def read(body: bytes) -> Request:
+    """Decode an AdmissionReview once. NotAReviewError or MalformedRequestError where it is not one, or not whole."""
+    try:
+        review = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise NotAReviewError(f"the body is not JSON: {error}") from None
+    if not isinstance(review, dict):
+        raise NotAReviewError("the body is not a JSON object")
+    if (found := (review.get("apiVersion"), review.get("kind"))) != (API_VERSION, KIND):
+        shown = " ".join(str(part)[:64] for part in found)
+        raise NotAReviewError(f"the body is {shown!r}; only {API_VERSION} {KIND} is answered")
+    request = review.get("request")
+    if not isinstance(request, dict):
+        raise NotAReviewError("request: missing, or not an object")
+    uid = request.get("uid")
+    if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID:
+        raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} characters")
+    return _request(uid, request)
+
+
+def _request(uid: str, request: dict[str, Any]) -> Request:
+    operation = request.get("operation")
+    if operation not in OPERATIONS:
+        raise MalformedRequestError(uid, "request.operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
+    kind = _triple(uid, request, "kind", ("group", "version", "kind"))
+    resource = _triple(uid, request, "resource", ("group", "version", "resource"))
+    user = _part(uid, request, "userInfo", dict)
+    object, old_object = _part(uid, request, "object", dict), _part(uid, request, "oldObject", dict)
+    if object is None and operation in ("CREATE", "UPDATE"):
+        raise MalformedRequestError(uid, "request.object", f"missing; {operation} needs it")
+    about = About(
+        uid=uid,
+        operation=operation,
+        group=kind[0],
+        version=kind[1],
+        kind=kind[2],
+        resource_group=resource[0],
+        resource=resource[2],
+        subresource=_part(uid, request, "subResource", str) or "",
+        name=_part(uid, request, "name", str) or "",
+        namespace=_part(uid, request, "namespace", str) or "",
+        username=str((user or {}).get("username", "")),
+        dry_run=request.get("dryRun") is True,
+    )
+    for which, whole in (("object", object), ("oldObject", old_object)):
+        if whole is not None and operation != "CONNECT" and whole.get("kind") != about.kind:
+            found = str(whole.get("kind"))[:64]
+            raise MalformedRequestError(
+                uid, f"request.{which}.kind", f"is {found!r}, but the request is about {about.kind!r}"
+            )
+    return Request(about, object, old_object)
+
+
+def _part(uid: str, request: dict[str, Any], name: str, wanted: type) -> Any:
+    value = request.get(name)
+    if value is not None and type(value) is not wanted:
+        raise MalformedRequestError(uid, f"request.{name}", f"must be {'an object' if wanted is dict else 'a string'}")
+    return value
+
+
+def _triple(uid: str, request: dict[str, Any], name: str, keys: tuple[str, str, str]) -> tuple[str, str, str]:
+    value = _part(uid, request, name, dict) or {}
+    group, version, last = (value.get(key, "") for key in keys)
+    if not (isinstance(group, str) and isinstance(version, str) and isinstance(last, str) and version and last):
+        raise MalformedRequestError(uid, f"request.{name}", f"must name {', '.join(keys)}")
+    return group, version, last
+
+
+def answer(request: Request, verdict: Verdict) -> bytes:
+    """Encode what was decided: allowed or denied with everything that was found, warnings, patch, audit annotations."""
+    response: dict[str, Any] = {"uid": request.about.uid, "allowed": verdict.allowed}
+    if not verdict.allowed:
+        response["status"] = _status(request, verdict)
+    elif verdict.operations:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(orjson.dumps(verdict.operations)).decode()
+    if warnings := list(_within_budget(list(_warnings(verdict)))):
+        response["warnings"] = warnings
+    if annotations := _audit_annotations(verdict):
+        response["auditAnnotations"] = annotations
+    return _review(response)
+
+
+def deny_malformed(error: MalformedRequestError) -> bytes:
+    """Encode the denial of a request that cannot be judged."""
+    status = {"status": "Failure", "code": 400, "reason": REASONS[400], "message": str(error)}
+    return _review({"uid": error.uid, "allowed": False, "status": status})
+
+
+def _review(response: dict[str, Any]) -> bytes:
+    return orjson.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+
+
+def _status(request: Request, verdict: Verdict) -> dict[str, Any]:
+    """Return the Status (meta/v1) of a denial: every finding in the message, and again as a cause."""
+    causes = list(dict.fromkeys(_causes(verdict)))
+    if any(outcome.malformed for outcome in verdict.outcomes):
+        code = 400
+    elif any(outcome.violations and outcome.denies for outcome in verdict.outcomes):
+        code = 403
+    else:
+        code = 500
+    violations = sum(1 for _, path, _ in causes if path)
+    errors = len(causes) - violations
+    counted = [_count(violations, "violation")] * bool(violations) + [_count(errors, "policy failure")] * bool(errors)
+    lines = [f"- {policy}: {text}" for policy, _, text in causes]
+    return {
+        "status": "Failure",
+        "code": code,
+        "reason": REASONS[code],
+        "message": "\n".join([", ".join(counted), *lines]),
+        "details": {
+            "name": request.about.name or _generate_name(request),
+            "group": request.about.group,
+            "kind": request.about.kind,
+            "causes": [{"reason": policy, "message": text, "field": path} for policy, path, text in causes],
+        },
+    }
+
+
+def _generate_name(request: Request) -> str:
+    metadata = request.value.get("metadata")
+    name = metadata.get("generateName") if isinstance(metadata, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _causes(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
+    """Yield policy, path and text of whatever denies; a malformed field once, however many policies met it."""
+    malformed: set[str] = set()
+    for outcome in verdict.outcomes:
+        if not outcome.denies:
+            continue
+        if outcome.malformed is not None:
+            if outcome.malformed.path not in malformed:
+                malformed.add(outcome.malformed.path)
+                yield outcome.policy, outcome.malformed.path, _line(outcome.malformed.message)
+        elif outcome.error is not None:
+            yield outcome.policy, "", _failure(outcome)
+        else:
+            for violation in outcome.violations:
+                yield outcome.policy, _line(violation.path), _line(violation.message)
+
+
+def _failure(outcome: Outcome) -> str:
+    if isinstance(outcome.error, NotLookedUpError):
+        wanted = _line(str(outcome.error)).replace("_", " ")
+        return f"could not be decided, since {wanted} could not be looked up. Try again."
+    return f"failed with an internal error ({type(outcome.error).__name__}). Tell those who run Gatewright."
+
+
+def _warnings(verdict: Verdict) -> Iterator[str]:
+    for outcome in verdict.outcomes:
+        if outcome.error is not None and not outcome.denies:
+            yield f"{outcome.policy}: {_failure(outcome)}"
+        if outcome.violations and "Warn" in outcome.actions:
+            yield from (f"{outcome.policy}: {_line(violation.message)}" for violation in outcome.violations)
+
+
+def _within_budget(warnings: list[str]) -> Iterator[str]:
+    """Cut warnings as the API server would, and say what was left out rather than lose it silently."""
+    if sum(map(len, warnings)) <= WARNINGS_RUNES:
+        yield from warnings
+        return
+    room = WARNINGS_RUNES // WARNING_RUNES - 1
+    yield from (
+        warning if len(warning) <= WARNING_RUNES else f"{warning[: WARNING_RUNES - 1]}…" for warning in warnings[:room]
+    )
+    if len(warnings) > room:
+        yield f"and {_count(len(warnings) - room, 'more warning')}"
+
+
+def _audit_annotations(verdict: Verdict) -> dict[str, str]:
+    """Return what the audit log is to keep: findings under each action's name, failures, and who changed something."""
+    annotations: dict[str, list[str]] = {}
+    for outcome in verdict.outcomes:
+        for action in sorted(outcome.actions) if outcome.violations else ():
+            annotations.setdefault(action.lower(), []).extend(
+                f"{outcome.policy}: {_line(v.message)}" for v in outcome.violations
+            )
+        if outcome.malformed is not None:
+            annotations.setdefault("malformed", []).append(f"{outcome.policy}: {_line(outcome.malformed.message)}")
+        if outcome.error is not None:
+            annotations.setdefault("error", []).append(f"{outcome.policy}: {_failure(outcome)}")
+        if outcome.patched:
+            annotations.setdefault("mutated-by", []).append(outcome.policy)
+    return {key: "\n".join(values) for key, values in annotations.items()}
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _line(text: str) -> str:
+    """Return `text` as one line without control characters: the API server drops a warning that has any."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
