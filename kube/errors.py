@@ -1,3 +1,4 @@
+# ruff: noqa: N818  (these are the names of the API's own reasons)
 """What the API server may answer instead of an object, as exceptions that say what to do next."""
 
 from collections.abc import Mapping

@@ -97,17 +97,17 @@ class Store:
         for key, entry in self._entries.items():
             self._place(self._indexes[name], function(entry.object), key)
 
-    def put(self, object: Object) -> tuple[Entry | None, Entry]:
-        """Take an object as it now is; return what was known of it before, and what is now. Keeps no reference."""
+    def put(self, object: Object) -> Entry:
+        """Take an object as it now is, and return its entry; the object itself is not kept."""
         new = entry_of(object)
         key = self.key_of(object)
-        old = self.remove(key)
+        self.remove(key)
         self._entries[key] = new
         if new.owner:
             self._place(self._owned, [new.owner.uid], key)
         for name, function in self._functions.items():
             self._place(self._indexes[name], function(object), key)
-        return old, new
+        return new
 
     def remove(self, key: str) -> Entry | None:
         """Forget an object; return what was known of it."""

@@ -5,8 +5,8 @@ import os
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, Self
 
 import aiohttp
@@ -92,8 +92,8 @@ class Transport:
         with self._failures():
             async with asyncio.timeout(self._timeout):
                 response = await self._open("GET", path, query, {"Accept": accept}, None)
-        async with response:
-            yield self._lines(response)
+        async with response, aclosing(self._lines(response)) as lines:
+            yield lines
 
     async def _open(
         self, method: str, path: str, query: Mapping[str, str], headers: dict[str, str], body: bytes | None
@@ -123,14 +123,15 @@ class Transport:
             code = response.status
         finally:
             self._on_response(method, code, self._monotonic() - started)
-        if 200 <= code < 300 and response.content_type == JSON:
+        good = 200 <= code < 300
+        if good and response.content_type == JSON:
             return response
         async with response:
-            if 200 <= code < 300:
+            if good:
                 raise ServerError(code, "NotJSON", f"an answer of type {response.content_type}, not JSON")
             raise error_for(code, decode(await response.read()), response.headers.get("Retry-After"))
 
-    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
         """Yield whole lines without a limit of length; what an ended stream leaves unfinished is dropped."""
         unfinished: list[bytes] = []
         with self._failures():

@@ -5,64 +5,29 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Never
 
+from kube.backoff import Backoff
+from kube.changes import Change, Changes
 from kube.client import Client, selectors
 from kube.errors import ApiError, BadRequest, Gone, Invalid, ServerError, Unreachable, error_for
 from kube.resource import Resource
-from kube.store import Entry, Store
+from kube.store import Object, Store
 from kube.transport import decode
 
 LOG = logging.getLogger("gatewright.kube.watch")
 
 WATCH_SECONDS = (290, 580)  # how long a watch is asked to last; random, so that not all end at once
-IDLE_MARGIN = 5.0  # how long after its end a silent watch is given up
-INITIAL_IDLE = 30.0  # a server that is silent so long before the first objects are complete does not know watch-list
+IDLE_MARGIN = 5.0  # how long after that a silent one is given up
+LISTING_IDLE = 30.0  # a server silent for so long amid the first objects does not know watch-list
 SHORT = 1.0  # a watch that ends sooner, without an event, is a failure
 SILENT = 60.0  # a watch without even a bookmark for so long proves nothing: list anew
+PAGE = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One difference between what a Store knew and what it knows now."""
-
-    kind: Literal["added", "modified", "deleted"]
-    key: str
-    old: Entry | None
-    new: Entry | None
-    initial: bool
-    """Whether it was found while listing, rather than just happened."""
-
-
-class Backoff:
-    """How long to wait after the n-th failure in a row: 0.8 s, doubling; two quiet minutes forget it all."""
-
-    FIRST, LONGEST, FORGET = 0.8, 30.0, 120.0
-    LONGEST_UNREACHABLE = 5.0  # nobody is there to be spared, and the first to see the server back is the best
-
-    def __init__(self, monotonic: Callable[[], float], uniform: Callable[[float, float], float]) -> None:
-        self._monotonic = monotonic
-        self._uniform = uniform
-        self._failures = 0
-        self._last = float("-inf")
-
-    def after(self, error: ApiError) -> float:
-        """Return the seconds to wait after this failure; what the server asked for counts, up to a minute."""
-        now = self._monotonic()
-        if now - self._last > self.FORGET:
-            self._failures = 0
-        self._last = now
-        longest = self.LONGEST_UNREACHABLE if isinstance(error, Unreachable) else self.LONGEST
-        delay = min(longest, self.FIRST * 2 ** min(self._failures, 10))
-        self._failures += 1
-        asked = min(error.retry_after or 0.0, 60.0)
-        return max(asked, self._uniform(delay / 2, delay))
-
-
 class Watch:
-    """One resource, one namespace or all, one label selector: its Store, and those who want to hear of changes."""
+    """Follows one resource (in one namespace or all, by selectors) and tells subscribers of each change."""
 
     def __init__(
         self,
@@ -83,10 +48,147 @@ class Watch:
         self.last_heard: float | None = None
         """When (monotonic) the server last said something, if only that nothing changed."""
         self.problem: str | None = None
-        """Why nothing is heard at present; None while all is well."""
+        """Why nothing can be heard at present; None while all is well."""
+        self._client = client
+        self._namespace = namespace
+        self._labels = labels
+        self._fields = fields
+        self._metadata_only = metadata_only
+        self._monotonic = monotonic
+        self._uniform = uniform
+        self._sleep = sleep
+        self._changes = Changes(store)
+        self._version = ""  # where to go on from; "" is the beginning
+        self._watch_list = True
+        self._page = PAGE
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` with each change, after the store has it."""
+        """Call `callback` with each change, once the store has it."""
+        self._changes.subscribers.append(callback)
 
-    async def run(self) -> None:
-        """Follow the server until cancelled; failures are logged, waited out and tried again."""
+    async def run(self) -> Never:
+        """Follow the server until cancelled; a failure is waited out and tried again."""
+        backoff = Backoff(self._monotonic, self._uniform)
+        while True:
+            try:
+                await self._follow()
+            except ApiError as error:
+                if isinstance(error, Gone):
+                    self._version = ""
+                delay = backoff.after(error)
+                self._fail(error, delay)
+                await self._sleep(delay)
+
+    async def _follow(self) -> None:
+        """List if nothing is known, then watch until the stream ends."""
+        if self._version:
+            await self._watch()
+        elif self._watch_list and self._client.watch_list:
+            self._changes.begin_listing()
+            try:
+                await self._watch()
+            except (Invalid, BadRequest):
+                self._client.watch_list = False
+        else:
+            self._changes.begin_listing()
+            await self._list()
+
+    async def _list(self) -> None:
+        version = ""
+        pages = self._client.pages(
+            self.resource,
+            self._namespace,
+            labels=self._labels,
+            fields=self._fields,
+            limit=self._page,
+            metadata_only=self._metadata_only,
+        )
+        try:
+            async for page in pages:
+                self._hear()
+                for object in page["items"]:
+                    self._changes.put(object)
+                version = page["metadata"]["resourceVersion"]
+        except Gone:
+            self._page = 0  # it changes faster than we turn pages: all at once from now on
+            raise
+        self._changes.end_listing(version)
+        self._version = version
+
+    async def _watch(self) -> None:
+        """Follow one stream to its end; while listing it begins with everything that exists."""
+        seconds = int(self._uniform(*WATCH_SECONDS))
+        query = selectors(self._labels, self._fields)
+        query |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        if self._changes.listing:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        else:
+            query |= {"resourceVersion": self._version}
+        started, heard, happened = self._monotonic(), False, False
+        async with self._client.stream(
+            self.resource, self._namespace, query, metadata_only=self._metadata_only
+        ) as lines:
+            self._hear()
+            while line := await self._next(lines, seconds + IDLE_MARGIN, silent=not heard):
+                self._hear()
+                heard = True
+                happened |= self._take(*event_in(line))
+        lasted = self._monotonic() - started
+        if self._changes.listing:
+            raise ServerError(200, "Incomplete", "the watch ended amid the first objects")
+        if not happened and lasted < SHORT:
+            raise ServerError(200, "ClosedAtOnce", "the watch ended as soon as it began")
+        if not heard and lasted >= SILENT:
+            self._version = ""
+
+    async def _next(self, lines: AsyncIterator[bytes], idle: float, *, silent: bool) -> bytes | None:
+        """Return the next line, or None at the end; give up a stream that says nothing for too long."""
+        limit = LISTING_IDLE if self._changes.listing else idle
+        try:
+            async with asyncio.timeout(limit):
+                return await anext(lines, None)
+        except TimeoutError:
+            if self._changes.listing:
+                self._watch_list = False
+            if silent:
+                self._version = ""
+            raise Unreachable(f"the watch was silent for {limit:g} s") from None
+
+    def _take(self, kind: str, object: Object) -> bool:
+        """Take one event; say whether something happened, beyond listing what exists."""
+        if kind == "DELETED":
+            self._changes.remove(object)
+        elif kind != "BOOKMARK":
+            self._changes.put(object)
+        version = object["metadata"]["resourceVersion"]
+        if not self._changes.listing:
+            self._changes.reached(version)
+            self._version = version
+            return kind != "BOOKMARK"
+        if kind == "BOOKMARK" and INITIAL_EVENTS_END in (object["metadata"].get("annotations") or {}):
+            self._changes.end_listing(version)
+            self._version = version
+        return False
+
+    def _hear(self) -> None:
+        self.last_heard = self._monotonic()
+        if self.problem is not None:
+            LOG.info("watching %s again", self.resource.plural, extra={"fields": {"resource": self.resource.plural}})
+            self.problem = None
+
+    def _fail(self, error: ApiError, delay: float) -> None:
+        if self.problem != str(error):
+            fields = {"resource": self.resource.plural, "error": str(error), "retry_seconds": round(delay, 1)}
+            LOG.warning("cannot watch %s: %s", self.resource.plural, error, extra={"fields": fields})
+        self.problem = str(error)
+
+
+def event_in(line: bytes) -> tuple[str, Object]:
+    """Return the type and the object of a watch event; raise what an ERROR event, or something else, means."""
+    event = decode(line) or {}
+    kind, object = event.get("type"), event.get("object")
+    if kind == "ERROR" and isinstance(object, dict):
+        raise error_for(int(object.get("code") or 500), object)
+    if kind not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK") or not isinstance(object, dict):
+        raise ServerError(200, "NotAnEvent", "a line of the watch that is no event")
+    return kind, object

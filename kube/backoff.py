@@ -1,0 +1,32 @@
+"""How long to leave an API server alone after it failed, or did not answer."""
+
+from collections.abc import Callable
+
+from kube.errors import ApiError, Unreachable
+
+FIRST = 0.8
+LONGEST = 30.0
+LONGEST_UNREACHABLE = 5.0  # nobody is there to be spared, and we want to be back soon after the server is
+LONGEST_ASKED = 60.0
+FORGET = 120.0
+
+
+class Backoff:
+    """0.8 s after the first failure, doubling with each, with jitter; two minutes without one forget them all."""
+
+    def __init__(self, monotonic: Callable[[], float], uniform: Callable[[float, float], float]) -> None:
+        self._monotonic = monotonic
+        self._uniform = uniform
+        self._failures = 0
+        self._last = float("-inf")
+
+    def after(self, error: ApiError) -> float:
+        """Return the seconds to wait after this failure: our own, or what the server asked for if that is longer."""
+        now = self._monotonic()
+        if now - self._last > FORGET:
+            self._failures = 0
+        self._last = now
+        longest = LONGEST_UNREACHABLE if isinstance(error, Unreachable) else LONGEST
+        delay = min(longest, FIRST * 2 ** min(self._failures, 10))
+        self._failures += 1
+        return max(self._uniform(delay / 2, delay), min(error.retry_after or 0.0, LONGEST_ASKED))

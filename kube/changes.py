@@ -1,0 +1,79 @@
+"""Brings what the API server says into a Store, and tells subscribers what that changed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from kube.store import Entry, Object, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between what a Store knew and what it knows now."""
+
+    kind: Literal["added", "modified", "deleted"]
+    key: str
+    old: Entry | None
+    new: Entry | None
+    initial: bool
+    """Whether it was found by listing; it may have happened long ago."""
+
+
+class Changes:
+    """The only writer of a Store. While listing, objects are found; what was not found by the end is gone."""
+
+    def __init__(self, store: Store) -> None:
+        self.subscribers: list[Callable[[Change], None]] = []
+        self._store = store
+        self._unfound: set[str] | None = None
+
+    @property
+    def listing(self) -> bool:
+        """Whether a listing has begun and not ended."""
+        return self._unfound is not None
+
+    def begin_listing(self) -> None:
+        """Expect every object that exists, in any order, and then `end_listing`."""
+        self._unfound = set(self._store.keys())
+
+    def end_listing(self, version: str) -> None:
+        """Remove what was not found: everything that existed at `version` was."""
+        for key in self._unfound or ():
+            self._remove(key)
+        self._unfound = None
+        self.reached(version)
+        self._store.synced.set()
+
+    def reached(self, version: str) -> None:
+        """Note that everything up to this version is in the store."""
+        self._store.resource_version = int(version)
+
+    def put(self, object: Object) -> None:
+        """Take an object that exists."""
+        key = self._store.key_of(object)
+        if self._unfound is not None:
+            self._unfound.discard(key)
+        old = self._store.entry(key)
+        metadata = object["metadata"]
+        if old and old.uid == metadata["uid"]:
+            if old.resource_version != int(metadata["resourceVersion"]):
+                self._tell("modified", key, old, self._store.put(object))
+            return
+        if old:  # deleted and made again, unseen
+            self._remove(key)
+        self._tell("added", key, None, self._store.put(object))
+
+    def remove(self, object: Object) -> None:
+        """Take the last state of an object that exists no more."""
+        self._remove(self._store.key_of(object))
+
+    def _remove(self, key: str) -> None:
+        if old := self._store.remove(key):
+            self._tell("deleted", key, old, None)
+
+    def _tell(
+        self, kind: Literal["added", "modified", "deleted"], key: str, old: Entry | None, new: Entry | None
+    ) -> None:
+        change = Change(kind, key, old, new, initial=self.listing)
+        for tell in self.subscribers:
+            tell(change)
