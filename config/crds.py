@@ -1,0 +1,149 @@
+"""CustomResourceDefinitions, generated from the API types.
+
+The API server wants structural schemas; pydantic's JSON schema is not one: it refers ($ref), says null by anyOf and
+writes exclusive bounds as numbers. `structural` turns one into the other; all here are functions from values to values.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from config import api
+from config.api.definition import Column, Definition
+from config.api.meta import CustomResource
+
+HEADER = "# Generated from the types in config/api by `make manifests`; do not edit.\n"
+NOISE = ("title", "additionalProperties", "$defs", "discriminator")
+Schema = dict[str, Any]
+
+
+def kinds() -> list[type[CustomResource]]:
+    """Every kind that a module of config.api declares, by the name of its definition."""
+    for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
+        importlib.import_module(module.name)
+    ours = [kind for kind in CustomResource.__subclasses__() if kind.__module__.startswith(f"{api.__name__}.")]
+    return sorted(ours, key=lambda kind: kind.definition.name)
+
+
+def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
+    """Turn a JSON schema of pydantic into a structural schema that accepts the same values."""
+    definitions = schema.get("$defs", {}) if definitions is None else definitions
+    if "$ref" in schema:
+        referred = definitions[schema["$ref"].removeprefix("#/$defs/")]
+        return structural({**referred, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+    if schema.get("x-kubernetes-int-or-string"):
+        return schema
+    if "anyOf" in schema:
+        options = [option for option in schema["anyOf"] if option != {"type": "null"}]
+        if len(options) > 1:
+            raise TypeError(f"a structural schema has no unions: {options}")
+        return structural(
+            {**options[0], **{key: value for key, value in schema.items() if key != "anyOf"}}, definitions
+        )
+    return dict(sorted(_keywords(schema, definitions)))
+
+
+def _keywords(schema: Schema, definitions: Schema) -> Iterator[tuple[str, Any]]:
+    """Yield the keywords of one level, each as a structural schema writes it."""
+    for keyword, value in schema.items():
+        match keyword, value:
+            case "properties", dict():
+                yield keyword, {name: structural(each, definitions) for name, each in value.items()}
+            case "items", dict():
+                yield keyword, structural(value, definitions)
+            case "additionalProperties", dict():
+                yield keyword, structural(value, definitions)
+            case "const", _:
+                yield "enum", [value]
+            case "exclusiveMinimum", _:
+                yield from (("minimum", value), ("exclusiveMinimum", True))
+            case "exclusiveMaximum", _:
+                yield from (("maximum", value), ("exclusiveMaximum", True))
+            case "default", _:
+                yield from () if value is None else ((keyword, _without_nulls(value)),)
+            case _ if keyword not in NOISE:
+                yield keyword, value
+
+
+def _without_nulls(value: Any) -> Any:
+    """Leave out what is null: to us that is absent."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return value
+
+
+def definition(kind: type[CustomResource]) -> dict[str, Any]:
+    """Write the CustomResourceDefinition of one kind."""
+    about = kind.definition
+    names = {
+        "categories": list(about.categories),
+        "kind": about.kind,
+        "listKind": f"{about.kind}List",
+        "plural": about.plural,
+        "shortNames": list(about.short_names),
+        "singular": about.kind.lower(),
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": about.name},
+        "spec": {
+            "group": about.group,
+            "names": {key: value for key, value in names.items() if value},
+            "scope": "Namespaced" if about.namespaced else "Cluster",
+            "versions": [_version(kind, about)],
+        },
+    }
+
+
+def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
+    """Write one version: its columns, schema and subresources."""
+    subresources: dict[str, Any] = {"status": {}}
+    if about.scale:
+        subresources["scale"] = {
+            "specReplicasPath": about.scale.replicas,
+            "statusReplicasPath": about.scale.ready,
+            "labelSelectorPath": about.scale.selector,
+        }
+    version = {
+        "name": about.version,
+        "served": True,
+        "storage": True,
+        "additionalPrinterColumns": [_column(column) for column in about.columns],
+        "schema": {"openAPIV3Schema": _schema(kind)},
+        "selectableFields": [{"jsonPath": path} for path in about.selectable_fields],
+        "subresources": subresources,
+    }
+    return {key: value for key, value in version.items() if value}
+
+
+def _schema(kind: type[CustomResource]) -> Schema:
+    """Write the schema of the whole object; of its metadata the API server knows more than we."""
+    schema = structural(kind.model_json_schema(by_alias=True))
+    schema["properties"] = {
+        "apiVersion": {"description": "Group and version of this object's schema.", "type": "string"},
+        "kind": {"description": "Kind of this object.", "type": "string"},
+        **schema["properties"],
+        "metadata": {"type": "object"},
+    }
+    return schema
+
+
+def _column(column: Column) -> dict[str, Any]:
+    """Write one column of `kubectl get`."""
+    written = {"name": column.name, "type": column.type, "jsonPath": column.path}
+    if column.description:
+        written["description"] = column.description
+    return {**written, "priority": 1} if column.wide else written
+
+
+def render() -> dict[str, str]:
+    """Write each definition as YAML, by file name."""
+    return {
+        f"{kind.definition.group}_{kind.definition.plural}.yaml": HEADER
+        + yaml.safe_dump(definition(kind), sort_keys=False, width=120)
+        for kind in kinds()
+    }

@@ -1,0 +1,90 @@
+"""The rights of our processes and of people: Role rules made from what the kinds declare that they own and read.
+
+Pure functions; the chart puts the rules into roles (`render` writes the file that it reads them from).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import yaml
+
+from config.api.definition import Definition
+
+HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
+READ = ("get", "list", "watch")
+APPLY = (*READ, "create", "patch")  # server-side apply of an object that is not there yet needs both
+EDIT = (*READ, "create", "delete", "patch", "update")
+Rule = dict[str, list[str]]
+
+
+class Named(Protocol):
+    """What has a place in the API."""
+
+    @property
+    def group(self) -> str:
+        """API group; empty for the core group."""
+
+    @property
+    def plural(self) -> str:
+        """Name of the resource in paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What the reconciler of one kind needs: its children, and what else it reads."""
+
+    definition: Definition
+    owns: Sequence[Named] = ()
+    reads: Sequence[Named] = ()
+
+
+def controller(kinds: Iterable[Access]) -> list[Rule]:
+    """List the rights that reconciling `kinds` takes, everywhere in the cluster."""
+    rights: dict[tuple[str, str], set[str]] = {("events.k8s.io", "events"): {"create", "patch"}}
+
+    def grant(group: str, resource: str, verbs: Iterable[str]) -> None:
+        rights.setdefault((group, resource), set()).update(verbs)
+
+    for kind in kinds:
+        about = kind.definition
+        grant(about.group, about.plural, READ)
+        grant(about.group, f"{about.plural}/status", ["patch"])
+        grant(about.group, f"{about.plural}/finalizers", ["update"])  # lets it block the deletion of an owner
+        for owned in kind.owns:
+            grant(owned.group, owned.plural, APPLY)
+        for read in kind.reads:
+            grant(read.group, read.plural, READ)
+    return [rule(group, [resource], verbs) for (group, resource), verbs in sorted(rights.items())]
+
+
+def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
+    """List what the webhook reads: policies, exceptions, namespaces and what policies look up. It writes nothing."""
+    policies = ["admissionpolicies", "clusteradmissionpolicies", "policyexceptions"]
+    return [
+        rule("", ["namespaces"], READ),
+        rule("gatewright.io", policies, READ),
+        *(rule(group, [plural], READ) for group, plural in sorted({(each.group, each.plural) for each in looked_up})),
+    ]
+
+
+def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
+    """List what people with the roles view, edit and admin may do with our kinds."""
+    roles: dict[str, list[Rule]] = {"view": [], "edit": [], "admin": []}
+    for about in sorted(definitions, key=lambda each: each.name):
+        scale = [f"{about.plural}/scale"] if about.scale else []
+        roles["view"] += [rule(about.group, [about.plural, f"{about.plural}/status", *scale], READ)]
+        roles["edit"] += [rule(about.group, [about.plural, *scale], EDIT)]
+        roles["admin"] += [rule(about.group, [about.plural, *scale], (*EDIT, "deletecollection"))]
+    return roles
+
+
+def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
+    """Write one rule, its verbs in order."""
+    return {"apiGroups": [group], "resources": list(resources), "verbs": sorted(verbs)}
+
+
+def render(kinds: Sequence[Access], looked_up: Iterable[Named] = ()) -> str:
+    """Write all rules as YAML, the file that the chart fills its roles from."""
+    rules = {"controller": controller(kinds), "webhook": webhook(looked_up)}
+    return HEADER + yaml.safe_dump({**rules, **people(kind.definition for kind in kinds)}, sort_keys=False)
