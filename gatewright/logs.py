@@ -1,0 +1,61 @@
+"""How log lines look: JSON lines on stderr, text where stderr is a terminal."""
+
+import logging
+import sys
+import time
+import traceback
+from typing import Any
+
+import orjson
+
+LONGEST_VALUE = 2000  # characters; the names that a client sends are not ours to trust
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, then the fields of the record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line; JSON escapes all control characters."""
+        line = {
+            "time": f"{_clock(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage()[:LONGEST_VALUE],
+            **_fields(record),
+        }
+        if record.exc_info and record.exc_info[1]:
+            line["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
+        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+class Text(logging.Formatter):
+    """A short line for people: time, level, message, then the fields as key=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as one line, and the traceback below it if there is one."""
+        area = record.name.removeprefix("gatewright.")
+        fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
+        line = f"{_clock(record, '%H:%M:%S')} {record.levelname:<7} {area}: {record.getMessage()}{fields}"
+        line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
+        if record.exc_info and record.exc_info[1]:
+            line += "\n" + "".join(traceback.format_exception(record.exc_info[1])).rstrip()
+        return line
+
+
+def install(level: str = "info", *, text: bool | None = None) -> None:
+    """Send all log records to stderr, as text when it is a terminal unless `text` says otherwise."""
+    as_text = sys.stderr.isatty() if text is None else text
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Text() if as_text else JsonLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+
+
+def _clock(record: logging.LogRecord, form: str) -> str:
+    return time.strftime(form, time.gmtime(record.created))
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields = getattr(record, "fields", {})
+    return {key: value[:LONGEST_VALUE] if isinstance(value, str) else value for key, value in fields.items()}

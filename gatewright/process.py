@@ -1,0 +1,114 @@
+"""Runs the parts of a process: starts them, ends them together on a signal, fails when one of them fails."""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import uvloop
+
+from gatewright.listeners import Address, Observed, listening
+
+Part = Callable[[asyncio.Event], Awaitable[None]]  # runs until the event is set, and then ends in its own good time
+Background = Callable[[], Awaitable[Any]]  # runs for ever; cancelled when all parts have ended
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+GC_THRESHOLDS = (50_000, 20, 100)  # a large review makes no full collection of tens of milliseconds
+
+log = logging.getLogger("gatewright.process")
+
+
+class ProcessFailedError(Exception):
+    """A part failed; what happened has been logged."""
+
+
+def execute(main: Coroutine[Any, Any, None]) -> int:
+    """Run a process from start to end and return its exit code; an OSError is one line."""
+    try:
+        uvloop.run(main)
+    except ProcessFailedError:
+        return 1
+    except OSError as error:
+        log.critical("%s", error)
+        return 1
+    return 0
+
+
+async def run(
+    parts: Mapping[str, Part],
+    *,
+    background: Mapping[str, Background],
+    observed: Observed,
+    metrics: Address,
+    health: Address,
+) -> None:
+    """Run all parts until SIGTERM or SIGINT; raise ProcessFailedError when one of them fails or ends by itself."""
+    stop = asyncio.Event()
+    observed.ready["process"] = lambda: "stopping" if stop.is_set() else None
+    with _signals_set(stop):
+        async with listening(observed, metrics, health) as (metrics_address, health_address):
+            _settle_memory()
+            log.info("started", extra={"fields": {"metrics": metrics_address[1], "health": health_address[1]}})
+            await _run_together(parts, background, stop)
+    log.info("stopped")
+
+
+async def _run_together(parts: Mapping[str, Part], background: Mapping[str, Background], stop: asyncio.Event) -> None:
+    ending: list[asyncio.Task[None]] = []
+    endless: list[asyncio.Task[None]] = []
+    try:
+        async with asyncio.TaskGroup() as group:
+            ending += [group.create_task(_until(stop, name, part), name=name) for name, part in parts.items()]
+            endless += [group.create_task(_for_ever(name, task), name=name) for name, task in background.items()]
+            await asyncio.wait(ending)
+            for task in endless:
+                task.cancel()
+    except ExceptionGroup as failures:
+        for task in ending + endless:
+            if not task.cancelled() and (error := task.exception()):
+                expected = isinstance(error, OSError | ProcessFailedError)
+                log.critical("%s failed: %s", task.get_name(), error, exc_info=None if expected else error)
+        raise ProcessFailedError from failures
+
+
+async def _until(stop: asyncio.Event, name: str, part: Part) -> None:
+    await part(stop)
+    if not stop.is_set():
+        raise ProcessFailedError(f"{name} ended by itself")
+
+
+async def _for_ever(name: str, task: Background) -> None:
+    await task()
+    raise ProcessFailedError(f"{name} ended by itself")
+
+
+@contextmanager
+def _signals_set(stop: asyncio.Event) -> Iterator[None]:
+    """Set the event at the first signal, exit at once at the second."""
+    loop = asyncio.get_running_loop()
+
+    def on_signal(number: signal.Signals) -> None:
+        if stop.is_set():
+            log.critical("second %s: exiting at once", number.name)
+            os._exit(128 + number)
+        log.info("%s: stopping", number.name)
+        stop.set()
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        yield
+    finally:
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+def _settle_memory() -> None:
+    """Take what the start made out of the garbage collector's sight, and let it run less often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)

@@ -1,0 +1,191 @@
+"""How a process starts, shows itself, and ends."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import aiohttp
+import pytest
+from prometheus_client import Counter
+
+from gatewright.listeners import ListenError, Observed, listening, parse_address
+
+PROGRAM = """
+import asyncio, logging
+from gatewright import logs, process
+from gatewright.listeners import Observed
+
+async def part(stop):
+    print("running", flush=True)
+    await stop.wait()
+    {end}
+
+async def endless():
+    try:
+        await asyncio.Event().wait()
+    finally:
+        print("cancelled", flush=True)
+
+async def main():
+    await process.run(
+        {{"webhook": part}}, background={{"watch": endless}}, observed=Observed(),
+        metrics=("127.0.0.1", {port}), health=("127.0.0.1", 0),
+    )
+
+logs.install()
+raise SystemExit(process.execute(main()))
+"""
+
+
+class Running:
+    """A process of its own whose parts are running."""
+
+    def __init__(self, end: str = "pass", port: int = 0) -> None:
+        program = PROGRAM.format(end=end, port=port)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def wait_until_running(self) -> None:
+        """Return when the part has printed its line."""
+        assert self.process.stdout.readline() == "running\n"
+
+    def end(self) -> tuple[int, str, list[dict]]:
+        """Return the exit code, what was printed, and the log lines."""
+        printed, logged = self.process.communicate(timeout=20)
+        return self.process.returncode, printed, [json.loads(line) for line in logged.splitlines()]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_all_parts_cleanly(number):
+    """The parts end first, then what runs for ever is cancelled, and the exit code is 0."""
+    running = Running(end='print("drained", flush=True)')
+    running.wait_until_running()
+    running.process.send_signal(number)
+    code, printed, logged = running.end()
+    assert (code, printed) == (0, "drained\ncancelled\n")
+    assert [line["message"] for line in logged] == ["started", f"{number.name}: stopping", "stopped"]
+
+
+def test_a_second_signal_ends_the_process_at_once():
+    """Whoever presses Ctrl-C twice does not wait for the drain."""
+    running = Running(end='print("draining", flush=True); await asyncio.Event().wait()')
+    running.wait_until_running()
+    running.process.send_signal(signal.SIGTERM)
+    assert running.process.stdout.readline() == "draining\n"
+    running.process.send_signal(signal.SIGINT)
+    assert running.end()[0] == 128 + signal.SIGINT
+
+
+@pytest.mark.parametrize(
+    ("end", "message", "traceback"),
+    [
+        ("1 / 0", "webhook failed: division by zero", True),
+        ('raise OSError("the disk is gone")', "webhook failed: the disk is gone", False),
+    ],
+)
+def test_a_part_that_fails_ends_the_process(end, message, traceback):
+    """The exit code is 1 and one line names the part and its error."""
+    running = Running(end)
+    running.wait_until_running()
+    running.process.terminate()
+    code, _, logged = running.end()
+    assert code == 1
+    assert logged[-1]["message"] == message
+    assert ("exception" in logged[-1]) is traceback
+
+
+def test_a_part_that_ends_by_itself_is_a_failure():
+    """A part may only end when it was told to."""
+    program = PROGRAM.format(end="pass", port=0).replace("await stop.wait()", "return")
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+    assert ended.returncode == 1
+    assert json.loads(ended.stderr.splitlines()[-1])["message"] == "webhook failed: webhook ended by itself"
+
+
+def test_a_port_in_use_is_one_clear_line():
+    """The process says which address it could not have, without a traceback."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, _, logged = Running(port=port).end()
+    assert code == 1
+    assert [line["level"] for line in logged] == ["critical"]
+    assert logged[0]["message"] == f"cannot listen on 127.0.0.1:{port}: address already in use"
+    assert "exception" not in logged[0]
+
+
+@pytest.fixture
+async def client():
+    """An HTTP client."""
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+async def get(client, address, path) -> tuple[int, str]:
+    """Fetch a page of a listener."""
+    async with client.get(f"http://{address[0]}:{address[1]}{path}") as response:
+        return response.status, await response.text()
+
+
+async def test_readiness_names_each_check(client):
+    """One line for each check, and 503 as long as one of them fails."""
+    wrong: list[str] = ["not loaded"]
+    observed = Observed(ready={"certificate": lambda: None, "policies": lambda: wrong[0] if wrong else None})
+    async with listening(observed, ("127.0.0.1", 0), ("127.0.0.1", 0)) as (_, health):
+        assert await get(client, health, "/readyz") == (503, "[+] certificate\n[-] policies: not loaded\nfailed\n")
+        wrong.clear()
+        assert await get(client, health, "/readyz") == (200, "[+] certificate\n[+] policies\nok\n")
+        assert await get(client, health, "/healthz") == (200, "ok\n")
+
+
+async def test_metrics_and_health_have_a_listener_each(client):
+    """What one listener serves, the other does not."""
+    observed = Observed()
+    Counter("reviews", "Reviews.", registry=observed.registry).inc()
+    async with listening(observed, ("127.0.0.1", 0), ("127.0.0.1", 0)) as (metrics, health):
+        assert "reviews_total 1.0" in (await get(client, metrics, "/metrics"))[1]
+        assert (await get(client, health, "/metrics"))[0] == 404
+        assert (await get(client, metrics, "/readyz"))[0] == 404
+
+
+async def test_one_listener_is_shared_when_the_addresses_are_the_same(client, unused_tcp_port):
+    """Both pages come from one port."""
+    address = ("127.0.0.1", unused_tcp_port)
+    async with listening(Observed(), address, address) as (metrics, health):
+        assert metrics == health
+        assert (await get(client, address, "/metrics"))[0] == 200
+        assert (await get(client, address, "/healthz"))[0] == 200
+
+
+async def test_a_listener_that_fails_leaves_none_behind(client, unused_tcp_port):
+    """When the second address is taken, the first is free again."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        both = ("127.0.0.1", unused_tcp_port), taken.getsockname()
+        with pytest.raises(ListenError, match="cannot listen on "):
+            async with listening(Observed(), *both):
+                pass
+    with pytest.raises(aiohttp.ClientConnectorError):
+        await get(client, both[0], "/metrics")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:9443", ("127.0.0.1", 9443)),
+        (":8080", (None, 8080)),
+        ("[::1]:8081", ("::1", 8081)),
+        ("localhost:0", ("localhost", 0)),
+    ],
+)
+def test_addresses_are_read(text, address):
+    """Host names, IPv6 in brackets, and every interface."""
+    assert parse_address(text) == address
+
+
+@pytest.mark.parametrize("text", ["9443", "host:", "host:http", "host:65536", "host:²", ""])
+def test_what_is_no_address_is_refused(text):
+    """The error repeats what was given."""
+    with pytest.raises(ValueError, match=f'"{text}" is not an address of the form HOST:PORT'):
+        parse_address(text)
