@@ -1,0 +1,135 @@
+{{/* What the labels call us. */}}
+{{- define "gatewright.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{/* The prefix of all names; short enough for <fullname>-controller-manager-metrics. */}}
+{{- define "gatewright.fullname" -}}
+{{- $name := include "gatewright.name" . }}
+{{- $default := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
+{{- default $default .Values.fullnameOverride | trunc 36 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "gatewright.controller.fullname" -}}
+{{ include "gatewright.fullname" . }}-controller-manager
+{{- end }}
+
+{{- define "gatewright.webhook.fullname" -}}
+{{ include "gatewright.fullname" . }}-webhook
+{{- end }}
+
+{{- define "gatewright.lease" -}}
+{{ .Values.leaderElection.id | default (printf "%s-controller-lock" (include "gatewright.fullname" .)) }}
+{{- end }}
+
+{{/* The Secret with the CA and its key: only the controller may read it. */}}
+{{- define "gatewright.caSecret" -}}
+{{ include "gatewright.fullname" . }}-ca
+{{- end }}
+
+{{/* The Secret with the webhook's own certificate and key: the webhook mounts it. */}}
+{{- define "gatewright.tlsSecret" -}}
+{{ include "gatewright.webhook.fullname" . }}-tls
+{{- end }}
+
+{{- define "gatewright.policies" -}}
+{{ include "gatewright.fullname" . }}-policies
+{{- end }}
+
+{{/* "true" when cert-manager makes the certificates. */}}
+{{- define "gatewright.certManager" -}}
+{{- if and .Values.webhook.enabled (or .Values.certManager.enabled .Values.webhook.certManager.enabled) }}true{{ end }}
+{{- end }}
+
+{{/* Labels of what selects pods; takes a dict of root and component. */}}
+{{- define "gatewright.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "gatewright.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "gatewright.labels" -}}
+{{ include "gatewright.selectorLabels" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- end }}
+
+{{/*
+Settings of one Deployment as YAML: the top-level keys, each overridden by the same key under `controller` or `webhook`
+(maps key by key). Takes a dict of root and of, the name of the override.
+*/}}
+{{- define "gatewright.settings" -}}
+{{- $own := index .root.Values .of }}
+{{- $settings := dict }}
+{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" }}
+{{- $value := index $.root.Values $key }}
+{{- if hasKey $own $key }}
+{{- $override := index $own $key }}
+{{- if kindIs "map" $override }}
+{{- $value = merge (deepCopy $override) (default dict $value) }}
+{{- else }}
+{{- $value = $override }}
+{{- end }}
+{{- end }}
+{{- $_ := set $settings $key $value }}
+{{- end }}
+{{- toYaml $settings }}
+{{- end }}
+
+{{/* The part of a pod's spec that both Deployments share; takes a dict of root and settings. */}}
+{{- define "gatewright.pod" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 1000
+  runAsGroup: 1000
+  fsGroup: 1000
+  seccompProfile:
+    type: RuntimeDefault
+{{- with .settings.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .settings.affinity }}
+affinity:
+  {{- tpl (toYaml .) $.root | nindent 2 }}
+{{- end }}
+{{- with .settings.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .settings.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- tpl (toYaml .) $.root | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* The part of a container that both Deployments share; takes a dict of root and settings. */}}
+{{- define "gatewright.container" -}}
+image: "{{ .settings.image.repository }}:{{ .settings.image.tag | default .root.Chart.AppVersion }}"
+imagePullPolicy: {{ .settings.image.pullPolicy }}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: health
+  initialDelaySeconds: 15
+  periodSeconds: 20
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: health
+  periodSeconds: 5
+resources:
+  {{- toYaml .settings.resources | nindent 2 }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  runAsNonRoot: true
+  capabilities:
+    drop: [ALL]
+{{- end }}

@@ -1,0 +1,48 @@
+"""The files that are generated, by path: what the chart reads, and plain manifests for those who do without helm."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from config import crds, rbac
+
+HEADER = "# Generated from charts/gatewright by `make manifests`; do not edit.\n"
+RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+NAMESPACE = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {
+        "name": "gatewright-system",
+        "labels": {
+            "app.kubernetes.io/name": "gatewright",
+            "pod-security.kubernetes.io/enforce": "restricted",
+        },
+    },
+}
+
+
+def generated(kinds: Sequence[rbac.Access], production: str) -> dict[str, str]:
+    """Write the CRDs, and what the chart needs: them, the rules of its roles, and the policies of its preset."""
+    written = {f"config/crd/bases/{name}": text for name, text in crds.render().items()}
+    chart = "charts/gatewright/files"
+    return {
+        **written,
+        **{f"{chart}/crds/{name}": text for name, text in crds.render().items()},
+        f"{chart}/rbac.yaml": rbac.render(kinds),
+        f"{chart}/policies/production.yaml": production,
+    }
+
+
+def plain(rendered: str) -> dict[str, str]:
+    """Sort what `helm template gatewright charts/gatewright -n gatewright-system` prints into rights and the rest."""
+    objects = [each for each in yaml.safe_load_all(rendered) if each and each["kind"] != "CustomResourceDefinition"]
+    rights = [each for each in objects if each["kind"] in RIGHTS]
+    return {
+        "config/rbac/rbac.yaml": _dump([NAMESPACE, *rights]),
+        "config/manager/manager.yaml": _dump([each for each in objects if each not in rights]),
+    }
+
+
+def _dump(objects: Iterable[Mapping[str, Any]]) -> str:
+    return HEADER + yaml.safe_dump_all(objects, sort_keys=False, width=120)
