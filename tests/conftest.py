@@ -1,0 +1,3 @@
+"""Where the fixtures of all tests come from."""
+
+pytest_plugins = ["tests.controlplane.fixtures"]

@@ -1,0 +1,72 @@
+"""What the API server was asked, by whom: its audit log, read for tests that count requests."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+WRITES = ("create", "update", "patch", "delete", "deletecollection")
+
+# Who asked what, without bodies. Not logged: probes, the hollow kubelet, and what the control plane reads for itself.
+POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: None
+    nonResourceURLs: ["/readyz*", "/livez*", "/healthz*"]
+  - level: None
+    users: ["hollow-kubelet"]
+  - level: None
+    users: ["system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"]
+    verbs: ["get", "list", "watch"]
+  - level: None
+    userGroups: ["system:serviceaccounts:kube-system"]
+    verbs: ["get", "list", "watch"]
+  - level: Metadata
+"""
+
+
+class AuditLog:
+    """The JSON-lines file that one API server appends an event to for each request."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def size(self) -> int:
+        """Where the log ends now."""
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def events(self, since: int, until: int | None = None) -> Iterator[dict[str, Any]]:
+        """Each request once, as the audit.k8s.io Event it is: a watch when it began, others when they were answered."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as log:
+            log.seek(since)
+            while until is None or log.tell() < until:
+                line = log.readline()
+                if not line.endswith(b"\n"):
+                    return
+                event = json.loads(line)
+                if event["stage"] == ("ResponseStarted" if event["verb"] == "watch" else "ResponseComplete"):
+                    yield event
+
+
+def matches(
+    event: dict[str, Any],
+    *,
+    user: str | None = None,
+    verb: str | Iterable[str] | None = None,
+    resource: str | None = None,
+    namespace: str | None = None,
+) -> bool:
+    """Whether an event is of this user, verb (or one of these), resource ("pods", "pods/status") and namespace."""
+    about = event.get("objectRef", {})
+    plural = about.get("resource")
+    verbs = (verb,) if isinstance(verb, str) else verb
+    return (
+        (user is None or event["user"]["username"] == user)
+        and (verbs is None or event["verb"] in verbs)
+        and (resource is None or resource in {plural, f"{plural}/{about.get('subresource')}"})
+        and (namespace is None or about.get("namespace") == namespace)
+    )

@@ -1,0 +1,82 @@
+"""pytest's side of the control plane: fixtures, and one clear skip line where the machine has not got what it takes."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NoReturn, TypeVar
+
+import pytest
+
+from tests.controlplane.binaries import find_binaries, helm_binary
+from tests.controlplane.gobuild import MissingToolError
+from tests.controlplane.plane import ControlPlane
+
+Found = TypeVar("Found")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip `@pytest.mark.controlplane("kube-scheduler", …)` where there is no control plane or it lacks such a part."""
+    if marker := item.get_closest_marker("controlplane"):
+        found = _available(item.config, find_binaries)
+        if missing := sorted(set(marker.args) - found.keys()):
+            _unavailable(f"the control plane has no {', '.join(missing)} (KUBEBUILDER_ASSETS)")
+
+
+@pytest.fixture(scope="session")
+def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The control plane that all tests share: stay in your namespace, and hurt none of its parts."""
+    _available(request.config, find_binaries)
+    with ControlPlane.start(tmp_path_factory.mktemp("controlplane") / "shared") as plane:
+        yield plane
+    shutil.rmtree(plane.directory / "etcd")
+
+
+@pytest.fixture
+def own_control_plane(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., ControlPlane]]:
+    """Starts control planes for one test to break: `own_control_plane(parts=("etcd", "kube-apiserver"))`."""
+    _available(request.config, find_binaries)
+    started: list[ControlPlane] = []
+
+    def start(**options: object) -> ControlPlane:
+        plane = ControlPlane.start(tmp_path / f"controlplane-{len(started)}", **options)
+        started.append(plane)
+        return plane
+
+    yield start
+    for plane in started:
+        plane.close()
+        shutil.rmtree(plane.directory / "etcd")
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A fresh namespace of the shared control plane; its deletion is not waited for."""
+    name = f"test-{secrets.token_hex(4)}"
+    control_plane.create_namespace(name)
+    yield name
+    control_plane.delete_namespace(name)
+
+
+@pytest.fixture(scope="session")
+def helm(request: pytest.FixtureRequest) -> Path:
+    """The helm on the PATH, else one built once."""
+    return _available(request.config, helm_binary)
+
+
+def _available(config: pytest.Config, find: Callable[[], Found]) -> Found:
+    """Find something, showing the progress of a build through pytest's capture."""
+    capture = config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        try:
+            return find()
+        except MissingToolError as reason:
+            _unavailable(str(reason))
+
+
+def _unavailable(reason: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)

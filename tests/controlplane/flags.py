@@ -1,0 +1,72 @@
+"""The command line of each part of the control plane."""
+
+from pathlib import Path
+
+from tests.controlplane.credentials import Credentials
+
+
+def etcd(data: Path, client_port: int, peer_port: int) -> list[str]:
+    """One member that keeps its data in `data` and never waits for the disk."""
+    client = f"http://127.0.0.1:{client_port}"
+    return [
+        f"--data-dir={data}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls=http://127.0.0.1:{peer_port}",
+        "--unsafe-no-fsync",
+    ]
+
+
+def kube_apiserver(
+    credentials: Credentials, etcd_port: int, port: int, *, audit: tuple[Path, Path] | None, service_accounts: bool
+) -> list[str]:
+    """One server; `audit` is its policy and its log; where nobody makes ServiceAccounts, pods must do without."""
+    # TaintNodesByCondition would keep new nodes unschedulable until a node lifecycle controller has seen them.
+    disabled = ["TaintNodesByCondition"] + ([] if service_accounts else ["ServiceAccount"])
+    audited = ()
+    if audit:
+        policy, log = audit
+        audited = (f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-maxsize=100000")
+    return [
+        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
+        "--bind-address=127.0.0.1",
+        "--advertise-address=127.0.0.1",
+        f"--secure-port={port}",
+        f"--tls-cert-file={credentials.certificate}",
+        f"--tls-private-key-file={credentials.key}",
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={credentials.service_account_public_key}",
+        f"--service-account-signing-key-file={credentials.service_account_key}",
+        f"--token-auth-file={credentials.token_file}",
+        "--authorization-mode=RBAC",
+        "--allow-privileged",
+        "--endpoint-reconciler-type=none",
+        f"--disable-admission-plugins={','.join(disabled)}",
+        *audited,
+    ]
+
+
+def kube_controller_manager(credentials: Credentials, kubeconfig: Path) -> list[str]:
+    """All controllers that need no cloud and no network."""
+    return [
+        f"--kubeconfig={kubeconfig}",
+        f"--service-account-private-key-file={credentials.service_account_key}",
+        f"--root-ca-file={credentials.ca}",
+        "--use-service-account-credentials",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+        "--controllers=*,-node-ipam-controller,-node-route-controller,-service-lb-controller,-cloud-node-lifecycle-controller",
+    ]
+
+
+def kube_scheduler(kubeconfig: Path) -> list[str]:
+    """The scheduler as it is."""
+    return [f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0"]
+
+
+def hollow_kubelet(kubeconfig: Path, node: str) -> list[str]:
+    """One node, Ready at once."""
+    return [f"--kubeconfig={kubeconfig}", f"--node={node}"]

@@ -1,0 +1,118 @@
+"""Builds a Go program once and keeps it outside the repository, under the hash of what it is made from."""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRESS_EVERY = 10.0
+
+
+class MissingToolError(Exception):
+    """A tool is not on the machine; the text says which, and what would do instead."""
+
+
+class BuildError(Exception):
+    """`go build` failed."""
+
+
+def build(module: Path, package: str, name: str, *, ldflags: str = "-s -w", expected: str) -> Path:
+    """Build `package` of the Go module in `module`, if that was not done before, and return the program's path."""
+    command = ["go", "build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, package]
+    directory = cache_directory() / name / _content_hash(module, command)
+    program = directory / name
+    if program.exists():
+        return program
+    directory.mkdir(parents=True, exist_ok=True)
+    with _locked(directory / "lock"):
+        if not program.exists():
+            _run(command, module, program, f"building {name} (once, {expected})")
+    return program
+
+
+def cache_directory() -> Path:
+    """Where built programs are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gatewright"
+
+
+def _content_hash(module: Path, command: list[str]) -> str:
+    content = hashlib.sha256(f"{_toolchain(module)} {command}".encode())
+    for file in sorted([*module.glob("*.go"), module / "go.mod", module / "go.sum"]):
+        content.update(f"\n{file.name}\n".encode() + file.read_bytes())
+    return content.hexdigest()[:20]
+
+
+def _toolchain(module: Path) -> str:
+    """Version and platform of a Go that can build `module`."""
+    wanted = _version(re.search(r"^go (\S+)$", (module / "go.mod").read_text(), re.MULTILINE)[1])
+    if not shutil.which("go"):
+        raise MissingToolError(f"there is no Go (1.{wanted[1]} or newer is needed)")
+    asked = ["go", "env", "GOVERSION", "GOOS", "GOARCH"]
+    answer = subprocess.run(asked, cwd="/", env=_environment(), capture_output=True, text=True, check=True, timeout=60)
+    found = answer.stdout.split()
+    if _version(found[0]) < wanted:
+        raise MissingToolError(f"Go is too old ({found[0]}; 1.{wanted[1]} or newer is needed)")
+    return " ".join(found)
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, minor = re.search(r"(\d+)\.(\d+)", text).groups()
+    return int(major), int(minor)
+
+
+def _environment() -> dict[str, str]:
+    return os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+
+
+def _run(command: list[str], module: Path, program: Path, title: str) -> None:
+    """Build next to `program`, saying on stderr how far it is, and move the result into place in one step."""
+    with tempfile.TemporaryDirectory(dir=program.parent) as temporary:
+        log, output = Path(temporary) / "log", Path(temporary) / "output"
+        command = [*command[:2], "-o", str(output), *command[2:]]
+        began = time.monotonic()
+        with log.open("wb") as sink:
+            process = subprocess.Popen(command, cwd=module, env=_environment(), stdout=sink, stderr=sink)
+        try:
+            while process.poll() is None:
+                _say(f"{title}: {time.monotonic() - began:.0f} s, {_progress(log)}")
+                try:
+                    process.wait(PROGRESS_EVERY)
+                except subprocess.TimeoutExpired:
+                    continue
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        if process.returncode:
+            raise BuildError(f"{title}: go build failed in {module}:\n" + "\n".join(log.read_text().splitlines()[-20:]))
+        output.replace(program)
+        _say(f"{title}: done in {time.monotonic() - began:.0f} s, kept in {program.parent}")
+
+
+def _progress(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    modules = sum(line.startswith("go: downloading") for line in lines)
+    return f"{modules} modules downloaded, {len(lines) - modules} packages compiled"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say(f"waiting for another build in {path.parent}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,280 @@
+"""A real Kubernetes control plane on loopback: separate processes that a test can kill, stop and restart."""
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from tests.controlplane import flags
+from tests.controlplane.api import Api
+from tests.controlplane.audit import POLICY, AuditLog, matches
+from tests.controlplane.binaries import PARTS, find_binaries
+from tests.controlplane.credentials import make_credentials, write_kubeconfig
+from tests.controlplane.gobuild import MissingToolError
+from tests.controlplane.processes import Process, Reaper
+
+READY_WITHIN = 60.0
+NODE = "node-1"
+
+
+class ControlPlaneError(Exception):
+    """A part died or did not get ready; the text ends with its log."""
+
+
+class KubectlError(Exception):
+    """kubectl failed where that was not expected; the text is what it said."""
+
+
+class ControlPlane:
+    """One running control plane. Its methods block: in a coroutine, call them through `asyncio.to_thread`."""
+
+    def __init__(self, directory: Path, parts: Iterable[str] | None = None, *, audit: bool = True) -> None:
+        """Prepare everything, start nothing (`ControlPlane.start` does both)."""
+        self.binaries = find_binaries()
+        self.parts = tuple(parts or (part for part in PARTS if part in self.binaries))
+        if missing := [part for part in self.parts if part not in self.binaries]:
+            raise MissingToolError(f"the control plane has no {', '.join(missing)} (KUBEBUILDER_ASSETS)")
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory.resolve()
+        self._ports = _free_ports(3)
+        self._credentials = make_credentials(self.directory / "pki")
+        self.url = f"https://127.0.0.1:{self._ports[0]}"
+        self.ca_file = self._credentials.ca
+        self.tokens = self._credentials.tokens
+        self.token = self.tokens["admin"]
+        self.kubeconfig = self.kubeconfig_for("admin")
+        self._api = Api(self.url, self.ca_file, self.token)
+        self.audit_log = AuditLog(self.directory / "audit.log") if audit else None
+        self._reaper = Reaper()
+        self._processes = {
+            part: Process(
+                part, [str(self.binaries[part]), *self._flags(part)], self.directory / f"{part}.log", self._reaper
+            )
+            for part in self.parts
+        }
+
+    @classmethod
+    def start(cls, directory: Path, *, parts: Iterable[str] | None = None, audit: bool = True) -> Self:
+        """Start `parts` (default: all that this machine has) with their files in `directory`, and wait until ready."""
+        plane = cls(directory, parts, audit=audit)
+        try:
+            for part in ("etcd", "kube-apiserver"):
+                plane.restart(part)
+            others = [process for part, process in plane._processes.items() if part not in ("etcd", "kube-apiserver")]
+            for process in others:
+                process.start()
+            for process in others:
+                plane._wait_ready(process.name)
+        except BaseException:
+            plane.close()
+            raise
+        return plane
+
+    def close(self) -> None:
+        """Kill every part and wait for its end. The files stay."""
+        for process in reversed(self._processes.values()):
+            process.kill()
+        self._reaper.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    # Faults
+
+    def kill(self, part: str) -> None:
+        """End a part with SIGKILL."""
+        self._processes[part].kill()
+
+    def restart(self, part: str) -> None:
+        """Start a part, after killing it if it runs, with its ports and data as before; return when it is ready."""
+        self._processes[part].kill()
+        self._processes[part].start()
+        self._wait_ready(part)
+
+    def stop(self, part: str) -> None:
+        """Freeze a part with SIGSTOP: its connections stay open and nobody answers."""
+        self._processes[part].signal(signal.SIGSTOP)
+
+    def cont(self, part: str) -> None:
+        """Let a frozen part go on."""
+        self._processes[part].signal(signal.SIGCONT)
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids of the parts that were not killed."""
+        return {part: process.pid for part, process in self._processes.items() if process.pid}
+
+    # Clients
+
+    def kubectl(
+        self,
+        *args: str,
+        input: str | dict[str, Any] | None = None,
+        check: bool = True,
+        kubeconfig: Path | None = None,
+        timeout: float = 60.0,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run kubectl as admin, or with another kubeconfig; unless `check` is False, a failure is a KubectlError."""
+        result = subprocess.run(
+            [str(self.binaries["kubectl"]), *args],
+            input=json.dumps(input) if isinstance(input, dict) else input or "",
+            env=self.kubectl_environment | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        if result.returncode:
+            self._check_alive()
+            if check:
+                raise KubectlError(
+                    f"kubectl {' '.join(args)}: exit {result.returncode}: {result.stderr}{result.stdout}"
+                )
+        return result
+
+    @property
+    def kubectl_environment(self) -> dict[str, str]:
+        """Everything kubectl may know of its surroundings: no file of the person who runs the tests."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.directory / "home"),
+            "KUBECONFIG": str(self.kubeconfig),
+            "KUBECACHEDIR": str(self.directory / "kubectl-cache"),
+            "KUBERC": "off",
+        }
+
+    def kubeconfig_for(self, user: str, *, namespace: str = "default") -> Path:
+        """Write a kubeconfig for one of `tokens`: admin, or alice (group developers) and bob, who have no rights."""
+        return self._write_kubeconfig(user, self.tokens[user], namespace)
+
+    def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
+        """Write a kubeconfig with a fresh token of a ServiceAccount."""
+        token = self.kubectl("create", "token", name, "--namespace", namespace, "--duration=24h").stdout.strip()
+        return self._write_kubeconfig(f"system:serviceaccount:{namespace}:{name}", token, namespace)
+
+    def create_namespace(self, name: str) -> None:
+        """Create a namespace and wait until pods can be made in it."""
+        code, answer = self._api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        if code != 201:
+            raise ControlPlaneError(f"creating namespace {name}: {code} {answer.decode()}")
+        if "kube-controller-manager" in self.parts:
+            self._wait(f"ServiceAccount of {name}", lambda: self._api.found(_default_service_account(name)))
+
+    def delete_namespace(self, name: str) -> None:
+        """Begin to delete a namespace."""
+        self._api.request("DELETE", f"/api/v1/namespaces/{name}")
+
+    # Requests counted at the API server
+
+    def audit_mark(self) -> int:
+        """Return the place in the audit log after everything answered so far."""
+        return self._audit_barrier()[1]
+
+    def audit_events(
+        self,
+        since: int = 0,
+        *,
+        user: str | None = None,
+        verb: str | Iterable[str] | None = None,
+        resource: str | None = None,
+        namespace: str | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the requests since a mark as audit.k8s.io Events, those that match: see `audit.matches`."""
+        log, end = self._audit_barrier()
+        return [
+            event
+            for event in log.events(since, end)
+            if matches(event, user=user, verb=verb, resource=resource, namespace=namespace)
+        ]
+
+    def _audit_barrier(self) -> tuple[AuditLog, int]:
+        """Make a request of our own and wait for its line: what was answered before it is in the log by then."""
+        if not self.audit_log:
+            raise ControlPlaneError("this control plane was started without an audit log")
+        log, begin, barrier = self.audit_log, self.audit_log.size(), uuid.uuid4().hex
+        self._wait("API server", lambda: self._api.found(f"/version?barrier={barrier}"))
+        self._wait("audit log", lambda: any(barrier in event["requestURI"] for event in log.events(begin)))
+        return log, log.size()
+
+    # Starting
+
+    def _flags(self, part: str) -> list[str]:
+        port, etcd_port, peer_port = self._ports
+        match part:
+            case "etcd":
+                return flags.etcd(self.directory / "etcd", etcd_port, peer_port)
+            case "kube-apiserver":
+                audit = None
+                if self.audit_log:
+                    policy = self.directory / "audit-policy.yaml"
+                    policy.write_text(POLICY)
+                    audit = (policy, self.audit_log.path)
+                accounts = "kube-controller-manager" in self.parts
+                return flags.kube_apiserver(self._credentials, etcd_port, port, audit=audit, service_accounts=accounts)
+            case "kube-controller-manager":
+                return flags.kube_controller_manager(self._credentials, self.kubeconfig_for(f"system:{part}"))
+            case "kube-scheduler":
+                return flags.kube_scheduler(self.kubeconfig_for(f"system:{part}"))
+            case "hollow-kubelet":
+                return flags.hollow_kubelet(self.kubeconfig_for(part), NODE)
+            case _:
+                raise ValueError(f"{part!r} is none of {', '.join(PARTS)}")
+
+    def _write_kubeconfig(self, user: str, token: str, namespace: str) -> Path:
+        name = f"{user}.{namespace}".replace(":", "-")
+        path = self.directory / "kubeconfigs" / name
+        return write_kubeconfig(path, url=self.url, ca=self.ca_file, user=user, token=token, namespace=namespace)
+
+    def _wait_ready(self, part: str) -> None:
+        etcd = Api(f"http://127.0.0.1:{self._ports[1]}", self.ca_file, "")
+        signs: dict[str, Callable[[], bool]] = {
+            "etcd": lambda: etcd.found("/health"),
+            "kube-apiserver": lambda: self._api.found("/readyz"),
+            "kube-controller-manager": lambda: self._api.found(_default_service_account("default")),
+            "hollow-kubelet": lambda: self._api.found(f"/api/v1/nodes/{NODE}"),
+        }
+        if part in signs:
+            self._wait(part, signs[part])
+
+    def _wait(self, what: str, sign: Callable[[], bool]) -> None:
+        """Ask for a sign until it shows, a part dies, or time is up."""
+        deadline = time.monotonic() + READY_WITHIN
+        while not sign():
+            self._check_alive()
+            if time.monotonic() > deadline:
+                tails = "\n".join(process.tail(8) for process in self._processes.values())
+                raise ControlPlaneError(f"{what}: not ready after {READY_WITHIN:.0f} s\n{tails}")
+            time.sleep(0.03)
+
+    def _check_alive(self) -> None:
+        for process in self._processes.values():
+            if process.died:
+                raise ControlPlaneError(f"{process.name} died\n{process.tail()}")
+
+
+def _default_service_account(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports nobody listens on, below those that outgoing connections use.
+
+    A client that tries again and again to reach a killed part could otherwise be given the part's own port, connect to
+    itself, and keep the part from coming back.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            if port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0:
+                ports.append(port)
+    return ports

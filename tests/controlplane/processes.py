@@ -1,0 +1,100 @@
+"""Processes that never outlive the one that started them, whatever ends it."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+# Reads "+PID" and "-PID"; at the end of its input, which is the end of whoever wrote it, it kills those that are left.
+# (PR_SET_PDEATHSIG would do for a main thread; it also fires when a worker thread that started the process ends.)
+REAPER = """
+import os, signal, sys
+left = set()
+for line in sys.stdin:
+    (left.add if line[0] == "+" else left.discard)(int(line[1:]))
+for pid in left:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+"""
+
+
+class Reaper:
+    """A small process that kills what we started, should we be gone."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-I", "-S", "-c", REAPER]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, bufsize=1, start_new_session=True)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def watch(self, pid: int) -> None:
+        """Kill the process group `pid` when we are gone."""
+        self._process.stdin.write(f"+{pid}\n")
+
+    def forget(self, pid: int) -> None:
+        """Leave it alone: it has ended."""
+        self._process.stdin.write(f"-{pid}\n")
+
+    def close(self) -> None:
+        """End it; what it still watches is killed."""
+        self._process.stdin.close()
+        self._process.wait()
+
+
+class Process:
+    """One part of the control plane: its command, its log, and its life."""
+
+    def __init__(self, name: str, command: list[str], log: Path, reaper: Reaper) -> None:
+        self.name = name
+        self.command = command
+        self.log = log
+        self._reaper = reaper
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Its process id while we have not killed it."""
+        return self._process.pid if self._process else None
+
+    @property
+    def died(self) -> bool:
+        """Whether it ended though we did not kill it."""
+        return self._process is not None and self._process.poll() is not None
+
+    def start(self) -> None:
+        """Start it; its log is appended to."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                self.command,
+                cwd=self.log.parent,
+                env={"PATH": "/usr/bin:/bin", "HOME": str(self.log.parent)},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._reaper.watch(self._process.pid)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it was not killed."""
+        if self._process:
+            self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, and wait; after SIGTERM an API server would drain for ten seconds and more."""
+        if not self._process:
+            return
+        self._process.kill()
+        self._process.wait()
+        self._reaper.forget(self._process.pid)
+        self._process = None
+
+    def tail(self, lines: int = 20) -> str:
+        """The end of its log."""
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return f"--- {self.name}: the end of {self.log}\n" + "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,166 @@
+"""The control plane does what tests of the product rely on."""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.audit import WRITES
+from tests.controlplane.plane import ControlPlane, ControlPlaneError, KubectlError
+
+SERVER_ONLY = ("etcd", "kube-apiserver")
+
+
+@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+def test_a_deployment_becomes_available(control_plane: ControlPlane, namespace: str) -> None:
+    """Pods of a Deployment are scheduled and run."""
+    control_plane.kubectl("create", "deployment", "web", "--image=nginx", "--replicas=3", "-n", namespace)
+    control_plane.kubectl("wait", "deployment/web", "--for=condition=Available", "--timeout=30s", "-n", namespace)
+    ready = control_plane.kubectl("get", "deployment/web", "-o=jsonpath={.status.readyReplicas}", "-n", namespace)
+    assert ready.stdout == "3"
+
+
+@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+def test_a_job_completes(control_plane: ControlPlane, namespace: str) -> None:
+    """A pod that is not to be restarted succeeds."""
+    control_plane.kubectl("create", "job", "once", "--image=busybox", "-n", namespace)
+    control_plane.kubectl("wait", "job/once", "--for=condition=Complete", "--timeout=30s", "-n", namespace)
+
+
+@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+def test_an_image_of_nowhere_is_never_pulled(control_plane: ControlPlane, namespace: str) -> None:
+    """A pod with an image of a registry under .invalid stays Pending and says why."""
+    control_plane.kubectl("run", "stuck", "--image=registry.invalid/web:1", "-n", namespace)
+    reason = "jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff"
+    control_plane.kubectl("wait", "pod/stuck", f"--for={reason}", "--timeout=30s", "-n", namespace)
+
+
+@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+def test_a_deleted_pod_goes_away(control_plane: ControlPlane, namespace: str) -> None:
+    """The kubelet ends a deleted pod without waiting for its grace period."""
+    control_plane.kubectl("run", "short", "--image=nginx", "-n", namespace)
+    control_plane.kubectl("wait", "pod/short", "--for=condition=Ready", "--timeout=30s", "-n", namespace)
+    control_plane.kubectl("delete", "pod/short", "--timeout=10s", "-n", namespace)
+
+
+@pytest.mark.controlplane("kube-controller-manager")
+def test_what_is_owned_is_collected(control_plane: ControlPlane, namespace: str) -> None:
+    """A ConfigMap goes when its owner has gone."""
+    control_plane.kubectl("create", "configmap", "owner", "-n", namespace)
+    uid = control_plane.kubectl("get", "configmap/owner", "-o=jsonpath={.metadata.uid}", "-n", namespace).stdout
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+    owned = {"name": "owned", "namespace": namespace, "ownerReferences": [reference]}
+    control_plane.kubectl("create", "-f-", input={"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
+    control_plane.kubectl("delete", "configmap/owner", "-n", namespace)
+    control_plane.kubectl("wait", "configmap/owned", "--for=delete", "--timeout=30s", "-n", namespace)
+
+
+@pytest.mark.controlplane
+def test_requests_are_counted_by_user_verb_and_resource(control_plane: ControlPlane, namespace: str) -> None:
+    """The audit log tells one user's writes from the reads and from everybody else's."""
+    mark = control_plane.audit_mark()
+    control_plane.kubectl("create", "configmap", "one", "-n", namespace)
+    control_plane.kubectl("get", "configmap/one", "-n", namespace)
+    control_plane.kubectl("delete", "configmap/one", "-n", namespace)
+    found = control_plane.audit_events(mark, user="admin", verb=WRITES, resource="configmaps", namespace=namespace)
+    assert [event["verb"] for event in found] == ["create", "delete"]
+    assert control_plane.audit_events(mark, user="alice") == []
+
+
+@pytest.mark.controlplane
+def test_users_have_the_rights_that_a_test_gives_them(control_plane: ControlPlane, namespace: str) -> None:
+    """Role-based access control holds for the limited users."""
+    alice = control_plane.kubeconfig_for("alice", namespace=namespace)
+    with pytest.raises(KubectlError, match='User "alice" cannot list resource "pods"'):
+        control_plane.kubectl("get", "pods", kubeconfig=alice)
+    control_plane.kubectl("create", "rolebinding", "view", "--clusterrole=view", "--group=developers", "-n", namespace)
+    assert "No resources found" in control_plane.kubectl("get", "pods", kubeconfig=alice).stderr
+
+
+@pytest.mark.controlplane
+def test_a_service_account_can_log_in(control_plane: ControlPlane, namespace: str) -> None:
+    """A kubeconfig of a ServiceAccount is that ServiceAccount."""
+    control_plane.kubectl("create", "serviceaccount", "product", "-n", namespace)
+    kubeconfig = control_plane.service_account_kubeconfig(namespace, "product")
+    answer = control_plane.kubectl("auth", "whoami", "-o=jsonpath={.status.userInfo.username}", kubeconfig=kubeconfig)
+    assert answer.stdout == f"system:serviceaccount:{namespace}:product"
+
+
+@pytest.mark.controlplane
+def test_kubectl_reads_nothing_of_the_person(control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person's HOME, KUBECONFIG and proxies do not reach kubectl."""
+    for name in ("HOME", "KUBECONFIG", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "http://nowhere.invalid:1")
+    assert "https://127.0.0.1" in control_plane.kubectl("cluster-info").stdout
+
+
+@pytest.mark.controlplane
+def test_a_killed_api_server_comes_back_with_its_data(own_control_plane: Callable[..., ControlPlane]) -> None:
+    """A restart keeps port and objects; meanwhile nobody answers, and the log of the audit goes on."""
+    plane = own_control_plane(parts=SERVER_ONLY)
+    plane.kubectl("create", "configmap", "kept")
+    mark = plane.audit_mark()
+    plane.kill("kube-apiserver")
+    assert "refused" in plane.kubectl("get", "configmap/kept", check=False).stderr
+    plane.restart("kube-apiserver")
+    plane.kubectl("get", "configmap/kept")
+    assert len(plane.audit_events(mark, resource="configmaps", verb="get")) == 1
+
+
+@pytest.mark.controlplane
+async def test_a_frozen_api_server_answers_later(own_control_plane: Callable[..., ControlPlane]) -> None:
+    """What is asked while the API server is stopped is answered when it goes on."""
+    plane = own_control_plane(parts=SERVER_ONLY)
+    plane.stop("kube-apiserver")
+    async with asyncio.TaskGroup() as tasks:
+        asked = tasks.create_task(asyncio.to_thread(plane.kubectl, "get", "namespaces"))
+        done, _ = await asyncio.wait([asked], timeout=0.5)
+        plane.cont("kube-apiserver")
+    assert not done
+    assert "kube-system" in asked.result().stdout
+
+
+@pytest.mark.controlplane
+def test_a_part_that_died_shows_its_log(own_control_plane: Callable[..., ControlPlane]) -> None:
+    """When kubectl fails because a part died by itself, the error ends with the log of that part."""
+    plane = own_control_plane(parts=SERVER_ONLY)
+    os.kill(plane.pids["etcd"], signal.SIGKILL)
+    os.kill(plane.pids["kube-apiserver"], signal.SIGKILL)
+    with pytest.raises(ControlPlaneError, match="etcd died\n--- etcd: the end of "):
+        plane.kubectl("get", "namespaces")
+
+
+@pytest.mark.controlplane
+def test_nothing_runs_after_close(own_control_plane: Callable[..., ControlPlane]) -> None:
+    """Closing ends every process, also a frozen one."""
+    plane = own_control_plane()
+    plane.stop("kube-apiserver")
+    pids = plane.pids.values()
+    plane.close()
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+@pytest.mark.controlplane
+def test_nothing_runs_after_we_were_killed(tmp_path: Path) -> None:
+    """The parts end with the process that started them, even when that is killed."""
+    source = (
+        "import pathlib, signal, sys\n"
+        "from tests.controlplane.plane import ControlPlane\n"
+        "plane = ControlPlane.start(pathlib.Path(sys.argv[1]), parts=('etcd', 'kube-apiserver'))\n"
+        "print(*plane.pids.values(), flush=True)\n"
+        "signal.pause()\n"
+    )
+    command = [sys.executable, "-c", source, str(tmp_path / "plane")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+        alive = {os.pidfd_open(int(pid)) for pid in starter.stdout.readline().split()}
+        starter.kill()
+    for process in alive:
+        ended, _, _ = select.select([process], [], [], 10)
+        os.close(process)
+        assert ended
