@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import orjson
 
-from kube.credentials import Endpoint
+from kube.endpoint import Endpoint
 from kube.errors import NotFound
 from kube.resource import Resource
 from kube.transport import JSON, Transport

@@ -1,33 +1,52 @@
-"""Where the API server is and how to prove who we are: kubeconfig files, or the Pod's own ServiceAccount."""
+"""Finds the API server: the kubeconfig given, $KUBECONFIG, ~/.kube/config, or the Pod we run in."""
 
-import ssl
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
+from kube import kubeconfig as kubeconfigs
+from kube.endpoint import CredentialsError, Endpoint, TokenFile, read, tls
 
-class CredentialsError(ValueError):
-    """Credentials that cannot be used; the text names the file and what is wrong with it."""
+__all__ = ["CredentialsError", "Endpoint", "load"]
 
-
-async def anonymous() -> str | None:
-    """Prove nothing: a client certificate does, or nobody asks."""
-    return None
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One API server, and what a connection to it needs."""
+async def load(
+    kubeconfig: Path | None = None,
+    context: str | None = None,
+    *,
+    environment: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Endpoint:
+    """Return the endpoint to use, or raise CredentialsError saying what was looked at and what is wrong with it."""
+    files = [kubeconfig] if kubeconfig else configured(environment)
+    if files:
+        return await kubeconfigs.endpoint(files, context)
+    if "KUBERNETES_SERVICE_HOST" in environment:
+        return in_cluster(environment, service_account)
+    raise CredentialsError("no API server: no --kubeconfig, no $KUBECONFIG, no ~/.kube/config, and this is no Pod")
 
-    url: str
-    ssl: ssl.SSLContext | None = None
-    authorization: Callable[[], Awaitable[str | None]] = anonymous
-    """Returns the Authorization header, asked before each request."""
-    namespace: str = "default"
-    server_hostname: str | None = None
-    proxy: str | None = None
+
+def configured(environment: Mapping[str, str]) -> list[Path]:
+    """Return the kubeconfig files of $KUBECONFIG that exist, or the one in the home directory, if it does."""
+    if listed := environment.get("KUBECONFIG"):
+        files = [Path(name).expanduser() for name in listed.split(os.pathsep) if name]
+        if not (found := [file for file in files if file.exists()]):
+            raise CredentialsError(f"$KUBECONFIG: {listed}: no such file")
+        return found
+    home = environment.get("HOME")
+    own = Path(home) / ".kube" / "config" if home else None
+    return [own] if own and own.exists() else []
 
 
-async def load(kubeconfig: Path | None = None, context: str | None = None) -> Endpoint:
-    """Return the endpoint of `kubeconfig`, else of $KUBECONFIG, else of ~/.kube/config, else of the Pod we run in."""
-    raise NotImplementedError
+def in_cluster(environment: Mapping[str, str], service_account: Path) -> Endpoint:
+    """Return the endpoint that every Pod is told of; its token is read again each minute."""
+    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+    authorities = service_account / "ca.crt"
+    return Endpoint(
+        url=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
+        ssl=tls(str(authorities), authorities=read(authorities)),
+        authorization=TokenFile(service_account / "token"),
+        namespace=read(service_account / "namespace").decode().strip(),
+    )

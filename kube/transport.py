@@ -14,7 +14,7 @@ import orjson
 from aiohappyeyeballs import AddrInfoType
 from yarl import URL
 
-from kube.credentials import CredentialsError, Endpoint
+from kube.endpoint import CredentialsError, Endpoint
 from kube.errors import ServerError, Unauthorized, Unreachable, error_for
 
 JSON = "application/json"

@@ -1,0 +1,102 @@
+"""One API server: its address, how to trust it, and how to prove to it who we are."""
+
+import ssl
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+TOKEN_SECONDS = 60.0
+
+
+class CredentialsError(ValueError):
+    """Credentials that cannot be used; the text names the file and what is wrong with it, never what is secret."""
+
+
+async def anonymous() -> str | None:
+    """Send no Authorization header: a client certificate says who we are, or nobody asks."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """What a connection to one API server needs."""
+
+    url: str
+    ssl: ssl.SSLContext | None = None
+    authorization: Callable[[], Awaitable[str | None]] = anonymous
+    """Returns the Authorization header; asked before each request."""
+    namespace: str = "default"
+    server_hostname: str | None = None
+    proxy: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StaticToken:
+    """A token that never changes."""
+
+    token: str
+
+    def __repr__(self) -> str:
+        return "StaticToken()"
+
+    async def __call__(self) -> str:
+        """Return the Authorization header."""
+        return f"Bearer {self.token}"
+
+
+class TokenFile:
+    """A token in a file that somebody else renews: read again each minute."""
+
+    def __init__(self, path: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._monotonic = monotonic
+        self._read_at = float("-inf")
+        self._header = ""
+
+    async def __call__(self) -> str:
+        """Return the Authorization header."""
+        if self._monotonic() - self._read_at >= TOKEN_SECONDS:
+            self._header = f"Bearer {self._read()}"
+            self._read_at = self._monotonic()
+        return self._header
+
+    def _read(self) -> str:
+        token = read(self._path).decode("ascii", "replace").strip()
+        if not token.isprintable() or not token.isascii() or not token:
+            raise CredentialsError(f"{self._path}: this is no token")
+        return token
+
+
+def read(path: Path) -> bytes:
+    """Return what is in a file, or say why it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CredentialsError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+
+
+def tls(source: str, *, authorities: bytes | None, verify: bool = True) -> ssl.SSLContext:
+    """Return how to trust a server: by these PEM authorities, or by the system's; `source` is named in errors."""
+    try:
+        context = ssl.create_default_context(cadata=authorities.decode("ascii", "replace") if authorities else None)
+    except (ssl.SSLError, ValueError):
+        raise CredentialsError(f"{source}: the certificate authority is not a PEM certificate") from None
+    # Many clusters' own authorities lack the key identifiers that Python 3.13 insists on and no other client does.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def present(context: ssl.SSLContext, source: str, certificate: bytes, key: bytes) -> None:
+    """Let `context` present a client certificate (PEM); `source` is named in errors."""
+    with tempfile.NamedTemporaryFile() as file:  # the ssl module reads files only; this one is ours alone, and brief
+        file.write(certificate + b"\n" + key)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name, password=lambda: b"")  # never ask on the terminal
+        except ssl.SSLError:
+            raise CredentialsError(f"{source}: the client certificate and its key are no pair in PEM") from None

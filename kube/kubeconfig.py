@@ -1,0 +1,123 @@
+"""Reads kubeconfig files: several merged into one, a context chosen, its cluster and user made an endpoint."""
+
+import base64
+import binascii
+import ssl
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kube import plugins
+from kube.endpoint import CredentialsError, Endpoint, StaticToken, TokenFile, anonymous, present, read, tls
+
+Authorization = Callable[[], Awaitable[str | None]]
+PLUGINS = ("exec", "auth-provider", "username")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One named cluster, user or context, and the file that says it."""
+
+    file: Path
+    what: str
+    values: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+    def text(self, name: str) -> str | None:
+        """Return a value that must be text, or None."""
+        value = self.values.get(name)
+        if value is not None and not isinstance(value, str):
+            raise CredentialsError(f"{self}: {name} must be text")
+        return value or None
+
+    def content(self, name: str) -> bytes | None:
+        """Return what `<name>-data` holds in base64, or else the file that `<name>` points to, or None."""
+        if (data := self.text(f"{name}-data")) is not None:
+            try:
+                return base64.b64decode(data, validate=True)
+            except binascii.Error:
+                raise CredentialsError(f"{self}: {name}-data is not base64") from None
+        path = self.path(name)
+        return read(path) if path else None
+
+    def path(self, name: str) -> Path | None:
+        """Return the file that `name` points to, seen from the file it is said in."""
+        relative = self.text(name)
+        return self.file.parent / relative if relative else None
+
+
+async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoint:
+    """Return the endpoint of a context (None: the current one) of these files; what comes first counts."""
+    documents = [(file, document(file)) for file in files]
+    name = context or next((each["current-context"] for _, each in documents if each.get("current-context")), None)
+    if name is None:
+        raise CredentialsError(f"{files[0]}: no current-context is set; choose one with --context")
+    chosen = find(documents, "context", name)
+    cluster = find(documents, "cluster", chosen.text("cluster") or "")
+    user = find(documents, "user", named) if (named := chosen.text("user")) else Section(files[0], "no user", {})
+    url = cluster.text("server")
+    if url is None or not url.startswith(("https://", "http://")):
+        raise CredentialsError(f"{cluster}: server must be an http or https address")
+    verify = not cluster.values.get("insecure-skip-tls-verify")
+    security = tls(str(cluster), authorities=cluster.content("certificate-authority"), verify=verify)
+    if any(user.values.get(way) for way in PLUGINS):
+        authorization = await plugins.authorization(files, name, str(user), security)
+    else:
+        authorization = own_authorization(user, security)
+    return Endpoint(
+        url=url.rstrip("/"),
+        ssl=security if url.startswith("https://") else None,
+        authorization=authorization,
+        namespace=chosen.text("namespace") or "default",
+        server_hostname=cluster.text("tls-server-name"),
+        proxy=cluster.text("proxy-url"),
+    )
+
+
+def own_authorization(user: Section, security: ssl.SSLContext) -> Authorization:
+    """Return the authorization of a user that needs no plugin: a client certificate, a token, or a file with one."""
+    certificate, key = user.content("client-certificate"), user.content("client-key")
+    if certificate or key:
+        if not (certificate and key):
+            raise CredentialsError(f"{user}: client-certificate and client-key belong together")
+        present(security, str(user), certificate, key)
+    if token := user.text("token"):
+        return StaticToken(token)
+    if path := user.path("tokenFile"):
+        return TokenFile(path)
+    return anonymous
+
+
+def document(file: Path) -> Mapping[str, Any]:
+    """Return the YAML mapping in a kubeconfig file."""
+    try:
+        loaded = yaml.safe_load(read(file))
+    except yaml.MarkedYAMLError as error:  # its own text would quote the file
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise CredentialsError(f"{file}{line}: not YAML: {error.problem}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise CredentialsError(f"{file}: not YAML") from None
+    if not isinstance(loaded, dict):
+        raise CredentialsError(f"{file}: not a kubeconfig: it holds no mapping")
+    return loaded
+
+
+def find(documents: Sequence[tuple[Path, Mapping[str, Any]]], kind: str, name: str) -> Section:
+    """Return the first context, cluster or user of this name."""
+    known: list[str] = []
+    for file, each in documents:
+        entries = each.get(f"{kind}s") or []
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise CredentialsError(f"{file}: {kind}s must be a list of mappings")
+        for entry in entries:
+            values = entry.get(kind) or {}
+            if entry.get("name") == name and isinstance(values, dict):
+                return Section(file, f'{kind} "{name}"', values)
+            known.append(str(entry.get("name")))
+    files = ", ".join(str(file) for file, _ in documents)
+    raise CredentialsError(f'{files}: there is no {kind} "{name}" (there is: {", ".join(known) or "none"})')
