@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -31,5 +32,5 @@ def read_key(pem: bytes) -> PrivateKeyTypes:
     """Read an unencrypted private key."""
     try:
         return load_pem_private_key(pem, password=None)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise CertificateError("the private key is not readable as unencrypted PEM") from error

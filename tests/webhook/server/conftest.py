@@ -1,0 +1,218 @@
+"""A webhook that listens on loopback, with policies made for the test, and clients for it."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from prometheus_client import CollectorRegistry
+
+from certs import KeyPair, issue_ca, issue_serving
+from webhook.engine import BoundPolicy, Engine, Params, Patch, Policy, Request, Violation
+from webhook.engine.match import Match
+from webhook.server.metrics import Metrics
+from webhook.server.serve import Listener, ServerConfig, listening
+from webhook.server.tls import ServingCertificate
+
+NAME = "gatewright-webhook.gatewright-system.svc"
+
+
+def pytest_asyncio_loop_factories():
+    """Run these tests on the event loop of the product."""
+    return {"uvloop": uvloop.new_event_loop}
+
+
+def names(request: Request, _: Params) -> Iterator[Violation]:
+    """Find fault with objects that are named bad, and fail on those named broken."""
+    name = request.string("metadata.name")
+    if name == "broken":
+        raise RuntimeError("the secret of life")
+    if name == "bad":
+        yield Violation("metadata.name", "bad", "objects must be good", "rename it")
+
+
+def labels(_: Request, __: Params) -> Iterator[Patch]:
+    """Label everything."""
+    yield Patch(("metadata", "labels", "seen"), "yes")
+
+
+NAMES = Policy("names", validate=names, kinds="pods")
+LABELS = Policy("labels", mutate=labels, kinds="pods")
+
+
+def bind(policy: Policy, **changes: Any) -> BoundPolicy:
+    """Put a policy in force everywhere, with Deny and Fail."""
+    bound = BoundPolicy(policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True)
+    return replace(bound, **changes)
+
+
+ENGINE = Engine([bind(NAMES), bind(LABELS)])
+
+
+@dataclass
+class Policies:
+    """The engine in force."""
+
+    engine: Engine | None = field(default_factory=lambda: ENGINE)
+
+
+def review(name: str = "good", **request: Any) -> dict[str, Any]:
+    """Make a review of a pod as the API server sends it."""
+    body = {
+        "uid": "u-1",
+        "operation": "CREATE",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "name": name,
+        "namespace": "shop",
+        "userInfo": {"username": "jane"},
+        "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}},
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body | request}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back over a connection."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def response(self) -> dict[str, Any]:
+        """The response of the review."""
+        return json.loads(self.body)["response"]
+
+
+class Wire:
+    """One TLS connection, on which a test says exactly what it wants to."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def answer(self) -> Answer:
+        """Read one answer."""
+        head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
+        first, *lines = head.split("\r\n")[:-2]
+        headers = {key.lower(): value for key, _, value in (line.partition(": ") for line in lines)}
+        body = await self.reader.readexactly(int(headers.get("content-length", 0)))
+        return Answer(int(first.split()[1]), headers, body)
+
+    async def post(self, body: bytes | dict, path: str = "/validate", **headers: str) -> Answer:
+        """Send a review and read its answer; a header is left out by an empty value."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        shown = {"Host": NAME, "Content-Type": "application/json", "Content-Length": str(len(data))}
+        shown |= {key.replace("_", "-"): value for key, value in headers.items()}
+        lines = "".join(f"{key}: {value}\r\n" for key, value in shown.items() if value)
+        await self.send(f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + data)
+        return await self.answer()
+
+    async def ended(self) -> bool:
+        """Wait for the other side to close the connection, dropping what it still says."""
+        try:
+            while await self.reader.read(65536):
+                pass
+        except (ConnectionError, ssl.SSLError):
+            pass
+        return True
+
+
+@dataclass
+class Webhook:
+    """A listening webhook."""
+
+    listener: Listener
+    policies: Policies
+    registry: CollectorRegistry
+    certificate: ServingCertificate
+    directory: Path
+    trusts: ssl.SSLContext
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self.listener.port
+
+    @asynccontextmanager
+    async def connected(self, trusts: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
+        """Connect to it."""
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.port, ssl=trusts or self.trusts, server_hostname=NAME
+        )
+        try:
+            yield Wire(reader, writer)
+        finally:
+            writer.transport.abort()
+
+    async def post(self, body: bytes | dict, path: str = "/validate", **headers: str) -> Answer:
+        """Send one review over a connection of its own."""
+        async with self.connected() as wire:
+            return await wire.post(body, path, **headers)
+
+    def counted(self, name: str, **labels: str) -> float:
+        """Return a metric's value."""
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+
+@pytest.fixture(scope="session")
+def authority() -> KeyPair:
+    """The CA that clients trust."""
+    return issue_ca("gatewright", datetime.now(UTC))
+
+
+def write_pair(pair: KeyPair, directory: Path) -> None:
+    """Lay a pair into a directory under the names of a TLS Secret."""
+    (directory / "tls.crt").write_bytes(pair.certificate)
+    (directory / "tls.key").write_bytes(pair.key)
+
+
+def trust(*authorities: KeyPair) -> ssl.SSLContext:
+    """Make a client that trusts some authorities and nobody else."""
+    return ssl.create_default_context(cadata=b"".join(each.certificate for each in authorities).decode())
+
+
+@pytest.fixture
+def pair(authority) -> KeyPair:
+    """A serving pair that clients accept."""
+    return issue_serving(authority, [NAME], ["127.0.0.1"], datetime.now(UTC))
+
+
+@pytest.fixture
+def start(authority, pair, tmp_path):
+    """A context manager that runs a webhook with what the test gives it."""
+
+    @asynccontextmanager
+    async def run(
+        engine: Engine | None = ENGINE, *, look_ups=None, with_pair=True, certificate=None, **config: Any
+    ) -> AsyncIterator[Webhook]:
+        if with_pair:
+            write_pair(pair, tmp_path)
+        registry = CollectorRegistry()
+        metrics = Metrics(registry)
+        certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {}))
+        policies = Policies(engine)
+        settings = ServerConfig(host="127.0.0.1", port=0, **config)
+        async with listening(settings, policies, certificate, metrics, look_ups or {}) as listener:
+            yield Webhook(listener, policies, registry, certificate, tmp_path, trust(authority))
+
+    return run
+
+
+@pytest.fixture
+async def webhook(start) -> AsyncIterator[Webhook]:
+    """A webhook with everything as it is by default."""
+    async with start() as running:
+        yield running

@@ -1,0 +1,356 @@
+"""What is answered to which request."""
+
+import asyncio
+import json
+import logging
+
+import pytest
+
+from kube.errors import Unreachable
+from tests.webhook.server.conftest import NAMES, bind, review
+from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
+from webhook.server.app import hook_of, timeout_of
+
+
+@pytest.mark.parametrize("path", ["/validate", "/validate-webapp", "/validate?timeout=3s", "/validate-a-b?timeout=3s"])
+async def test_a_violation_is_denied_with_its_message(webhook, path):
+    """Every path of the validating hook denies what a policy finds fault with."""
+    answer = await webhook.post(review("bad"), path)
+    assert answer.status == 200
+    assert answer.response["uid"] == "u-1"
+    assert answer.response["allowed"] is False
+    assert answer.response["status"]["code"] == 403
+    assert "metadata.name: bad; objects must be good. Rename it." in answer.response["status"]["message"]
+
+
+@pytest.mark.parametrize("path", ["/mutate", "/mutate-webapp?timeout=1s"])
+async def test_a_mutation_is_answered_with_a_patch(webhook, path):
+    """Every path of the mutating hook patches and never validates."""
+    response = (await webhook.post(review("bad"), path)).response
+    assert response["allowed"] is True
+    assert response["patchType"] == "JSONPatch"
+
+
+async def test_a_good_object_is_allowed_over_one_connection(webhook):
+    """Review after review comes over the same connection."""
+    async with webhook.connected() as wire:
+        for _ in range(3):
+            answer = await wire.post(review())
+            assert (answer.status, answer.response) == (200, {"uid": "u-1", "allowed": True})
+            assert "connection" not in answer.headers
+
+
+async def test_the_answer_says_nothing_about_the_software_below(webhook):
+    """The banner names no version."""
+    assert (await webhook.post(review())).headers["server"] == "gatewright"
+    assert (await webhook.post(b"", "/nowhere")).headers["server"] == "gatewright"
+
+
+DEEP = b"[" * 100_000
+BAD_BODIES = [
+    (b"", "the body is not JSON"),
+    (b"{", "the body is not JSON"),
+    (json.dumps(review()).encode()[:-10], "the body is not JSON"),
+    (b"\xff\xfe{", "the body is not JSON"),
+    ("{}".encode("utf-16"), "the body is not JSON"),
+    (b'{"a": NaN}', "the body is not JSON"),
+    (DEEP, "the body is not JSON"),
+    (DEEP + b"]" * 100_000, "the body is not JSON"),
+    (b"null", "not a JSON object"),
+    (b"[]", "not a JSON object"),
+    (b"{}", "only admission.k8s.io/v1 AdmissionReview is answered"),
+    (b'{"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"}', "only admission.k8s.io/v1"),
+    (b'{"apiVersion": "v1", "kind": "Status"}', "only admission.k8s.io/v1"),
+    (b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}', "request: missing"),
+    (b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": null}', "request: missing"),
+    (json.dumps(review(uid="")).encode(), "request.uid"),
+    (json.dumps(review(uid=7)).encode(), "request.uid"),
+    (json.dumps(review(uid="x" * 1_000_000)).encode(), "request.uid"),
+]
+
+
+@pytest.mark.parametrize(("body", "text"), BAD_BODIES)
+async def test_what_is_no_review_gets_400(webhook, body, text):
+    """Whatever comes, the text says what is wrong, and the webhook goes on."""
+    async with webhook.connected() as wire:
+        answer = await wire.post(body)
+        assert answer.status == 400
+        assert text in answer.body.decode()
+        assert len(answer.body) < 500
+        assert (await wire.post(review())).response["allowed"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"operation": "PATCH"},
+        {"operation": None},
+        {"kind": None},
+        {"kind": {"kind": "Pod"}},
+        {"resource": "pods"},
+        {"object": None},
+        {"object": "a pod"},
+        {"object": []},
+        {"object": {"kind": "Secret"}},
+        {"userInfo": "jane"},
+    ],
+)
+async def test_a_malformed_request_is_denied_with_400(webhook, request_):
+    """What can be answered is answered, with HTTP 200 and a denial."""
+    answer = await webhook.post(review(**request_))
+    assert answer.status == 200
+    assert answer.response["allowed"] is False
+    assert answer.response["status"]["code"] == 400
+    assert answer.response["uid"] == "u-1"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Content_Type": "text/plain"}, 415),
+        ({"Content_Type": "application/yaml"}, 415),
+        ({"Content_Type": ""}, 415),
+        ({"Content_Type": "application/json; charset=utf-8"}, 200),
+        ({"Content_Encoding": "gzip"}, 415),
+        ({"Content_Encoding": "identity"}, 415),
+    ],
+)
+async def test_only_plain_json_is_read(webhook, headers, status):
+    """The content type decides, with or without its parameters; compressed bodies are refused."""
+    assert (await webhook.post(review(), **headers)).status == status
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
+async def test_another_method_gets_405_and_the_one_allowed(webhook, method):
+    """Reviews come by POST."""
+    async with webhook.connected() as wire:
+        await wire.send(f"{method} /validate HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        answer = await wire.answer()
+    assert (answer.status, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("path", "hook"),
+    [
+        ("/validate", "validate"),
+        ("/validate-webapp", "validate"),
+        ("/mutate-x?timeout=3s", "mutate"),
+        ("/validate-", None),
+        ("/validate/", None),
+        ("/validate-a/b", None),
+        ("//validate", None),
+        ("/validate/..;/x", None),
+        ("/%76alidate", None),
+        ("/validatex", None),
+        ("/", None),
+        ("*", None),
+    ],
+)
+def test_a_path_is_a_hook_or_nothing(path, hook):
+    """Paths are compared as they came."""
+    assert hook_of(path) == hook
+
+
+@pytest.mark.parametrize("path", ["/", "//validate", "/validate/..;/x", "/%76alidate", "/metrics", "/healthz"])
+async def test_any_other_path_gets_404(webhook, path):
+    """Only the two hooks are served on this port."""
+    assert (await webhook.post(review(), path)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "seconds"),
+    [
+        ("?timeout=10s", 9.0),
+        ("?timeout=500ms", 0.45),
+        ("?a=1&timeout=1m&b=2", 54.0),
+        ("?timeout=2.5s", 2.25),
+        ("", 0.45),
+        ("?timeout=0s", 0.45),
+        ("?timeout=-1s", 0.45),
+        ("?timeout=abc", 0.45),
+        ("?timeout=9999999h", 0.45),
+        ("?timeout=3s&timeout=8s", 2.7),
+    ],
+)
+def test_the_time_out_of_the_api_server_is_read(query, seconds):
+    """A tenth is left for the way back; nonsense is the default."""
+    assert timeout_of(f"/validate{query}") == pytest.approx(seconds)
+
+
+LIMIT = 8 * 1024 * 1024
+
+
+@pytest.mark.parametrize(("size", "status"), [(LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 413), (9 * 1024 * 1024, 413)])
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_the_largest_body_is_8_mib(webhook, size, status, chunked):
+    """One byte more is refused, whether its length is announced or not."""
+    whole = json.dumps(review())
+    body = (whole + " " * (size - len(whole))).encode()
+    async with webhook.connected() as wire:
+        if chunked:
+            head = "POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked"
+            await wire.send(b"%b\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (head.encode(), size, body))
+            assert (await wire.answer()).status == status
+        else:
+            assert (await wire.post(body)).status == status
+
+
+async def test_a_body_announced_as_too_large_is_refused_before_it_comes(webhook):
+    """Nobody has to send a gigabyte to learn that it is too much."""
+    async with webhook.connected() as wire:
+        answer = await wire.post(b"", Content_Length="1000000000")
+        assert answer.status == 413
+        assert answer.headers["connection"] == "close"
+        assert await wire.ended()
+
+
+async def test_a_client_that_asks_first_is_told_to_go_on(webhook):
+    """Expect: 100-continue is answered, so curl does not wait for it."""
+    body = json.dumps(review()).encode()
+    head = f"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    async with webhook.connected() as wire:
+        await wire.send(f"{head}\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert (await wire.answer()).status == 100
+        await wire.send(body)
+        assert (await wire.answer()).status == 200
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /validate HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST /validate HTTP/1.1\r\nX: " + b"x" * 9000 + b"\r\n\r\n",
+        b"POST /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x00\x01\x02\x03\r\n\r\n",
+    ],
+)
+async def test_what_is_no_http_request_is_refused_and_the_connection_closed(webhook, head, caplog):
+    """The parser's complaints are answered in one line, and make no traceback in the log."""
+    async with webhook.connected() as wire:
+        await wire.send(head)
+        answer = await wire.answer()
+        assert answer.status == 400
+        assert await wire.ended()
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_before_the_policies_are_loaded_nothing_is_allowed(start):
+    """A review gets 503, and the API server is asked to come again."""
+    async with start(engine=None) as webhook:
+        answer = await webhook.post(review())
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        webhook.policies.engine = Engine([bind(NAMES)])
+        assert (await webhook.post(review("bad"))).response["allowed"] is False
+
+
+async def test_a_policy_that_fails_denies_and_tells_nothing(start):
+    """Fail is a denial with code 500 that names the policy and no inner text."""
+    async with start() as webhook:
+        response = (await webhook.post(review("broken"))).response
+    assert response["status"]["code"] == 500
+    assert "names" in response["status"]["message"]
+    assert "secret of life" not in json.dumps(response)
+
+
+async def test_a_policy_that_fails_with_ignore_warns(start):
+    """Ignore allows, with a warning."""
+    async with start(Engine([bind(NAMES, fails_closed=False)])) as webhook:
+        response = (await webhook.post(review("broken"))).response
+    assert response["allowed"] is True
+    assert "names" in response["warnings"][0]
+
+
+def by_labels(request, _):
+    """Find fault with namespaces that are labelled production."""
+    if request.lookup(NAMESPACE_LABELS).get("environment") == "production":
+        yield Violation("metadata.namespace", "production", "nothing may be made there", "go away")
+
+
+LABELLED = Engine([bind(Policy("labelled", validate=by_labels, needs=(NAMESPACE_LABELS,)))])
+
+
+async def test_namespace_labels_are_looked_up_for_the_policies_that_need_them(start):
+    """The look-up is asked once, and the policy sees what it said."""
+    asked = []
+
+    async def look_up(request):
+        asked.append(request.about.namespace)
+        return {"environment": "production"}
+
+    async with start(LABELLED, look_ups={NAMESPACE_LABELS: look_up}) as webhook:
+        assert (await webhook.post(review())).response["status"]["code"] == 403
+    assert asked == ["shop"]
+
+
+async def fails(_):
+    """Fail as the API server does when it cannot be reached."""
+    raise Unreachable("connection refused")
+
+
+async def hangs(_):
+    """Never answer."""
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("look_ups", [{}, {NAMESPACE_LABELS: fails}, {NAMESPACE_LABELS: hangs}])
+async def test_labels_that_cannot_be_had_are_an_error_and_no_empty_answer(start, look_ups):
+    """The policy's failurePolicy decides, and it is Fail; the API server's time-out is kept."""
+    async with start(LABELLED, look_ups=look_ups) as webhook, asyncio.timeout(2):
+        response = (await webhook.post(review(), "/validate?timeout=100ms")).response
+    assert response["allowed"] is False
+    assert response["status"]["code"] == 500
+    assert "could not be looked up" in response["status"]["message"]
+
+
+async def test_what_was_decided_is_counted(webhook):
+    """Reviews by what was decided, requests by their code; nothing a client sends becomes a label."""
+    for name in ("good", "bad", "broken"):
+        await webhook.post(review(name))
+    await webhook.post(review(operation="x" * 50))
+    await webhook.post(review(), "/mutate-some-path")
+    await webhook.post(b"{")
+    await webhook.post(b"{", "/nowhere")
+    decided = {
+        tuple(sample.labels.values()): sample.value
+        for family in webhook.registry.collect()
+        for sample in family.samples
+        if sample.name == "gatewright_admission_reviews_total"
+    }
+    assert decided == {
+        ("validate", "CREATE", "allowed"): 1,
+        ("validate", "CREATE", "denied"): 1,
+        ("validate", "CREATE", "error"): 1,
+        ("validate", "other", "malformed"): 1,
+        ("mutate", "CREATE", "patched"): 1,
+    }
+    assert webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="200") == 4
+    assert webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="400") == 1
+    assert webhook.counted("controller_runtime_webhook_latency_seconds_count", webhook="mutate") == 1
+    assert webhook.counted("controller_runtime_webhook_requests_in_flight", webhook="validate") == 0
+    assert webhook.counted("gatewright_policy_findings_total", policy="names", finding="denied") == 1
+
+
+async def test_a_denial_is_one_log_line_without_the_object(webhook, caplog):
+    """Who, what, where and which policies; nothing of the object."""
+    caplog.set_level(logging.INFO, "gatewright")
+    secret = {"kind": "Pod", "metadata": {"name": "bad", "annotations": {"token": "hunter2"}}}
+    await webhook.post(review("bad", object=secret))
+    await webhook.post(review("good"))
+    (line,) = [record for record in caplog.records if record.name == "gatewright.webhook"]
+    assert line.getMessage() == "denied"
+    assert line.fields | {"ms": 0} == {
+        "uid": "u-1",
+        "operation": "CREATE",
+        "kind": "Pod",
+        "subresource": "",
+        "namespace": "shop",
+        "name": "bad",
+        "user": "jane",
+        "dry_run": False,
+        "webhook": "validate",
+        "policies": {"names": "denied"},
+        "ms": 0,
+    }
+    assert "hunter2" not in str(vars(line))

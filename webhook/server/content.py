@@ -1,0 +1,52 @@
+"""Notices changed files by their content.
+
+Content is read anew each time: when the kubelet swaps a mounted volume it renames a link above the files, and no event
+and no modification time of the files themselves tells of it.
+"""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Never
+
+POLL_SECONDS = 5.0
+
+
+class Content:
+    """What some files held when they were last looked at; a directory stands for the files below it."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = tuple(paths)
+        self._seen = b""
+
+    def changed(self) -> bool:
+        """Say whether anything is different from the last time this was asked; the first time it is."""
+        digest = hashlib.sha256()
+        for path in _files(self._paths):
+            digest.update(b"%b\0%b\0" % (os.fsencode(path), _digest(path)))
+        seen, self._seen = self._seen, digest.digest()
+        return seen != self._seen
+
+
+async def poll(refresh: Callable[[], None], seconds: float = POLL_SECONDS) -> Never:
+    """Call `refresh` now and then, for ever."""
+    while True:
+        await asyncio.sleep(seconds)
+        refresh()
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        try:  # what a kubelet mounts keeps its states below names that begin with two dots
+            yield from _files(sorted(below for below in path.iterdir() if not below.name.startswith("..")))
+        except OSError:
+            yield path
+
+
+def _digest(path: Path) -> bytes:
+    try:
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError as error:
+        return repr(error.errno).encode()

@@ -1,0 +1,110 @@
+"""Serves reviews over TLS from start to drained end."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from webhook.server.app import HasEngine, LookUp, Rim
+from webhook.server.connections import MOST_CONNECTIONS, REQUEST_SECONDS, Connections
+from webhook.server.content import POLL_SECONDS, poll
+from webhook.server.metrics import Metrics
+from webhook.server.tls import ServingCertificate
+
+BACKLOG = 1024
+HANDSHAKE_SECONDS = 10.0
+TLS_GOODBYE_SECONDS = 1.0
+
+log = logging.getLogger("gatewright.webhook")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """Where and how to listen.
+
+    A pod that ends goes on answering for `linger_seconds`, until nobody sends it new connections, and then until the
+    API server has given up its idle ones (90 s), for `grace_seconds` at most.
+    """
+
+    host: str | None = None
+    port: int = 9443
+    linger_seconds: float = 5.0
+    grace_seconds: float = 100.0
+    poll_seconds: float = POLL_SECONDS
+    request_seconds: float = REQUEST_SECONDS
+    most_connections: int = MOST_CONNECTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An open listener: its port, and how it ends."""
+
+    port: int
+    connections: Connections
+
+    async def drain(self, config: ServerConfig) -> None:
+        """Let clients go one by one, each with an answer that closes its connection; return when all are gone."""
+        self.connections.draining = True
+        try:
+            async with asyncio.timeout(config.grace_seconds):
+                await asyncio.sleep(config.linger_seconds)
+                await self.connections.none_open.wait()
+        except TimeoutError:
+            log.info("drained", extra={"fields": {"cut": len(self.connections.open)}})
+        else:
+            log.info("drained", extra={"fields": {"cut": 0}})
+
+
+async def serve(
+    stop: asyncio.Event,
+    config: ServerConfig,
+    policies: HasEngine,
+    certificate: ServingCertificate,
+    metrics: Metrics,
+    look_ups: Mapping[str, LookUp],
+) -> None:
+    """Serve until `stop` is set, and then until the connections are drained."""
+    async with listening(config, policies, certificate, metrics, look_ups) as listener:
+        log.info("listening", extra={"fields": {"host": config.host or "*", "port": listener.port}})
+        await stop.wait()
+        await listener.drain(config)
+
+
+@asynccontextmanager
+async def listening(
+    config: ServerConfig,
+    policies: HasEngine,
+    certificate: ServingCertificate,
+    metrics: Metrics,
+    look_ups: Mapping[str, LookUp],
+) -> AsyncIterator[Listener]:
+    """Listen while the context lasts; the certificate is read now and whenever its files change."""
+    certificate.refresh()
+    rim = Rim(policies, metrics, look_ups)
+    connections = Connections(rim.handle, metrics, most=config.most_connections, request_seconds=config.request_seconds)
+    try:
+        server = await asyncio.get_running_loop().create_server(
+            connections,
+            config.host,
+            config.port,
+            ssl=certificate.context,
+            backlog=BACKLOG,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_shutdown_timeout=TLS_GOODBYE_SECONDS,
+        )
+    except OSError as error:
+        reason = str(error.strerror or error).rpartition(": ")[2]
+        raise OSError(f"cannot listen on {config.host or '*'}:{config.port}: {reason}") from error
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(poll(certificate.refresh, config.poll_seconds)),
+                group.create_task(connections.sweep()),
+            ]
+            yield Listener(server.sockets[0].getsockname()[1], connections)
+            for task in tasks:
+                task.cancel()
+    finally:
+        server.close()
+        await connections.shutdown(TLS_GOODBYE_SECONDS)

@@ -1,0 +1,107 @@
+"""The serving certificate as TLS contexts: a new one for each new pair, swapped in once it is known to be good."""
+
+import logging
+import ssl
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from certs import CertificateError, KeyPair, check, expires
+from webhook.server.content import Content
+from webhook.server.metrics import Metrics
+
+log = logging.getLogger("gatewright.webhook.tls")
+
+
+def utc_now() -> datetime:
+    """Return the time of this machine."""
+    return datetime.now(UTC)
+
+
+class ServingCertificate:
+    """A pair of mounted files, read again when they change.
+
+    `context` is for the listener: it asks for the pair in force at each handshake, so a swap drops no connection.
+    Without a pair, handshakes are refused; a broken new pair leaves the old one in force.
+    """
+
+    def __init__(
+        self,
+        certificate: Path,
+        key: Path,
+        metrics: Metrics,
+        *,
+        minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._certificate, self._key = certificate, key
+        self._metrics = metrics
+        self._minimum_version = minimum_version
+        self._now = now
+        self._content = Content([certificate, key])
+        self._problem: str | None = "not read yet"
+        self._in_force: ssl.SSLContext | None = None
+        self._expires: datetime | None = None
+        self.context = self._new_context()
+        self.context.sni_callback = self._choose
+
+    def refresh(self) -> None:
+        """Take the pair that the files hold now, if it is new and good; remember and log what is wrong with it."""
+        if not self._content.changed() and self._problem is None:
+            return
+        self._metrics.certificate_reads.inc()
+        try:
+            self._take()
+        except (CertificateError, OSError) as error:
+            self._metrics.certificate_errors.inc()
+            problem = _reason(error)
+            if problem != self._problem:
+                log.warning("the serving certificate cannot be used: %s", problem, extra={"fields": self._fields()})
+            self._problem = problem
+        else:
+            self._problem = None
+            log.info("serving certificate in force", extra={"fields": self._fields()})
+
+    def ready(self) -> str | None:
+        """Say why no client could connect, or None."""
+        if self._expires is None:
+            return self._problem
+        if self._expires < self._now():
+            return f"the certificate expired at {self._expires:%Y-%m-%d %H:%M} UTC"
+        return None
+
+    def _take(self) -> None:
+        pair = KeyPair(self._certificate.read_bytes(), self._key.read_bytes())
+        check(pair, None, None, self._now())
+        context = self._new_context()
+        context.load_cert_chain(self._certificate, self._key)
+        if pair != KeyPair(self._certificate.read_bytes(), self._key.read_bytes()):
+            raise CertificateError("the files changed while they were read")
+        self._in_force = context
+        self._expires = expires(pair.certificate)
+        self._metrics.certificate_expiry.set(self._expires.timestamp())
+
+    def _new_context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = self._minimum_version
+        context.num_tickets = 0  # the API server resumes no session
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> int | None:
+        if self._in_force is None:
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
+        connection.context = self._in_force
+        return None
+
+    def _fields(self) -> dict[str, str]:
+        expiry = {"expires": self._expires.isoformat()} if self._expires else {}
+        return {"file": str(self._certificate)} | expiry
+
+
+def _reason(error: CertificateError | OSError) -> str:
+    if isinstance(error, ssl.SSLError):
+        return f"OpenSSL refuses the pair ({error.reason})"
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
