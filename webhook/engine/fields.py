@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-SHOWN = 64  # characters of a found string that a message repeats
+SHOWN = 256  # characters of a found string that a message repeats
 
 JSON_TYPES = {
     dict: "an object",
@@ -15,12 +15,14 @@ JSON_TYPES = {
     float: "a number",
 }
 
+SCALARS = (str, bool, int, float)
+
 
 def shown(value: Any) -> str:
     """Return `value` as it appears in a message: strings quoted, long ones cut, containers by their type only."""
     if isinstance(value, str):
         text = json.dumps(value, ensure_ascii=not value.isprintable())
-        return text if len(text) <= SHOWN * 4 else f'{text[: SHOWN * 4]}…"'
+        return text if len(text) <= SHOWN else f'{text[:SHOWN]}…"'
     if isinstance(value, dict | list):
         return JSON_TYPES[type(value)]
     return json.dumps(value)
@@ -33,7 +35,7 @@ class WrongTypeError(Exception):
         """Remember where it is, what was found there and which type belongs there."""
         super().__init__(f"{path}: must be {JSON_TYPES[wanted]}")
         self.path = path
-        self.found = shown(found) if isinstance(found, dict | list) else f"{shown(found)} is {JSON_TYPES[type(found)]}"
+        self.found = f"{shown(found)} is {JSON_TYPES[type(found)]}" if type(found) in SCALARS else shown(found)
         self.wanted = JSON_TYPES[wanted]
 
 

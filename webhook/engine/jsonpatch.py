@@ -48,9 +48,9 @@ class Patcher:
             if value is None:
                 return None
             wanted: type = list if isinstance(step, int) else dict
-            if type(value) is not wanted:
+            if not isinstance(value, wanted):
                 raise WrongTypeError(".".join(map(str, path[:depth])), value, wanted)
-            value = value[step] if isinstance(step, int) else value.get(step)
+            value = _child(value, step)
         return value
 
     def _writable(self, path: tuple[Step, ...]) -> tuple[Any, int, bool]:
@@ -61,7 +61,7 @@ class Patcher:
         node: Any = self.object
         made = False
         for depth, step in enumerate(path[:-1]):
-            child = node[step] if isinstance(step, int) else node.get(step)
+            child = _child(node, step)
             if child is None:
                 return node, depth, made
             here = path[: depth + 1]
@@ -71,6 +71,10 @@ class Patcher:
             made = made or here in self._made
             node = child
         return node, len(path) - 1, made
+
+
+def _child(node: Any, step: Step) -> Any:
+    return node[step] if isinstance(step, int) else node.get(step)
 
 
 def _same(one: Any, other: Any) -> bool:

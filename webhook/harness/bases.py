@@ -1,0 +1,67 @@
+"""The smallest valid object of each kind: what a case leaves out is taken from here."""
+
+import copy
+from typing import Any
+
+from webhook.engine.kinds import KINDS, POD_KINDS
+
+POD_SPEC: dict[str, Any] = {"containers": [{"name": "app", "image": "registry.example/app:1.0"}]}
+LABELS = {"app": "case"}
+TEMPLATE: dict[str, Any] = {"metadata": {"labels": LABELS}, "spec": POD_SPEC}
+JOB: dict[str, Any] = {"template": {"spec": POD_SPEC | {"restartPolicy": "Never"}}}
+
+SELECTED: dict[str, Any] = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
+
+SPECS: dict[str, dict[str, Any]] = {
+    "Pod": POD_SPEC,
+    "ReplicationController": {"selector": LABELS, "template": TEMPLATE},
+    "Deployment": SELECTED,
+    "ReplicaSet": SELECTED,
+    "DaemonSet": SELECTED,
+    "StatefulSet": SELECTED | {"serviceName": "case"},
+    "CronJob": {"schedule": "0 0 * * *", "jobTemplate": {"spec": JOB}},
+    "Job": JOB,
+    "WebApp": {"replicas": 1, "image": "registry.example/app:1.0", "port": 8080},
+    "HorizontalPodAutoscaler": {
+        "minReplicas": 1,
+        "maxReplicas": 2,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "case"},
+    },
+    "Scale": {"replicas": 1},
+}
+
+KINDS_BY_NAME = {kind.kind: kind for kind in KINDS.values()}
+POD_KIND_NAMES = tuple(kind.kind for kind in POD_KINDS if kind.pod_spec is not None)
+
+
+def smallest(kind: str, name: str = "case") -> dict[str, Any]:
+    """Return the smallest valid object of `kind`. KeyError where there is none."""
+    if kind == "Scale":
+        api_version = "autoscaling/v1"
+    else:
+        known = KINDS_BY_NAME[kind]
+        version = known.versions[-1]
+        api_version = f"{known.group}/{version}" if known.group else version
+    object: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
+    object |= {"template": TEMPLATE} if kind == "PodTemplate" else {"spec": SPECS[kind]}
+    return copy.deepcopy(object)
+
+
+def merge(below: Any, above: Any) -> Any:
+    """Return `above` laid over `below`: objects are merged key by key, everything else is replaced, null included."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        return below | {key: merge(below.get(key), value) for key, value in above.items()}
+    return above
+
+
+def at(path: str, value: Any) -> dict[str, Any]:
+    """Return an object that holds `value` at a dotted path."""
+    for step in reversed(path.split(".")):
+        value = {step: value}
+    return value  # type: ignore[no-any-return]
+
+
+def pod_path(kind: str) -> str | None:
+    """Return where a kind carries its pod's spec, or None."""
+    known = KINDS_BY_NAME.get(kind)
+    return known.pod_spec if known is not None else None
