@@ -1,0 +1,53 @@
+"""What we applied, so that an apply which would change nothing is not sent.
+
+It is skipped when this process sent the same before and the object still looks like the server's answer; or, after a
+start, when the parent's status is of its present generation and the object has all that is desired of it. So a
+restart costs no request, and a field that a new release no longer sets stays until the parent's spec changes.
+"""
+
+from dataclasses import dataclass
+
+from controller.runtime.drift import covers, digest, fingerprint
+from controller.runtime.plan import Object
+from kube.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What we sent for an object, and what it looked like then."""
+
+    wanted: bytes
+    uid: str
+    resource_version: str
+    shown: bytes
+
+
+class Applied:
+    """The last answer to each of our applies."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[Resource, str], _Answer] = {}
+
+    def is_right(self, resource: Resource, key: str, stored: Object, desired: Object, *, is_settled: bool) -> bool:
+        """Tell whether applying `desired` would surely change nothing; `is_settled`: the parent's spec was seen to."""
+        metadata = stored["metadata"]
+        last = self._answers.get((resource, key))
+        if last is not None and last.uid == metadata["uid"]:
+            return last.wanted == digest(desired) and (
+                last.resource_version == metadata["resourceVersion"] or last.shown == fingerprint(stored, desired)
+            )
+        if is_settled and covers(stored, desired):
+            self.remember(resource, key, desired, stored)
+            return True
+        return False
+
+    def remember(self, resource: Resource, key: str, desired: Object, shown: Object) -> None:
+        """Take the server's answer to an apply of `desired`."""
+        metadata = shown["metadata"]
+        self._answers[resource, key] = _Answer(
+            digest(desired), metadata["uid"], metadata["resourceVersion"], fingerprint(shown, desired)
+        )
+
+    def forget(self, resource: Resource, key: str) -> None:
+        """Forget an object that is gone."""
+        self._answers.pop((resource, key), None)

@@ -1,0 +1,133 @@
+"""The caches of a process: each resource is watched once, whoever needs it."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Never
+
+from kube.changes import Change
+from kube.client import Client
+from kube.resource import Resource
+from kube.store import Entry, IndexFunction, Object, Store
+from kube.watch import Watch
+
+
+class Cache:
+    """The objects of one resource, in the namespaces that are looked at."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        *,
+        namespaces: Sequence[str] = (),
+        fields: str | None = None,
+        metadata_only: bool = False,
+    ) -> None:
+        """Look at all namespaces, or at some of them only, each with a watch of its own."""
+        self.resource = resource
+        looked_at = namespaces if namespaces and resource.namespaced else (None,)
+        self.stores = {namespace: Store(resource) for namespace in looked_at}
+        self.watches = [
+            Watch(client, resource, store, namespace=namespace, fields=fields, metadata_only=metadata_only)
+            for namespace, store in self.stores.items()
+        ]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.stores.values()))
+
+    def entry(self, key: str) -> Entry | None:
+        """Return what is known of one object, without decoding it."""
+        store = self._store(key)
+        return store.entry(key) if store else None
+
+    def get(self, key: str) -> Object | None:
+        """Return a private copy of one object, or None."""
+        store = self._store(key)
+        return store.get(key) if store else None
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the keys of all objects."""
+        for store in self.stores.values():
+            yield from store.keys()
+
+    def index(self, name: str, value: str) -> Iterator[str]:
+        """Yield the keys of the objects that an index has under `value`."""
+        for store in self.stores.values():
+            yield from store.index(name, value)
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Keep an index from now on."""
+        for store in self.stores.values():
+            store.add_index(name, function)
+
+    def has_seen(self, key: str, resource_version: int) -> bool:
+        """Tell whether the cache knows of this version of an object, or of a later one, or of its end."""
+        store = self._store(key)
+        if store is None or store.resource_version >= resource_version:
+            return True
+        entry = store.entry(key)
+        return entry is not None and entry.resource_version >= resource_version
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call `callback` with each change, once it is here."""
+        for watch in self.watches:
+            watch.subscribe(callback)
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether all that existed at the start is here."""
+        return all(store.synced.is_set() for store in self.stores.values())
+
+    async def synced(self) -> None:
+        """Wait until all that existed at the start is here."""
+        for store in self.stores.values():
+            await store.synced.wait()
+
+    def _store(self, key: str) -> Store | None:
+        return self.stores.get(None) or self.stores.get(key.partition("/")[0])
+
+
+class Caches:
+    """All caches of a process."""
+
+    def __init__(self, client: Client, namespaces: Sequence[str] = ()) -> None:
+        """Take the namespaces that are looked at; none means all."""
+        self._client = client
+        self._namespaces = tuple(namespaces)
+        self._caches: dict[tuple[Resource, str | None, str | None, bool], Cache] = {}
+
+    def __iter__(self) -> Iterator[Cache]:
+        return iter(self._caches.values())
+
+    def of(self, resource: Resource, *, metadata_only: bool = False) -> Cache:
+        """Return the cache of a resource, in all namespaces that the process looks at."""
+        key = (resource, None, None, metadata_only)
+        if key not in self._caches:
+            self._caches[key] = Cache(self._client, resource, namespaces=self._namespaces, metadata_only=metadata_only)
+        return self._caches[key]
+
+    def one(self, resource: Resource, name: str, namespace: str | None = None, *, metadata_only: bool = False) -> Cache:
+        """Return a cache of a single object, whatever namespaces the process looks at."""
+        key = (resource, namespace, name, metadata_only)
+        if key not in self._caches:
+            self._caches[key] = Cache(
+                self._client,
+                resource,
+                namespaces=(namespace,) if namespace else (),
+                fields=f"metadata.name={name}",
+                metadata_only=metadata_only,
+            )
+        return self._caches[key]
+
+    async def run(self) -> Never:
+        """Keep all caches right until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for cache in self:
+                for watch in cache.watches:
+                    group.create_task(watch.run(), name=f"watch {cache.resource.plural}")
+        raise AssertionError("a watch ended by itself")
+
+    async def synced(self) -> None:
+        """Wait until everything that existed at the start is here."""
+        for cache in self:
+            await cache.synced()

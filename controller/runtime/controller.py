@@ -1,0 +1,169 @@
+"""A controller: what changes becomes keys, keys wait in a queue, workers reconcile them one by one."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from controller.runtime.backoff import Backoff
+from controller.runtime.caches import Cache
+from controller.runtime.metrics import Metrics
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.queue import LOW, NORMAL, QueueClosedError, Taken, WorkQueue
+from controller.runtime.result import Outcome, Request, Result, TerminalError
+from controller.runtime.wakes import Wakes
+from kube.changes import Change
+from kube.errors import AlreadyExists, ApiError, Conflict
+
+LOG = logging.getLogger("gatewright.controller")
+
+RECONCILE_SECONDS = 60.0
+PERIOD = 36_000.0  # every object is looked at again after about ten hours, from the cache
+
+
+class Controller:
+    """Calls `reconcile` for every key that something it watches wakes.
+
+    A reconcile that raises is tried again after a back-off; after a `TerminalError` the next change is awaited.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        reconcile: Callable[[Request], Awaitable[Result]],
+        metrics: Metrics,
+        workers: int = 5,
+        timeout: float = RECONCILE_SECONDS,
+        period: float = PERIOD,
+        own_writes: OwnWrites | None = None,
+        describe: Callable[[Request], dict[str, Any]] | None = None,
+        on_result: Callable[[Request, Outcome, float], None] | None = None,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        """Take the reconcile; `describe` gives a request's log fields, `on_result` hears of each reconcile's end."""
+        self.name = name
+        self.queue: WorkQueue[Request] = WorkQueue()
+        self.caches: list[Cache] = []
+        self._reconcile = reconcile
+        self._metrics = metrics
+        self._workers = workers
+        self._timeout = timeout
+        self._period = period
+        self._own_writes = own_writes or OwnWrites()
+        self._describe = describe or self._named
+        self._on_result = on_result or (lambda request, outcome, seconds: None)
+        self._uniform = uniform
+        self._backoff = Backoff(uniform=uniform)
+        self._parked: set[Request] = set()
+        self._periodic: list[Cache] = []
+        metrics.follow(name, self.queue, workers)
+
+    def watch(self, cache: Cache, wakes: Wakes, *, periodic: bool = False) -> None:
+        """Let the changes of a cache wake requests; `periodic`: all its keys are looked at now and then."""
+
+        def on_change(change: Change) -> None:
+            for request in wakes(change):
+                self.add(request, priority=LOW if change.initial else NORMAL)
+            for parked in [each for each in self._parked if not self._own_writes.wait(each)]:
+                self._parked.discard(parked)
+                self.add(parked)
+
+        self.caches.append(cache)
+        cache.subscribe(on_change)
+        if periodic:
+            self._periodic.append(cache)
+
+    def add(self, request: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
+        """Ask for a reconcile."""
+        self._metrics.added(self.name)
+        self.queue.add(request, priority=priority, after=after)
+
+    async def synced(self) -> None:
+        """Wait until everything that is watched was read once."""
+        for cache in self.caches:
+            await cache.synced()
+
+    async def run(self) -> None:
+        """Reconcile until `stop`, then end what is being reconciled and return."""
+        async with asyncio.TaskGroup() as group:
+            periodic = group.create_task(self._look_again(), name=f"{self.name}: periodic pass")
+            workers = [group.create_task(self._work(), name=f"{self.name}: worker {n}") for n in range(self._workers)]
+            await asyncio.wait(workers)
+            periodic.cancel()
+
+    def stop(self) -> None:
+        """Begin no reconcile any more."""
+        self.queue.close()
+
+    async def _work(self) -> None:
+        while True:
+            try:
+                taken = await self.queue.get()
+            except QueueClosedError:
+                return
+            try:
+                await self._process(taken)
+            finally:
+                self.queue.done(taken.key)
+
+    async def _process(self, taken: Taken[Request]) -> None:
+        """Reconcile one request, unless the caches do not know yet what we wrote for it."""
+        request = taken.key
+        if wait := self._own_writes.wait(request):
+            self._parked.add(request)
+            self.queue.add(request, priority=taken.priority, after=wait)
+            return
+        self._parked.discard(request)
+        started = time.monotonic()
+        fields = self._describe(request)
+        LOG.info("Starting reconciliation", extra={"fields": fields})
+        outcome, again = await self._outcome(request, fields)
+        if again is not None:
+            self.queue.add(request, priority=taken.priority, after=again)
+        seconds = time.monotonic() - started
+        if outcome in ("success", "requeue_after"):
+            LOG.info("Reconciliation completed", extra={"fields": {**fields, "duration": round(seconds, 4)}})
+        self._metrics.reconciled(self.name, outcome, seconds, taken.waited)
+        self._on_result(request, outcome, seconds)
+
+    async def _outcome(self, request: Request, fields: dict[str, Any]) -> tuple[Outcome, float | None]:
+        """Reconcile once; return how it ended and in how many seconds to try again."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                result = await self._reconcile(request)
+        except TerminalError as error:
+            self._backoff.forget(request)
+            LOG.error("Permanent error occurred", extra={"fields": {**fields, "error": str(error)}})
+            return "terminal_error", None
+        except Exception as error:
+            wait = self._wait_after(request, error)
+            expected = isinstance(error, ApiError | TimeoutError)
+            more = {"error": str(error) or type(error).__name__, "retry_seconds": round(wait, 3)}
+            LOG.warning(
+                "Retryable error occurred, requeuing",
+                extra={"fields": {**fields, **more}},
+                exc_info=None if expected else error,
+            )
+            return "error", wait
+        self._backoff.forget(request)
+        if result.requeue_after is None:
+            return "success", None
+        return "requeue_after", result.requeue_after.total_seconds()
+
+    def _wait_after(self, request: Request, error: Exception) -> float:
+        wait = self._backoff.failed(request, conflict=isinstance(error, Conflict | AlreadyExists))
+        return max(wait, (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0)
+
+    async def _look_again(self) -> None:
+        """Add all keys at a low priority about once in a period, spread over a tenth of it."""
+        while self._periodic:
+            await asyncio.sleep(self._period * self._uniform(0.9, 1.0))
+            for cache in self._periodic:
+                for key in cache:
+                    self.add(Request.of(key), priority=LOW, after=self._uniform(0.0, self._period / 10))
+
+    def _named(self, request: Request) -> dict[str, Any]:
+        return {f"{self.name}.name": request.name, f"{self.name}.namespace": request.namespace}

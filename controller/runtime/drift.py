@@ -1,0 +1,73 @@
+"""Whether a child still is what was asked for, judged without asking the API server.
+
+Two questions, because the server changes what it stores (defaults, quantities, other people's fields):
+`covers` compares a stored object with what we want of it, for a child that this process has not written yet;
+`fingerprint` recognizes the server's own answer to our last apply, whatever that was.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from controller.runtime.plan import Object
+
+ATOMIC = frozenset({"selector", "matchLabels", "nodeSelector"})  # maps that one manager owns as a whole
+QUANTITIES = frozenset({"requests", "limits"})
+QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]|[KMGTPE]i)?")
+SUFFIXES = {suffix: Decimal(1000) ** power for power, suffix in zip(range(-3, 0), "num", strict=True)}
+SUFFIXES |= {suffix: Decimal(1000) ** power for power, suffix in enumerate(["", *"kMGTPE"])}
+SUFFIXES |= {f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)}
+
+
+def digest(value: Any) -> bytes:
+    """Return a short hash of a JSON value; the order of keys does not matter."""
+    return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+
+
+def fingerprint(stored: Object, desired: Object) -> bytes:
+    """Hash what people can change of a stored object: all but its status, and of the metadata only what we want."""
+    content = {key: value for key, value in stored.items() if key not in {"metadata", "status"}}
+    return digest([content, _shape(stored["metadata"], desired["metadata"])])
+
+
+def covers(stored: Any, desired: Any, field: str = "") -> bool:
+    """Tell whether a stored value has all that is desired; what the server or others added does not matter."""
+    if desired is None or desired in ({}, []):
+        return True
+    if isinstance(desired, Mapping):
+        if not isinstance(stored, Mapping) or (field in ATOMIC and len(stored) != len(desired)):
+            return False
+        within = _same_quantity if field in QUANTITIES else covers
+        return all(key in stored and within(stored[key], value, key) for key, value in desired.items())
+    if isinstance(desired, list):
+        return isinstance(stored, list) and _covers_list(stored, desired)
+    return bool(stored == desired)
+
+
+def _covers_list(stored: list[Any], desired: list[Any]) -> bool:
+    if all(isinstance(each, Mapping) and "name" in each for each in desired):
+        named = {each.get("name"): each for each in stored if isinstance(each, Mapping)}
+        return all(each["name"] in named and covers(named[each["name"]], each) for each in desired)
+    return len(stored) == len(desired) and all(map(covers, stored, desired))
+
+
+def _shape(stored: Any, desired: Any) -> Any:
+    """Cut a stored value down to the keys that are desired."""
+    if isinstance(stored, Mapping) and isinstance(desired, Mapping):
+        return {key: _shape(stored.get(key), value) for key, value in desired.items()}
+    return stored
+
+
+def _same_quantity(stored: Any, desired: Any, field: str) -> bool:
+    """Compare quantities as numbers: the server stores `1000m` as `1`."""
+    del field
+    return bool(stored == desired) or _number(stored) == _number(desired)
+
+
+def _number(quantity: Any) -> Decimal | str:
+    match = QUANTITY.fullmatch(str(quantity))
+    return Decimal(match[1]) * SUFFIXES[match[2] or ""] if match else str(quantity)

@@ -1,0 +1,60 @@
+"""Whether a controller process can do its work, as checks: a check returns what is wrong, or None."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from typing import Never
+
+from controller.runtime.caches import Caches
+from controller.runtime.leader import Election
+
+SILENCE = 150.0  # seconds; a healthy watch has a bookmark about every minute
+LAG = 5.0
+
+
+class Readiness:
+    """Ready while the caches are complete and the API server is heard from; whether we lead does not matter."""
+
+    def __init__(
+        self, caches: Caches, election: Election | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._caches = caches
+        self._election = election
+        self._clock = clock
+
+    def check(self) -> str | None:
+        """Name the caches that are not complete, and whatever was not heard from for too long."""
+        return "; ".join(self._faults()) or None
+
+    def _faults(self) -> Iterator[str]:
+        for cache in self._caches:
+            for watch in cache.watches:
+                why = f" ({watch.problem})" if watch.problem else ""
+                if not watch.store.synced.is_set():
+                    yield f"{cache.resource.plural}: not synced{why}"
+                elif (silence := self._since(watch.last_heard)) > SILENCE:
+                    yield f"{cache.resource.plural}: nothing heard for {silence:.0f} s{why}"
+        if self._election is not None and (silence := self._since(self._election.last_heard)) > SILENCE:
+            yield f"lease: nothing heard for {silence:.0f} s"
+
+    def _since(self, heard: float | None) -> float:
+        return 0.0 if heard is None else self._clock() - heard
+
+
+class Heartbeat:
+    """Alive while the event loop turns."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._beat = clock()
+
+    async def run(self) -> Never:
+        """Beat every second until cancelled."""
+        while True:
+            self._beat = self._clock()
+            await asyncio.sleep(1.0)
+
+    def check(self) -> str | None:
+        """Say for how long the loop has stood still."""
+        lag = self._clock() - self._beat - 1.0
+        return f"the event loop stood still for {lag:.0f} s" if lag > LAG else None

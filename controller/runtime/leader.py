@@ -1,0 +1,216 @@
+"""Leader election on a Lease: at most one process writes."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Never
+
+from kube.client import Client
+from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.resource import Resource
+
+LOG = logging.getLogger("gatewright.leader")
+
+LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+JITTER = 1.2
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseSettings:
+    """Whose lease it is and how long it lasts, in seconds."""
+
+    namespace: str
+    name: str
+    identity: str
+    duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Refuse times at which two processes could lead."""
+        if not self.duration > self.renew_deadline > self.retry_period * JITTER > 0:
+            raise ValueError(
+                f"leader election: leaseDuration ({self.duration:g} s) must exceed renewDeadline "
+                f"({self.renew_deadline:g} s), and that {JITTER} times retryPeriod ({self.retry_period:g} s)"
+            )
+
+
+class NotLeadingError(Exception):
+    """A write was about to be made, but this process does not lead, or no longer knows that it does."""
+
+
+class LeadershipLostError(Exception):
+    """The lease could not be renewed in time, or somebody else has it: the process must end."""
+
+
+class Election:
+    """One process's part in the election.
+
+    Times are taken from the monotonic clock and before each request, so that we stop believing that we lead before
+    anybody else may begin to; other people's clocks are never compared with ours.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        settings: LeaseSettings,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        uniform: Callable[[float, float], float] = random.uniform,
+        on_change: Callable[[bool], None] = lambda leads: None,
+    ) -> None:
+        """Take a client of its own: the one that everything else writes with asks `check` before each write."""
+        self._client = client
+        self._settings = settings
+        self._clock = clock
+        self._now = now
+        self._uniform = uniform
+        self._on_change = on_change
+        self._lease: Object | None = None
+        self._observed_at = 0.0
+        self._renewed_at: float | None = None
+        self.last_heard: float | None = None
+        """When (monotonic) the API server last answered about the lease."""
+        self.leading = asyncio.Event()
+
+    @property
+    def holder(self) -> str:
+        """Who leads, as far as we know; empty for nobody."""
+        return (self._lease or {}).get("spec", {}).get("holderIdentity") or ""
+
+    def check(self) -> None:
+        """Raise `NotLeadingError` unless we surely lead: called before every write."""
+        if not self.leading.is_set() or self._renewed_at is None:
+            raise NotLeadingError("this process does not lead")
+        if self._clock() >= self._renewed_at + self._settings.renew_deadline:
+            raise NotLeadingError("the lease was not renewed in time")
+
+    async def campaign(self) -> None:
+        """Wait until we lead."""
+        while True:
+            if await self._try():
+                break
+            await asyncio.sleep(self._settings.retry_period * self._uniform(1.0, 1.0 + JITTER))
+        self.leading.set()
+        self._on_change(True)
+        LOG.info("leading", extra={"fields": {"lease": self._settings.name, "identity": self._settings.identity}})
+
+    async def hold(self) -> Never:
+        """Renew the lease until that fails for too long; raises `LeadershipLostError`."""
+        try:
+            while True:
+                await asyncio.sleep(self._settings.retry_period)
+                left = (self._renewed_at or 0.0) + self._settings.renew_deadline - self._clock()
+                try:
+                    async with asyncio.timeout(max(left, 0.0)):
+                        await self._renew()
+                except TimeoutError:
+                    raise LeadershipLostError(f"the lease {self._settings.name} was not renewed in time") from None
+        finally:
+            self._stop_leading()
+
+    async def release(self) -> None:
+        """Let others lead at once; called when nothing is written any more."""
+        if self.holder != self._settings.identity or self._lease is None:
+            return
+        self._stop_leading()
+        spec = {**self._lease["spec"], "holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": self._time()}
+        try:
+            async with asyncio.timeout(self._request_seconds):
+                self._lease = await self._client.replace(LEASE, {**self._lease, "spec": spec})
+        except (ApiError, TimeoutError) as error:
+            LOG.warning("the lease was not released: %s", error or "no answer in time")
+
+    async def _renew(self) -> None:
+        """Renew once, however many tries that takes; returns when it is done."""
+        while not await self._try():
+            if self.holder not in ("", self._settings.identity):
+                raise LeadershipLostError(f"{self.holder} leads now")
+            await asyncio.sleep(self._settings.retry_period)
+
+    async def _try(self) -> bool:
+        """Take or renew the lease if that is ours to do; failures are logged and count as no."""
+        started = self._clock()
+        try:
+            async with asyncio.timeout(self._request_seconds):
+                won = await self._take_or_renew()
+        except (ApiError, TimeoutError) as error:
+            LOG.warning("leader election: %s", error or "no answer in time")
+            return False
+        self.last_heard = self._clock()
+        if won:
+            self._renewed_at = started
+        return won
+
+    async def _take_or_renew(self) -> bool:
+        if self.leading.is_set() and self._lease is not None and self.holder == self._settings.identity:
+            try:
+                self._observe(await self._client.replace(LEASE, self._claim(self._lease)))
+            except (Conflict, NotFound):
+                LOG.info("the lease changed under us: reading it again")
+            else:
+                return True
+        try:
+            self._observe(await self._client.get(LEASE, self._settings.name, self._settings.namespace))
+        except NotFound:
+            self._lease = None
+        if self._lease is not None and self._is_held_by_another(self._lease):
+            return False
+        try:
+            if self._lease is None:
+                self._observe(await self._client.create(LEASE, self._claim(None)))
+            else:
+                self._observe(await self._client.replace(LEASE, self._claim(self._lease)))
+        except (Conflict, AlreadyExists):
+            return False  # somebody was faster
+        return True
+
+    def _is_held_by_another(self, lease: Object) -> bool:
+        """Tell whether somebody else has the lease, and had it for less than its duration since it last changed."""
+        if self.holder in ("", self._settings.identity):
+            return False
+        duration = lease.get("spec", {}).get("leaseDurationSeconds") or self._settings.duration
+        return self._clock() < self._observed_at + float(duration)
+
+    def _observe(self, lease: Object) -> None:
+        if self._lease is None or lease.get("spec") != self._lease.get("spec"):
+            self._observed_at = self._clock()
+        self._lease = lease
+
+    def _claim(self, lease: Object | None) -> Object:
+        """Return the lease as we want it: ours, renewed now."""
+        old: Object = lease.get("spec") or {} if lease else {}
+        time = self._time()
+        ours = old.get("holderIdentity") == self._settings.identity
+        spec = {
+            **old,
+            "holderIdentity": self._settings.identity,
+            "leaseDurationSeconds": round(self._settings.duration),
+            "acquireTime": old.get("acquireTime") if ours else time,
+            "renewTime": time,
+            "leaseTransitions": (old.get("leaseTransitions") or 0) + (lease is not None and not ours),
+        }
+        if lease is not None:
+            return {**lease, "spec": spec}
+        named = {"name": self._settings.name, "namespace": self._settings.namespace}
+        return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": named, "spec": spec}
+
+    def _stop_leading(self) -> None:
+        if self.leading.is_set():
+            self.leading.clear()
+            self._on_change(False)
+
+    def _time(self) -> str:
+        """Return the time as MicroTime: UTC, microseconds."""
+        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+    @property
+    def _request_seconds(self) -> float:
+        return max(1.0, self._settings.renew_deadline / 2)

@@ -1,0 +1,210 @@
+"""What the controllers count: controller-runtime's names, and each kind's own under its prefix."""
+
+import time
+from collections.abc import Callable, Iterator
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from controller.runtime.queue import WorkQueue
+from controller.runtime.result import Outcome, Request
+
+# fmt: off
+RECONCILE_BUCKETS = (
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+    1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+)
+# fmt: on
+QUEUE_BUCKETS = tuple(1e-8 * 10**power for power in range(12))
+KIND_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10)
+CREATION_BUCKETS = (1, 5, 10, 30, 60, 120, 300)
+RESULTS: dict[Outcome, str] = {
+    "success": "success",
+    "requeue_after": "requeue",
+    "error": "error",
+    "terminal_error": "error",
+}
+
+
+class Metrics:
+    """The collectors of all controllers of a process."""
+
+    def __init__(self, registry: CollectorRegistry, *, per_object: bool = True) -> None:
+        """`per_object`: a kind's metrics carry the labels `namespace` and `name`; large clusters turn that off."""
+        self.registry = registry
+        self.per_object = per_object
+        reconciles, queue = "controller_runtime_", "workqueue_"
+        self._total = Counter(f"{reconciles}reconcile", "Reconciles.", ["controller", "result"], registry=registry)
+        self._errors = Counter(f"{reconciles}reconcile_errors", "Failures.", ["controller"], registry=registry)
+        self._terminal = Counter(
+            f"{reconciles}terminal_reconcile_errors", "Permanent failures.", ["controller"], registry=registry
+        )
+        self._seconds = Histogram(
+            f"{reconciles}reconcile_time_seconds",
+            "Duration of reconciles.",
+            ["controller"],
+            buckets=RECONCILE_BUCKETS,
+            registry=registry,
+        )
+        self._workers = Gauge(f"{reconciles}max_concurrent_reconciles", "Workers.", ["controller"], registry=registry)
+        self._adds = Counter(f"{queue}adds", "Additions to the queue.", ["name"], registry=registry)
+        self._retries = Counter(f"{queue}retries", "Retries after a failure.", ["name"], registry=registry)
+        self._waited = Histogram(
+            f"{queue}queue_duration_seconds", "Wait of ready keys.", ["name"], buckets=QUEUE_BUCKETS, registry=registry
+        )
+        self._worked = Histogram(
+            f"{queue}work_duration_seconds", "Work on keys.", ["name"], buckets=QUEUE_BUCKETS, registry=registry
+        )
+        self._requests = Counter(
+            "rest_client_requests", "Requests to the API server.", ["code", "method", "host"], registry=registry
+        )
+        self._leading = Gauge("leader_election_master_status", "1 while leading.", ["name"], registry=registry)
+        self._resources = Gauge(
+            "gatewright_resources", "Custom resources by phase.", ["kind", "phase"], registry=registry
+        )
+        self._queues = Queues()
+        registry.register(self._queues)
+
+    def follow(self, name: str, queue: WorkQueue[Request], workers: int) -> None:
+        """Count for a controller from now on."""
+        for result in ("success", "error", "requeue", "requeue_after"):
+            self._total.labels(name, result)
+        for counter in (self._errors, self._terminal):
+            counter.labels(name)
+        self._workers.labels(name).set(workers)
+        self._queues.followed[name] = queue
+
+    def added(self, name: str) -> None:
+        """Count an addition to a controller's queue."""
+        self._adds.labels(name).inc()
+
+    def reconciled(self, name: str, outcome: Outcome, seconds: float, waited: float) -> None:
+        """Count a reconcile of a controller."""
+        self._total.labels(name, "error" if outcome == "terminal_error" else outcome).inc()
+        if outcome in ("error", "terminal_error"):
+            self._errors.labels(name).inc()
+            (self._retries if outcome == "error" else self._terminal).labels(name).inc()
+        self._seconds.labels(name).observe(seconds)
+        self._worked.labels(name).observe(seconds)
+        self._waited.labels(name).observe(waited)
+
+    def requests_to(self, host: str) -> Callable[[str, int, float], None]:
+        """Return what a client calls after each answer."""
+
+        def on_response(method: str, code: int, seconds: float) -> None:
+            del seconds
+            self._requests.labels(str(code) if code else "<error>", method, host).inc()
+
+        return on_response
+
+    def leading(self, name: str, *, leads: bool) -> None:
+        """Say whether this process leads."""
+        self._leading.labels(name).set(leads)
+
+    def phases(self, kind: str) -> "Phases":
+        """Count the objects of a kind by their phase."""
+        return Phases(self._resources, kind)
+
+
+class Queues(Collector):
+    """What is read from the work queues when somebody asks."""
+
+    def __init__(self) -> None:
+        self.followed: dict[str, WorkQueue[Request]] = {}
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield depth and unfinished work of each queue."""
+        depth = GaugeMetricFamily("workqueue_depth", "Keys that wait.", labels=["name"])
+        unfinished = GaugeMetricFamily(
+            "workqueue_unfinished_work_seconds", "Sum of the time that unfinished work took so far.", labels=["name"]
+        )
+        longest = GaugeMetricFamily(
+            "workqueue_longest_running_processor_seconds", "Longest of the same.", labels=["name"]
+        )
+        active = GaugeMetricFamily("controller_runtime_active_workers", "Workers at work.", labels=["controller"])
+        for name, queue in self.followed.items():
+            now = time.monotonic()
+            taken = [now - since for since in queue.processing.values()]
+            depth.add_metric([name], len(queue))
+            unfinished.add_metric([name], sum(taken))
+            longest.add_metric([name], max(taken, default=0.0))
+            active.add_metric([name], len(taken))
+        yield from (depth, unfinished, longest, active)
+
+
+class Phases:
+    """How many objects of a kind are in which phase."""
+
+    def __init__(self, gauge: Gauge, kind: str) -> None:
+        self._gauge = gauge
+        self._kind = kind
+        self._phases: dict[Request, str] = {}
+
+    def now(self, request: Request, phase: str | None) -> None:
+        """Take the phase an object is in; None when it is gone."""
+        before = self._phases.pop(request, None)
+        if before is not None:
+            self._gauge.labels(self._kind, before).dec()
+        if phase is not None:
+            self._phases[request] = phase
+            self._gauge.labels(self._kind, phase).inc()
+
+
+class KindMetrics:
+    """What is counted of one kind, under its own prefix."""
+
+    def __init__(self, prefix: str, metrics: Metrics) -> None:
+        registry = metrics.registry
+        names = ["namespace", "name"] if metrics.per_object else []
+        self._per_object = metrics.per_object
+        self._total = Counter(f"{prefix}_reconcile", "Reconciles.", [*names, "result"], registry=registry)
+        self._seconds = Histogram(
+            f"{prefix}_reconcile_duration_seconds", "Their duration.", names, buckets=KIND_BUCKETS, registry=registry
+        )
+        self._creation = Histogram(
+            f"{prefix}_creation_duration_seconds",
+            "Time from creation to first being ready.",
+            ["namespace"],
+            buckets=CREATION_BUCKETS,
+            registry=registry,
+        )
+        self._errors = Counter(f"{prefix}_errors", "Failed reconciles.", ["type"], registry=registry)
+        for type in ("retryable", "permanent"):
+            self._errors.labels(type)
+        self._phases = metrics.phases(prefix)
+
+    def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
+        """Count a reconcile."""
+        labels = self._labels(request)
+        self._total.labels(*labels, RESULTS[outcome]).inc()
+        (self._seconds.labels(*labels) if labels else self._seconds).observe(seconds)
+        if outcome in ("error", "terminal_error"):
+            self._errors.labels("retryable" if outcome == "error" else "permanent").inc()
+
+    def created(self, request: Request, seconds: float) -> None:
+        """Count an object that is ready for the first time."""
+        self._creation.labels(request.namespace or "").observe(seconds)
+
+    def phase(self, request: Request, phase: str) -> None:
+        """Take the phase an object is in."""
+        self._phases.now(request, phase)
+
+    def forget(self, request: Request) -> None:
+        """Let the series of a deleted object go."""
+        self._phases.now(request, None)
+        if self._per_object:
+            labels = self._labels(request)
+            for result in set(RESULTS.values()):
+                self._remove(self._total, *labels, result)
+            self._remove(self._seconds, *labels)
+
+    def _labels(self, request: Request) -> tuple[str, ...]:
+        return (request.namespace or "", request.name) if self._per_object else ()
+
+    @staticmethod
+    def _remove(collector: Counter | Histogram, *labels: str) -> None:
+        try:
+            collector.remove(*labels)
+        except KeyError:
+            return  # it was never counted

@@ -1,0 +1,218 @@
+"""Carries out plans: all reads before them, all writes after them, and the status once."""
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from controller.runtime.caches import Caches
+from controller.runtime.conditions import is_ready, ready_in
+from controller.runtime.controller import Controller
+from controller.runtime.events import Recorder
+from controller.runtime.guard import NameTakenError, StillThereError
+from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.parent import Parent
+from controller.runtime.plan import Apply, Delete, Event, Object, Once, Patch, Plan, PlannedKind, Problem, T, Write
+from controller.runtime.result import Outcome, Request, Result, TerminalError
+from controller.runtime.status import Failure, status_of, status_of_unreadable, was_ready
+from controller.runtime.view import View
+from controller.runtime.wakes import Wakes, owner, primary
+from controller.runtime.writes import Writer
+from kube.changes import Change
+from kube.client import Client
+from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.resource import Resource
+
+
+class Planned:
+    """The reconciler of one planned kind."""
+
+    def __init__(
+        self,
+        kind: PlannedKind[T],
+        client: Client,
+        caches: Caches,
+        recorder: Recorder,
+        metrics: Metrics,
+        *,
+        workers: int = 5,
+        settings: Mapping[str, Any] | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._kind = kind
+        self._recorder = recorder
+        self._now = now
+        self._settings = settings or {}
+        self._caches = {resource: caches.of(resource) for resource in (kind.resource, *kind.owns, *kind.reads)}
+        self._primaries = self._caches[kind.resource]
+        for name, function in kind.indexes.items():
+            self._primaries.add_index(name, function)
+        self._own_writes = OwnWrites()
+        self._writer = Writer(kind, client, self._caches, self._own_writes)
+        self._metrics = KindMetrics(kind.name, metrics)
+        self._names_awaited: dict[tuple[Resource, str], set[Request]] = {}
+        self.controller = Controller(
+            kind.name,
+            reconcile=self.reconcile,
+            metrics=metrics,
+            workers=workers,
+            own_writes=self._own_writes,
+            describe=self._describe,
+            on_result=self._count,
+        )
+        self.controller.watch(self._primaries, primary, periodic=True)
+        for resource in kind.owns:
+            self.controller.watch(self._caches[resource], self._wakes(resource))
+
+    async def reconcile(self, request: Request) -> Result:
+        """Make what exists for one object what its plan says, and write the status of that."""
+        view = View(request, self._caches, self._settings)
+        for unseen in self._own_writes.unseen(request):  # the caches had their time
+            view.answered(unseen.cache.resource, unseen.key, await self._writer.live(unseen.cache.resource, unseen.key))
+        stored = view.get(self._kind.resource, request.key)
+        if stored is None:
+            self._writer.forget(request)
+            return Result()
+        parent = Parent(request, self._kind.resource, stored)
+        view.uid = parent.uid
+        if parent.is_deleting and self._kind.finalizer not in parent.finalizers:
+            return Result()
+        try:
+            object = self._kind.type.model_validate(stored)
+        except ValidationError as error:
+            problem = unreadable(error)
+            await self._write_status(
+                status_of_unreadable(problem, parent.status, generation=parent.generation, now=self._now()), parent
+            )
+            raise self._permanent(parent, problem) from error
+        return await self._see_to(object, parent, view)
+
+    async def _see_to(self, object: Any, parent: Parent, view: View) -> Result:
+        plan = self._kind.plan(object, view, self._now())
+        await self._hold(plan, parent)
+        plan, failures = await self._carry_out(plan, object, parent, view)
+        if await self._release(plan, parent):
+            return Result()
+        if failures and all(isinstance(each.error, Conflict | AlreadyExists) for each in failures):
+            raise failures[0].error  # tried again in milliseconds: not worth a status
+        status = status_of(plan, failures, parent.status, generation=parent.generation, now=self._now())
+        await self._write_status(status, parent)
+        for event in plan.events:
+            self._recorder.tell(parent.object, event)
+        for failure in failures:
+            if not failure.is_permanent:
+                raise failure.error
+        if plan.problem or failures:
+            raise self._permanent(parent, plan.problem or failures[0].problem)
+        return Result(requeue_after=plan.requeue_after)
+
+    async def _carry_out(self, plan: Plan, object: Any, parent: Parent, view: View) -> tuple[Plan, list[Failure]]:
+        """Make a plan's writes, then plan again on the answers, until there is nothing left to write.
+
+        What is written, and what fails, is not tried again before the next reconcile. The last plan is returned: the
+        one that has seen everything.
+        """
+        sent: set[object] = set()
+        failures: dict[str, Failure] = {}
+        while True:
+            before = len(sent)
+            holding: set[str] = set()
+            for step in plan.steps:
+                if step.name not in failures:
+                    try:
+                        for write in step.writes:
+                            if identity(write) in sent or (parent.is_deleting and isinstance(write, Apply | Once)):
+                                continue
+                            may_create = holding.issuperset(step.needs)
+                            if await self._writer.write(write, parent, view, may_create=may_create):
+                                sent.add(identity(write))
+                    except (ApiError, NameTakenError, StillThereError) as error:
+                        failures[step.name] = Failure(step, error)
+                        self._await_name(error, parent)
+                if step.holds and step.name not in failures:
+                    holding.add(step.name)
+            if len(sent) == before:
+                return plan, list(failures.values())
+            plan = self._kind.plan(object, view, self._now())
+
+    async def _write_status(self, status: Object, parent: Parent) -> None:
+        """Write the status if it changed, and count what that change means."""
+        try:
+            await self._writer.status(status, parent)
+        except NotFound:
+            return  # it is gone: the next reconcile sees that
+        self._metrics.phase(parent.request, status.get("phase") or ("Ready" if is_ready(status) else "NotReady"))
+        if is_ready(status) and not was_ready(ready_in(parent.status)):
+            born = datetime.fromisoformat(parent.object["metadata"]["creationTimestamp"])
+            self._metrics.created(parent.request, (self._now() - born).total_seconds())
+
+    async def _hold(self, plan: Plan, parent: Parent) -> None:
+        """Add our finalizer before anything is done that must be undone."""
+        finalizer = self._kind.finalizer
+        if finalizer and not plan.finalized and not parent.is_deleting and finalizer not in parent.finalizers:
+            await self._writer.finalizers([*parent.finalizers, finalizer], parent)
+
+    async def _release(self, plan: Plan, parent: Parent) -> bool:
+        """Drop our finalizer once there is nothing to undo; tell whether that lets the object go."""
+        if not plan.finalized or self._kind.finalizer not in parent.finalizers:
+            return False
+        await self._writer.finalizers([each for each in parent.finalizers if each != self._kind.finalizer], parent)
+        return parent.is_deleting
+
+    def _permanent(self, parent: Parent, problem: Problem) -> TerminalError:
+        """Tell of an error that only a change can mend, and return it."""
+        reason = problem.reason if problem.reason == "NameTaken" else "ReconcileFailed"
+        self._recorder.tell(parent.object, Event(reason, problem.message, "Warning"))
+        return TerminalError(problem.message)
+
+    def _await_name(self, error: Exception, parent: Parent) -> None:
+        """Look again as soon as the name that is taken changes hands."""
+        if isinstance(error, NameTakenError):
+            self._names_awaited.setdefault(error.place, set()).add(parent.request)
+
+    def _wakes(self, resource: Resource) -> Wakes:
+        wakes_owner = owner(self._kind.resource)
+
+        def wakes(change: Change) -> Iterator[Request]:
+            yield from wakes_owner(change)
+            yield from self._names_awaited.pop((resource, change.key), ())
+
+        return wakes
+
+    def _describe(self, request: Request) -> dict[str, Any]:
+        """Return the log fields of a request."""
+        prefix, stored = self._kind.name, self._primaries.get(request.key) or {}
+        metadata, status = stored.get("metadata", {}), stored.get("status") or {}
+        fields = {
+            f"{prefix}.name": request.name,
+            f"{prefix}.namespace": request.namespace,
+            f"{prefix}.generation": metadata.get("generation"),
+            f"{prefix}.resourceVersion": metadata.get("resourceVersion"),
+            "phase": status.get("phase"),
+            "replicas.desired": (stored.get("spec") or {}).get("replicas"),
+            "replicas.ready": status.get("readyReplicas"),
+        }
+        return {key: value for key, value in fields.items() if value is not None}
+
+    def _count(self, request: Request, outcome: Outcome, seconds: float) -> None:
+        if self._primaries.entry(request.key) is None:
+            self._metrics.forget(request)
+        else:
+            self._metrics.reconciled(request, outcome, seconds)
+
+
+def identity(write: Write) -> object:
+    """Return what tells the writes of one plan apart, also when it is made again."""
+    match write:
+        case Apply(object) | Once(object):
+            return object["apiVersion"], object["kind"], object["metadata"]["name"]
+        case Patch(reference) | Delete(reference):
+            return reference
+
+
+def unreadable(error: ValidationError) -> Problem:
+    """Return the problem of a stored object that is not what its type says, naming each field."""
+    faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
+    return Problem("; ".join(faults))

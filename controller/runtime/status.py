@@ -1,0 +1,88 @@
+"""What a status says after a plan was carried out: pure functions over the plan and what failed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from controller.runtime.conditions import READY, condition, dated, ready_in
+from controller.runtime.plan import Object, Plan, Problem, Step
+from controller.runtime.result import TerminalError
+from kube.errors import ApiError
+
+FAILED = "Failed"
+READIED = frozenset({"Updating", "Degraded"})  # reasons of an object that was ready before
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A step that could not be done."""
+
+    step: Step
+    error: Exception
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether only a change can mend it."""
+        if isinstance(self.error, ApiError):
+            return not self.error.retryable
+        return isinstance(self.error, TerminalError)
+
+    @property
+    def problem(self) -> Problem:
+        """The failure as a condition says it: first what was being done."""
+        reason = self.error.reason if isinstance(self.error, ApiError) else type(self.error).__name__
+        said = self.error.message if isinstance(self.error, ApiError) else str(self.error)
+        return Problem(f"{self.step.failed_to}: {said}", reason.removesuffix("Error") or "ReconcileFailed")
+
+
+def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, generation: int, now: datetime) -> Object:
+    """Return the status of an object whose plan was carried out, as far as that went."""
+    old = stored.get("conditions") or []
+    status = plan.status.to_api()
+    permanent = [each for each in failures if each.is_permanent]
+    if "phase" in status and (permanent or plan.problem):
+        status["phase"] = FAILED
+    ready = _ready(plan, failures, stored, is_new=stored.get("observedGeneration") != generation)
+    conditions = [*(status.get("conditions") or ()), ready]
+    return {
+        **status,
+        "observedGeneration": generation,
+        "conditions": dated(conditions, old, generation=generation, now=now),
+    }
+
+
+def status_of_unreadable(problem: Problem, stored: Object, *, generation: int, now: datetime) -> Object:
+    """Return the status of an object that no plan can be made for: what was observed stays."""
+    old = stored.get("conditions") or []
+    others = [each for each in old if each["type"] != READY]
+    ready = condition(READY, False, problem.reason, problem.message)
+    return {
+        **stored,
+        **({"phase": FAILED} if "phase" in stored else {}),
+        "observedGeneration": generation,
+        "conditions": [*others, *dated([ready], old, generation=generation, now=now)],
+    }
+
+
+def _ready(plan: Plan, failures: Sequence[Failure], stored: Object, *, is_new: bool) -> Object:
+    if plan.problem:
+        return condition(READY, False, plan.problem.reason, plan.problem.message)
+    if failures:
+        problem = failures[0].problem
+        return condition(READY, False, problem.reason, problem.message)
+    if missing := [step.name for step in plan.steps if not step.holds]:
+        return condition(READY, False, _waiting_reason(stored, is_new=is_new), f"waiting for {', '.join(missing)}")
+    return condition(READY, True, "AllReady")
+
+
+def _waiting_reason(stored: Object, *, is_new: bool) -> str:
+    """Tell apart what is being made, what is being changed, and what was ready and is not any more."""
+    old = ready_in(stored)
+    if not was_ready(old):
+        return "Progressing"
+    return "Updating" if is_new or (old or {}).get("reason") == "Updating" else "Degraded"
+
+
+def was_ready(ready: Object | None) -> bool:
+    """Tell whether an object with this condition Ready is ready, or was before."""
+    return ready is not None and (ready["status"] == "True" or ready["reason"] in READIED)

@@ -1,0 +1,52 @@
+"""What one reconcile sees: the caches, and over them what the API server answered in the meantime."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controller.runtime.caches import Cache
+from controller.runtime.plan import Object
+from controller.runtime.result import Request
+from kube.resource import Resource
+from kube.store import controller_of
+
+
+class View:
+    """A `Seen` for one object, and the runtime's own way of reading; decodes each object once."""
+
+    def __init__(self, request: Request, caches: Mapping[Resource, Cache], settings: Mapping[str, Any]) -> None:
+        self.uid = ""
+        self._request = request
+        self._caches = caches
+        self._settings = settings
+        self._objects: dict[tuple[Resource, str], Object | None] = {}
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings of the process that planners may depend on."""
+        return self._settings
+
+    def child(self, resource: Resource, name: str) -> Object | None:
+        """Return a child of the object, None if there is none or the name is somebody else's."""
+        found = self.get(resource, resource.key(self._request.namespace, name))
+        owner = controller_of(found["metadata"]) if found else None
+        return found if owner and owner.uid == self.uid else None
+
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+        """Return the objects in the same namespace whose index `index` has `value`."""
+        keys = self._caches[resource].index(index, value)
+        found = (self.get(resource, key) for key in keys if Request.of(key).namespace == self._request.namespace)
+        return [each for each in found if each is not None]
+
+    def serves(self, resource: Resource) -> bool:
+        """Tell whether the API server has this resource: what it does not serve is never synced."""
+        return resource in self._caches and self._caches[resource].is_synced
+
+    def get(self, resource: Resource, key: str) -> Object | None:
+        """Return the newest state that is known of an object."""
+        if (resource, key) not in self._objects:
+            self._objects[resource, key] = self._caches[resource].get(key)
+        return self._objects[resource, key]
+
+    def answered(self, resource: Resource, key: str, object: Object | None) -> None:
+        """Take what the API server has just said of an object; None if there is none."""
+        self._objects[resource, key] = object

@@ -1,0 +1,201 @@
+"""The writes of a plan, guarded: nothing is touched that is not ours or already right."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from controller.runtime.applied import Applied
+from controller.runtime.caches import Cache
+from controller.runtime.drift import covers, digest
+from controller.runtime.generate import generated, without_secrets
+from controller.runtime.guard import refuse_foreign
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.parent import Parent
+from controller.runtime.plan import Apply, Delete, Object, Once, Patch, PlannedKind, Random, Reference, Write
+from controller.runtime.result import Request
+from controller.runtime.view import View
+from kube.changes import Change
+from kube.client import Client
+from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from kube.resource import Resource
+
+FIELD_MANAGER = "gatewright-controller"
+
+
+class Writer:
+    """Makes the writes of one kind's plans, and skips those that would change nothing."""
+
+    def __init__(
+        self, kind: PlannedKind[Any], client: Client, caches: Mapping[Resource, Cache], own_writes: OwnWrites
+    ) -> None:
+        self._kind = kind
+        self._client = client
+        self._caches = caches
+        self._own_writes = own_writes
+        self._applied = Applied()
+        self._status: dict[Request, tuple[bytes, bytes]] = {}
+        for resource in kind.owns:
+            caches[resource].subscribe(self._forget_deleted(resource))
+
+    async def write(self, write: Write, parent: Parent, view: View, *, may_create: bool) -> bool:
+        """Make one write of a plan if it is needed and allowed; tell whether something was sent."""
+        match write:
+            case Apply(desired):
+                return await self._apply(desired, parent, view, may_create=may_create)
+            case Once(desired, generate):
+                return await self._create_once(desired, generate, parent, view, may_create=may_create)
+            case Patch(reference, fields):
+                return await self._patch(reference, fields, parent, view)
+            case Delete(reference):
+                return await self._delete(reference, view)
+
+    async def status(self, status: Object, parent: Parent) -> bool:
+        """Write the parent's status unless it says so already."""
+        stored = parent.status
+        if stored == status or self._status.get(parent.request) == (digest(status), digest(stored)):
+            return False
+        named = {"name": parent.request.name, "namespace": parent.request.namespace, "uid": parent.uid}
+        answer = await self._client.apply(
+            parent.resource,
+            {"metadata": named, "status": status},
+            field_manager=FIELD_MANAGER,
+            force=True,
+            subresource="status",
+        )
+        self._status[parent.request] = (digest(status), digest(answer.get("status", {})))
+        self._wrote(parent, parent.resource, parent.request.key, answer)
+        return True
+
+    async def finalizers(self, names: list[str], parent: Parent) -> None:
+        """Write the parent's list of finalizers; Conflict if the parent changed since it was read."""
+        change = {"resourceVersion": parent.object["metadata"]["resourceVersion"], "finalizers": names}
+        answer = await self._client.patch(
+            parent.resource,
+            parent.request.name,
+            {"metadata": change},
+            parent.request.namespace,
+            field_manager=FIELD_MANAGER,
+        )
+        self._wrote(parent, parent.resource, parent.request.key, answer)
+
+    async def live(self, resource: Resource, key: str) -> Object | None:
+        """Read an object from the API server; None if there is none."""
+        namespace, name = Request.of(key)
+        try:
+            found = await self._client.get(resource, name, namespace)
+        except NotFound:
+            return None
+        found["metadata"].pop("managedFields", None)
+        return found
+
+    def forget(self, request: Request) -> None:
+        """Forget an object that is gone."""
+        self._status.pop(request, None)
+        self._own_writes.forget(request)
+
+    async def _apply(self, desired: Object, parent: Parent, view: View, *, may_create: bool) -> bool:
+        resource, key, desired = self._owned(desired, parent)
+        current = view.get(resource, key)
+        if current is None:
+            if not may_create:
+                return False
+            current = await self.live(resource, key)
+            if current is None:
+                await self._create(resource, key, desired, parent, view)
+                return True
+            view.answered(resource, key, current)
+        refuse_foreign(resource, key, current, parent)
+        if "deletionTimestamp" in current["metadata"] or self._applied.is_right(
+            resource, key, current, desired, is_settled=parent.is_settled
+        ):
+            return False
+        exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
+        answer = await self._client.apply(resource, exactly, field_manager=FIELD_MANAGER, force=True)
+        self._answered(resource, key, desired, answer, parent, view)
+        return True
+
+    async def _create(self, resource: Resource, key: str, desired: Object, parent: Parent, view: View) -> None:
+        """Apply without force to a name that was free a moment ago."""
+        try:
+            answer = await self._client.apply(resource, desired, field_manager=FIELD_MANAGER)
+        except (AlreadyExists, Conflict, Invalid):
+            if (current := await self.live(resource, key)) is not None:
+                refuse_foreign(resource, key, current, parent)
+            raise
+        self._answered(resource, key, desired, answer, parent, view)
+
+    async def _create_once(
+        self, desired: Object, generate: Mapping[str, Random], parent: Parent, view: View, *, may_create: bool
+    ) -> bool:
+        resource, key, desired = self._owned(desired, parent)
+        current = view.get(resource, key)
+        if current is not None:
+            refuse_foreign(resource, key, current, parent)
+            return False
+        if not may_create:
+            return False
+        try:
+            answer = await self._client.create(resource, generated(desired, generate), field_manager=FIELD_MANAGER)
+        except AlreadyExists:
+            if (current := await self.live(resource, key)) is None:
+                raise
+            refuse_foreign(resource, key, current, parent)
+            view.answered(resource, key, without_secrets(current, generate))
+            return False
+        view.answered(resource, key, without_secrets(answer, generate))
+        self._wrote(parent, resource, key, answer)
+        return True
+
+    async def _patch(self, reference: Reference, fields: Object, parent: Parent, view: View) -> bool:
+        resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
+        current = view.get(resource, key)
+        if current is None or current["metadata"]["uid"] != reference.uid or covers(current, fields):
+            return False
+        named = {"name": reference.name, "namespace": reference.namespace, "uid": reference.uid}
+        answer = await self._client.apply(
+            resource,
+            {**fields, "metadata": {**fields.get("metadata", {}), **named}},
+            field_manager=f"gatewright-{self._kind.name}-{parent.uid}",  # of its own: two parents may patch one object
+            force=True,
+        )
+        view.answered(resource, key, answer)
+        self._wrote(parent, resource, key, answer)
+        return True
+
+    async def _delete(self, reference: Reference, view: View) -> bool:
+        resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
+        current = view.get(resource, key)
+        if current is None or current["metadata"]["uid"] != reference.uid or "deletionTimestamp" in current["metadata"]:
+            return False
+        try:
+            await self._client.delete(resource, reference.name, reference.namespace, uid=reference.uid)
+        except (NotFound, Conflict):
+            return False  # it is gone, or is another one now
+        view.answered(resource, key, None)
+        return True
+
+    def _owned(self, desired: Object, parent: Parent) -> tuple[Resource, str, Object]:
+        """Return a child's resource and key, and the child with our owner reference."""
+        resource = self._kind.owned(desired)
+        metadata = {**desired["metadata"], "ownerReferences": [parent.reference]}
+        if resource.namespaced:
+            metadata["namespace"] = parent.request.namespace
+        return resource, resource.key(parent.request.namespace, metadata["name"]), {**desired, "metadata": metadata}
+
+    def _answered(
+        self, resource: Resource, key: str, desired: Object, answer: Object, parent: Parent, view: View
+    ) -> None:
+        answer["metadata"].pop("managedFields", None)
+        view.answered(resource, key, answer)
+        self._applied.remember(resource, key, desired, answer)
+        self._wrote(parent, resource, key, answer)
+
+    def _wrote(self, parent: Parent, resource: Resource, key: str, answer: Object) -> None:
+        version = int(answer["metadata"]["resourceVersion"])
+        self._own_writes.wrote(parent.request, self._caches[resource], key, version)
+
+    def _forget_deleted(self, resource: Resource) -> Callable[[Change], None]:
+        def on_change(change: Change) -> None:
+            if change.new is None:
+                self._applied.forget(resource, change.key)
+
+        return on_change
