@@ -12,7 +12,6 @@ from webhook.server.metrics import Metrics
 KEEP_ALIVE_SECONDS = 120.0  # the API server gives up an idle connection after 90 s; we must never be first
 REQUEST_SECONDS = 10.0  # from a request's first byte to its last, and again for taking the answer
 LINGER_SECONDS = 1.0  # how long the rest of a refused body is read and dropped, so that the refusal arrives
-SWEEP_SECONDS = 1.0
 MOST_CONNECTIONS = 512
 
 log = logging.getLogger("gatewright.webhook")
@@ -123,7 +122,7 @@ class Connections(web.Server):
     async def sweep(self) -> Never:
         """Cut the connections of clients that are too slow, for ever."""
         while True:
-            await asyncio.sleep(SWEEP_SECONDS)
+            await asyncio.sleep(self.request_seconds / 10)
             now = asyncio.get_running_loop().time()
             for connection in [each for each in self.open if each.due is not None and each.due < now]:
                 connection.cut("too-slow")

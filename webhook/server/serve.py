@@ -38,20 +38,28 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """An open listener: its port, and how it ends."""
+    """An open listener: its port, what keeps it well, and how it ends."""
 
+    config: ServerConfig
     port: int
     connections: Connections
+    certificate: ServingCertificate
 
-    async def drain(self, config: ServerConfig) -> None:
+    async def upkeep(self) -> None:
+        """Follow the certificate's files and cut slow clients, for ever."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(poll(self.certificate.refresh, self.config.poll_seconds))
+            group.create_task(self.connections.sweep())
+
+    async def drain(self) -> None:
         """Let clients go one by one, each with an answer that closes its connection; return when all are gone."""
         self.connections.draining = True
         try:
-            async with asyncio.timeout(config.grace_seconds):
-                await asyncio.sleep(config.linger_seconds)
+            async with asyncio.timeout(self.config.grace_seconds):
+                await asyncio.sleep(self.config.linger_seconds)
                 await self.connections.none_open.wait()
         except TimeoutError:
-            log.info("drained", extra={"fields": {"cut": len(self.connections.open)}})
+            log.warning("drained", extra={"fields": {"cut": len(self.connections.open)}})
         else:
             log.info("drained", extra={"fields": {"cut": 0}})
 
@@ -65,23 +73,21 @@ async def serve(
     look_ups: Mapping[str, LookUp],
 ) -> None:
     """Serve until `stop` is set, and then until the connections are drained."""
-    async with listening(config, policies, certificate, metrics, look_ups) as listener:
+    rim = Rim(policies, metrics, look_ups)
+    async with listening(config, rim, certificate, metrics) as listener, asyncio.TaskGroup() as group:
+        upkeep = group.create_task(listener.upkeep())
         log.info("listening", extra={"fields": {"host": config.host or "*", "port": listener.port}})
         await stop.wait()
-        await listener.drain(config)
+        await listener.drain()
+        upkeep.cancel()
 
 
 @asynccontextmanager
 async def listening(
-    config: ServerConfig,
-    policies: HasEngine,
-    certificate: ServingCertificate,
-    metrics: Metrics,
-    look_ups: Mapping[str, LookUp],
+    config: ServerConfig, rim: Rim, certificate: ServingCertificate, metrics: Metrics
 ) -> AsyncIterator[Listener]:
-    """Listen while the context lasts; the certificate is read now and whenever its files change."""
+    """Listen while the context lasts, with the pair that the files hold now, if there is one."""
     certificate.refresh()
-    rim = Rim(policies, metrics, look_ups)
     connections = Connections(rim.handle, metrics, most=config.most_connections, request_seconds=config.request_seconds)
     try:
         server = await asyncio.get_running_loop().create_server(
@@ -97,14 +103,7 @@ async def listening(
         reason = str(error.strerror or error).rpartition(": ")[2]
         raise OSError(f"cannot listen on {config.host or '*'}:{config.port}: {reason}") from error
     try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(poll(certificate.refresh, config.poll_seconds)),
-                group.create_task(connections.sweep()),
-            ]
-            yield Listener(server.sockets[0].getsockname()[1], connections)
-            for task in tasks:
-                task.cancel()
+        yield Listener(config, server.sockets[0].getsockname()[1], connections, certificate)
     finally:
         server.close()
         await connections.shutdown(TLS_GOODBYE_SECONDS)

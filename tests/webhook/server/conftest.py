@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry
 from certs import KeyPair, issue_ca, issue_serving
 from webhook.engine import BoundPolicy, Engine, Params, Patch, Policy, Request, Violation
 from webhook.engine.match import Match
+from webhook.server.app import Rim
 from webhook.server.metrics import Metrics
 from webhook.server.serve import Listener, ServerConfig, listening
 from webhook.server.tls import ServingCertificate
@@ -166,6 +167,12 @@ class Webhook:
         """Return a metric's value."""
         return self.registry.get_sample_value(name, labels) or 0.0
 
+    async def until_counted(self, value: float, name: str, **labels: str) -> None:
+        """Wait for a metric to have a value; nothing else tells of it."""
+        async with asyncio.timeout(20):
+            while self.counted(name, **labels) != value:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
 
 @pytest.fixture(scope="session")
 def authority() -> KeyPair:
@@ -205,8 +212,13 @@ def start(authority, pair, tmp_path):
         certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {}))
         policies = Policies(engine)
         settings = ServerConfig(host="127.0.0.1", port=0, **config)
-        async with listening(settings, policies, certificate, metrics, look_ups or {}) as listener:
-            yield Webhook(listener, policies, registry, certificate, tmp_path, trust(authority))
+        rim = Rim(policies, metrics, look_ups or {})
+        async with listening(settings, rim, certificate, metrics) as listener:
+            upkeep = asyncio.create_task(listener.upkeep())
+            try:
+                yield Webhook(listener, policies, registry, certificate, tmp_path, trust(authority))
+            finally:
+                upkeep.cancel()
 
     return run
 

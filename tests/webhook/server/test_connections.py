@@ -1,0 +1,198 @@
+"""What slow, greedy and vanishing clients get, and how a webhook ends without losing a request."""
+
+import asyncio
+import json
+
+import pytest
+
+from tests.webhook.server.conftest import bind, review
+from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
+from webhook.server.serve import ServerConfig, serve
+
+HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"POST /validate HTTP/1.1\r\nHost: x\r\n",
+        HEAD + b"Content-Length: 1000\r\n\r\n{",
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
+        HEAD + b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n",
+    ],
+)
+async def test_a_request_that_does_not_come_is_cut_off(start, begun):
+    """Whoever begins a request has to end it in time, header and body alike; others are served meanwhile."""
+    async with start(request_seconds=0.2) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+        await slow.send(begun)
+        assert (await webhook.post(review())).status == 200
+        assert await slow.ended()
+        assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-slow") == 1
+
+
+async def test_drops_of_a_request_do_not_prolong_it(start):
+    """One byte now and then does not move the deadline."""
+    async with start(request_seconds=0.3) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+        await slow.send(b"POST /validate HTTP/1.1\r\nX: ")
+
+        async def drip() -> None:
+            try:
+                while True:
+                    await slow.send(b"x")
+                    await asyncio.sleep(0.05)
+            except ConnectionError:
+                pass
+
+        dripping = asyncio.create_task(drip())
+        assert await slow.ended()
+        dripping.cancel()
+
+
+async def test_a_second_request_has_a_deadline_too(start):
+    """A connection that was good once is not good for ever."""
+    async with start(request_seconds=0.2) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+        assert (await slow.post(review())).status == 200
+        await slow.send(HEAD)
+        assert await slow.ended()
+
+
+def at_length(_, __):
+    """Say much."""
+    yield Violation("metadata.name", "x" * 1_000_000, "be brief", "shorten it")
+
+
+async def test_an_answer_that_nobody_reads_is_given_up(start):
+    """A client that asks and asks without reading is cut off."""
+    engine = Engine([bind(Policy("at-length", validate=at_length))])
+    async with start(engine, request_seconds=0.2) as webhook, webhook.connected() as greedy, asyncio.timeout(20):
+        greedy.writer.transport.pause_reading()
+        body = json.dumps(review()).encode()
+        greedy.writer.write((HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)) * 20)
+        await webhook.until_counted(1, "gatewright_webhook_connections_cut_total", reason="too-slow")
+
+
+async def test_an_idle_connection_is_kept(start):
+    """The time between two requests is the client's own."""
+    async with start(request_seconds=0.1) as webhook, webhook.connected() as idle:
+        assert (await idle.post(review())).status == 200
+        await asyncio.sleep(1.5)  # longer than the deadline and the sweep
+        assert (await idle.post(review())).status == 200
+
+
+async def test_a_flood_of_connections_does_not_displace_the_api_server(start):
+    """Beyond the limit the oldest connection that never asked goes; one that did stays."""
+    async with start(most_connections=3) as webhook, webhook.connected() as api_server:
+        assert (await api_server.post(review())).status == 200
+        async with webhook.connected() as first, webhook.connected(), webhook.connected() as last:
+            assert await first.ended()
+            assert (await api_server.post(review())).status == 200
+            assert (await last.post(review())).status == 200
+        assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-many") == 1
+
+
+async def test_when_all_connections_are_in_use_a_new_one_is_refused(start):
+    """Those that were here first go on."""
+    async with start(most_connections=1) as webhook, webhook.connected() as here:
+        assert (await here.post(review())).status == 200
+        async with webhook.connected() as new:
+            assert await new.ended()
+        assert (await here.post(review())).status == 200
+
+
+async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(webhook, caplog):
+    """No traceback, no connection, no request in flight."""
+    for _ in range(50):
+        async with webhook.connected() as wire:
+            await wire.send(HEAD + b"Content-Length: 1000\r\n\r\n{")
+    assert (await webhook.post(review())).status == 200
+    await webhook.until_counted(0, "gatewright_webhook_connections")
+    await webhook.until_counted(0, "controller_runtime_webhook_requests_in_flight", webhook="validate")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_thousand_containers_of_headers_are_answered_in_order(webhook):
+    """Requests sent without waiting for the answers are answered in their order."""
+    async with webhook.connected() as wire:
+        for number in range(100):
+            body = json.dumps(review(uid=f"u-{number}")).encode()
+            wire.writer.write(HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        assert [(await wire.answer()).response["uid"] for _ in range(100)] == [f"u-{number}" for number in range(100)]
+
+
+WAITING = Engine([bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))])
+
+
+async def test_while_draining_each_answer_is_the_last_of_its_connection(start):
+    """New connections are still served; each is closed by its answer; then the drain is over."""
+    async with start(linger_seconds=0.2) as webhook, webhook.connected() as old, asyncio.timeout(5):
+        assert "connection" not in (await old.post(review())).headers
+        draining = asyncio.create_task(webhook.listener.drain())
+        async with webhook.connected() as new:
+            for wire in (old, new):
+                answer = await wire.post(review())
+                assert (answer.status, answer.headers["connection"]) == (200, "close")
+                assert await wire.ended()
+        await draining
+
+
+async def test_a_request_in_flight_is_answered_before_the_end(start):
+    """The drain waits for what was asked before it began."""
+    asked, told = asyncio.Event(), asyncio.Event()
+
+    async def look_up(_):
+        asked.set()
+        await told.wait()
+        return {}
+
+    async with start(WAITING, look_ups={NAMESPACE_LABELS: look_up}, linger_seconds=0) as webhook:
+        async with asyncio.TaskGroup() as group:
+            answer = group.create_task(webhook.post(review()))
+            await asked.wait()
+            draining = group.create_task(webhook.listener.drain())
+            told.set()
+            await draining
+        assert answer.result().status == 200
+
+
+async def test_the_grace_period_ends_the_drain(start):
+    """An idle client that never goes does not hold the process for ever."""
+    async with start(linger_seconds=0, grace_seconds=0.1) as webhook, webhook.connected() as idle, asyncio.timeout(5):
+        await idle.post(review())
+        await webhook.listener.drain()
+    assert await idle.ended()
+
+
+async def test_no_request_fails_while_the_webhook_drains_under_load(start):
+    """Clients with keep-alive connections, as the API server's pool, see no failure from start to end."""
+    async with start(linger_seconds=0.5) as webhook:
+        stopped, counts = asyncio.Event(), []
+
+        async def keep_asking() -> None:
+            count = 0
+            while not stopped.is_set():
+                async with webhook.connected() as wire:
+                    last = False
+                    while not last and not stopped.is_set():
+                        answer = await wire.post(review())
+                        assert answer.status == 200
+                        count += 1
+                        last = answer.headers.get("connection") == "close"
+            counts.append(count)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(10):
+                group.create_task(keep_asking())
+            await webhook.until_counted(10, "gatewright_webhook_connections")
+            draining = group.create_task(webhook.listener.drain())
+            await asyncio.sleep(0.4)  # the endpoint is removed: nobody connects any more
+            stopped.set()
+            await draining
+        assert sum(counts) > 100
+
+
+async def test_a_port_in_use_is_one_clear_line(start, unused_tcp_port):
+    """The error names the address."""
+    async with start() as webhook:
+        config = ServerConfig(host="127.0.0.1", port=webhook.port)
+        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{webhook.port}: address already in use"):
+            await serve(asyncio.Event(), config, webhook.policies, webhook.certificate, None, {})
