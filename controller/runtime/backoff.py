@@ -22,8 +22,8 @@ class Backoff:
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         if conflict and failures < CONFLICT_RETRIES:
-            return CONFLICT_FIRST * 2**failures * self._uniform(1.0, 2.0)
-        return min(FIRST * float(2 ** min(failures, 32)), LONGEST) + self._uniform(0.0, JITTER)
+            return CONFLICT_FIRST * 2.0**failures * self._uniform(1.0, 2.0)
+        return min(FIRST * 2.0 ** min(failures, 32), LONGEST) + self._uniform(0.0, JITTER)
 
     def forget(self, key: Hashable) -> None:
         """Start again from the first wait: the key went well, or is gone."""

@@ -30,9 +30,10 @@ class Failure:
     @property
     def problem(self) -> Problem:
         """The failure as a condition says it: first what was being done."""
-        reason = self.error.reason if isinstance(self.error, ApiError) else type(self.error).__name__
-        said = self.error.message if isinstance(self.error, ApiError) else str(self.error)
-        return Problem(f"{self.step.failed_to}: {said}", reason.removesuffix("Error") or "ReconcileFailed")
+        reason, said = type(self.error).__name__.removesuffix("Error"), str(self.error)
+        if isinstance(self.error, ApiError):
+            reason, said = self.error.reason or "ReconcileFailed", self.error.message
+        return Problem(f"{self.step.failed_to}: {said}", reason)
 
 
 def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, generation: int, now: datetime) -> Object:

@@ -1,0 +1,110 @@
+"""What a WebApp becomes: tables of (spec, seen) -> plan."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from config.api.webapp import WebApp
+from controller.reconcilers.webapp import WEBAPP, by_image
+from controller.runtime.plan import Apply, Given, Object, Plan
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def webapp(**spec: Any) -> WebApp:
+    """A WebApp of three replicas."""
+    metadata = {"name": "shop", "namespace": "production", "uid": "1"}
+    return WebApp.model_validate({"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21", **spec}})
+
+
+def planned(seen: Given | None = None, **spec: Any) -> Plan:
+    """Its plan."""
+    return WEBAPP.plan(webapp(**spec), seen or Given(), NOW)
+
+
+def made(plan: Plan) -> list[Object]:
+    """The objects that a plan applies."""
+    return [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
+
+
+def deployment(ready: int | None = None, replicas: int = 3) -> Object:
+    """Its Deployment, with so many pods ready."""
+    status = {} if ready is None else {"readyReplicas": ready}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop"},
+        "spec": {"replicas": replicas},
+        "status": status,
+    }
+
+
+def test_a_deployment_and_a_service_of_the_same_name() -> None:
+    """Both children carry the WebApp's name, namespace and label."""
+    for child in made(planned()):
+        assert child["metadata"] == {"name": "shop", "namespace": "production", "labels": {"app": "shop"}}
+
+
+def test_the_deployment_runs_what_the_spec_says() -> None:
+    """Replicas, image, port and the default resources, in a container named webapp."""
+    spec = made(planned())[0]["spec"]
+    assert spec == {
+        "replicas": 3,
+        "selector": {"matchLabels": {"app": "shop"}},
+        "template": {
+            "metadata": {"labels": {"app": "shop"}},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "webapp",
+                        "image": "nginx:1.21",
+                        "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+                        "resources": {
+                            "requests": {"cpu": "100m", "memory": "128Mi"},
+                            "limits": {"cpu": "500m", "memory": "512Mi"},
+                        },
+                    }
+                ]
+            },
+        },
+    }
+
+
+def test_the_service_leads_to_the_container_port() -> None:
+    """One port, the same on both sides."""
+    assert made(planned(port=80))[1]["spec"] == {
+        "selector": {"app": "shop"},
+        "ports": [{"name": "http", "port": 80, "targetPort": 80, "protocol": "TCP"}],
+    }
+
+
+def test_resources_and_security_context_are_passed_on() -> None:
+    """The container gets exactly what the spec says."""
+    resources = {"limits": {"cpu": "1"}}
+    security = {"runAsNonRoot": True, "runAsUser": 1000}
+    plan = planned(resources=resources, securityContext=security)
+    container = made(plan)[0]["spec"]["template"]["spec"]["containers"][0]
+    assert (container["resources"], container["securityContext"]) == (resources, security)
+
+
+@pytest.mark.parametrize(
+    ("children", "status"),
+    [
+        ([], {"phase": "Pending", "replicas": 0, "readyReplicas": 0}),
+        ([deployment()], {"phase": "Deploying", "replicas": 3, "readyReplicas": 0}),
+        ([deployment(2)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 2}),
+        ([deployment(3)], {"phase": "Running", "replicas": 3, "readyReplicas": 3}),
+        ([deployment(2, replicas=2)], {"phase": "Deploying", "replicas": 2, "readyReplicas": 2}),
+    ],
+)
+def test_the_status_follows_the_deployment(children: list[Object], status: Object) -> None:
+    """Running once as many pods are ready as the spec asks for."""
+    plan = planned(Given(children=children))
+    assert plan.status.to_api() == {**status, "selector": "app=shop"}
+    assert plan.steps[0].holds == (status["phase"] == "Running")
+
+
+def test_webapps_are_found_by_image() -> None:
+    """The index has the same values as the selectable field."""
+    assert list(by_image({"spec": {"image": "nginx:1.21"}})) == ["nginx:1.21"]

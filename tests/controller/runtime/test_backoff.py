@@ -1,0 +1,49 @@
+"""How long a key waits after a failure."""
+
+from controller.runtime.backoff import Backoff
+
+
+def lowest(low: float, high: float) -> float:
+    """A chance that always gives the least."""
+    del high
+    return low
+
+
+def highest(low: float, high: float) -> float:
+    """A chance that always gives the most."""
+    del low
+    return high
+
+
+def test_the_wait_doubles_up_to_five_minutes() -> None:
+    """1, 2, 4 … seconds, never more than five minutes."""
+    backoff = Backoff(uniform=lowest)
+    assert [backoff.failed("a") for _ in range(11)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+def test_jitter_adds_up_to_a_second() -> None:
+    """Keys that failed together do not come back together."""
+    assert Backoff(uniform=highest).failed("a") == 2.0
+
+
+def test_each_key_has_its_own_count() -> None:
+    """One failing object does not slow down another."""
+    backoff = Backoff(uniform=lowest)
+    backoff.failed("a")
+    assert [backoff.failed("a"), backoff.failed("b")] == [2, 1]
+
+
+def test_a_success_starts_again() -> None:
+    """What went well is forgiven its failures."""
+    backoff = Backoff(uniform=lowest)
+    backoff.failed("a")
+    backoff.forget("a")
+    assert backoff.failed("a") == 1
+
+
+def test_the_first_conflicts_wait_milliseconds() -> None:
+    """A conflict is worth another try at once, but not for ever."""
+    backoff = Backoff(uniform=highest)
+    waits = [backoff.failed("a", conflict=True) for _ in range(6)]
+    assert waits[:5] == [0.01, 0.02, 0.04, 0.08, 0.16]
+    assert waits[5] > 1

@@ -1,0 +1,118 @@
+"""What a status says after a plan was carried out."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from controller.runtime.conditions import ready_in
+from controller.runtime.plan import Plan, Problem, Step
+from controller.runtime.status import Failure, status_of, status_of_unreadable
+from kube.errors import ApiError, Invalid, ServerError
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+LATER = datetime(2026, 1, 2, 3, 5, 5, tzinfo=UTC)
+STEP = Step("database", [], doing="failed to create database")
+
+
+@dataclass
+class Status:
+    fields: dict[str, Any] = field(default_factory=lambda: {"phase": "Running"})
+
+    def to_api(self) -> dict[str, Any]:
+        """What was given."""
+        return self.fields
+
+
+def written(
+    *failures: Failure,
+    holds: bool = True,
+    problem: Problem | None = None,
+    stored: dict[str, Any] | None = None,
+    generation: int = 1,
+    now: datetime = NOW,
+) -> dict[str, Any]:
+    """The status of a plan with one step."""
+    plan = Plan((Step("database", [], holds=holds),), Status(), problem=problem)
+    return status_of(plan, failures, stored or {}, generation=generation, now=now)
+
+
+def ready(status: dict[str, Any]) -> tuple[str, str, str]:
+    """What the condition Ready says."""
+    found = ready_in(status)
+    assert found is not None
+    return found["status"], found["reason"], found["message"]
+
+
+def test_ready_when_every_step_holds() -> None:
+    """The condition carries the generation it speaks of and the time of its last change."""
+    assert written(generation=7) == {
+        "phase": "Running",
+        "observedGeneration": 7,
+        "conditions": [
+            {
+                "type": "Ready",
+                "status": "True",
+                "reason": "AllReady",
+                "message": "",
+                "observedGeneration": 7,
+                "lastTransitionTime": "2026-01-02T03:04:05Z",
+            }
+        ],
+    }
+
+
+def test_the_time_moves_only_when_the_status_flips() -> None:
+    """A second look that finds the same writes the same."""
+    first = written()
+    assert written(stored=first, now=LATER) == first
+    flipped = ready_in(written(holds=False, stored=first, now=LATER))
+    assert flipped is not None
+    assert flipped["lastTransitionTime"] == "2026-01-02T03:05:05Z"
+
+
+@pytest.mark.parametrize(
+    ("stored", "generation", "reason"),
+    [({}, 1, "Progressing"), (written(), 2, "Updating"), (written(), 1, "Degraded")],
+)
+def test_waiting_says_whether_it_was_ready_before(stored: dict[str, Any], generation: int, reason: str) -> None:
+    """What is being made, changed and broken are three different reasons."""
+    status = written(holds=False, stored=stored, generation=generation)
+    assert ready(status) == ("False", reason, "waiting for database")
+
+
+def test_degraded_stays_degraded_until_ready() -> None:
+    """A second look at a broken object does not take it for a new one."""
+    broken = written(holds=False, stored=written())
+    assert ready(written(holds=False, stored=broken))[1] == "Degraded"
+
+
+@pytest.mark.parametrize(
+    ("error", "phase", "reason"),
+    [
+        (ServerError(500, "InternalError", "etcd is away"), "Running", "InternalError"),
+        (Invalid(422, "Invalid", "etcd is away"), "Failed", "Invalid"),
+        (ApiError(418, "", "etcd is away"), "Running", "ReconcileFailed"),
+    ],
+)
+def test_a_failure_says_first_what_was_being_done(error: ApiError, phase: str, reason: str) -> None:
+    """The message begins with the step's words; only a permanent error makes the phase Failed."""
+    status = written(Failure(STEP, error))
+    assert ready(status) == ("False", reason, "failed to create database: etcd is away")
+    assert status["phase"] == phase
+
+
+def test_a_problem_of_the_plan_is_permanent() -> None:
+    """What the planner finds impossible shows as its reason and message."""
+    status = written(problem=Problem("spec.image is missing"))
+    assert ready(status) == ("False", "Incomplete", "spec.image is missing")
+    assert status["phase"] == "Failed"
+
+
+def test_an_unreadable_object_keeps_what_was_observed() -> None:
+    """Only Ready, the phase and the generation change when no plan can be made."""
+    stored = {**written(), "replicas": 3}
+    status = status_of_unreadable(Problem("spec.port: bad"), stored, generation=2, now=LATER)
+    assert (status["replicas"], status["phase"], status["observedGeneration"]) == (3, "Failed", 2)
+    assert ready(status) == ("False", "Incomplete", "spec.port: bad")
