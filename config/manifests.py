@@ -22,7 +22,7 @@ NAMESPACE = {
 }
 
 
-def generated(kinds: Sequence[rbac.Access], production: str) -> dict[str, str]:
+def generated(kinds: Sequence[rbac.Kind], production: str) -> dict[str, str]:
     """Write the CRDs, and what the chart needs: them, the rules of its roles, and the policies of its preset."""
     written = {f"config/crd/bases/{name}": text for name, text in crds.render().items()}
     chart = "charts/gatewright/files"

@@ -4,12 +4,12 @@ Pure functions; the chart puts the rules into roles (`render` writes the file th
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import yaml
 
 from config.api.definition import Definition
+from config.api.meta import CustomResource
 
 HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
 READ = ("get", "list", "watch")
@@ -30,16 +30,27 @@ class Named(Protocol):
         """Name of the resource in paths."""
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What the reconciler of one kind needs: its children, and what else it reads."""
+class Kind(Protocol):
+    """A kind, its children, what else its planner reads, and its finalizer: a PlannedKind says all of it."""
 
-    definition: Definition
-    owns: Sequence[Named] = ()
-    reads: Sequence[Named] = ()
+    @property
+    def type(self) -> type[CustomResource]:
+        """The type of its objects."""
+
+    @property
+    def owns(self) -> Sequence[Named]:
+        """Where its children live."""
+
+    @property
+    def reads(self) -> Sequence[Named]:
+        """Where what it reads lives."""
+
+    @property
+    def finalizer(self) -> str | None:
+        """What keeps a deleted object until the clean-up is done."""
 
 
-def controller(kinds: Iterable[Access]) -> list[Rule]:
+def controller(kinds: Iterable[Kind]) -> list[Rule]:
     """List the rights that reconciling `kinds` takes, everywhere in the cluster."""
     rights: dict[tuple[str, str], set[str]] = {("events.k8s.io", "events"): {"create", "patch"}}
 
@@ -47,8 +58,8 @@ def controller(kinds: Iterable[Access]) -> list[Rule]:
         rights.setdefault((group, resource), set()).update(verbs)
 
     for kind in kinds:
-        about = kind.definition
-        grant(about.group, about.plural, READ)
+        about = kind.type.definition
+        grant(about.group, about.plural, (*READ, "patch") if kind.finalizer else READ)
         grant(about.group, f"{about.plural}/status", ["patch"])
         grant(about.group, f"{about.plural}/finalizers", ["update"])  # lets it block the deletion of an owner
         for owned in kind.owns:
@@ -84,7 +95,7 @@ def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
     return {"apiGroups": [group], "resources": list(resources), "verbs": sorted(verbs)}
 
 
-def render(kinds: Sequence[Access], looked_up: Iterable[Named] = ()) -> str:
+def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
     """Write all rules as YAML, the file that the chart fills its roles from."""
     rules = {"controller": controller(kinds), "webhook": webhook(looked_up)}
-    return HEADER + yaml.safe_dump({**rules, **people(kind.definition for kind in kinds)}, sort_keys=False)
+    return HEADER + yaml.safe_dump({**rules, **people(kind.type.definition for kind in kinds)}, sort_keys=False)

@@ -55,7 +55,7 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 
 {{/*
 Settings of one Deployment as YAML: the top-level keys, each overridden by the same key under `controller` or `webhook`
-(maps key by key). Takes a dict of root and of, the name of the override.
+(image and resources key by key). Takes a dict of root and of, the name of the override.
 */}}
 {{- define "gatewright.settings" -}}
 {{- $own := index .root.Values .of }}
@@ -64,8 +64,8 @@ Settings of one Deployment as YAML: the top-level keys, each overridden by the s
 {{- $value := index $.root.Values $key }}
 {{- if hasKey $own $key }}
 {{- $override := index $own $key }}
-{{- if kindIs "map" $override }}
-{{- $value = merge (deepCopy $override) (default dict $value) }}
+{{- if has $key (list "image" "resources") }}
+{{- $value = merge (deepCopy $override) $value }}
 {{- else }}
 {{- $value = $override }}
 {{- end }}

@@ -1,0 +1,52 @@
+import pytest
+from pydantic import ValidationError
+
+from config.api.webapp import WebApp, WebAppStatus
+
+SPEC = {"replicas": 1, "image": "shop:1"}
+
+
+def read(spec: dict) -> WebApp:
+    """The WebApp with this spec, as the API server sends it."""
+    return WebApp.model_validate({"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {}, "spec": spec})
+
+
+def test_defaults_are_those_of_the_documentation():
+    """What the user leaves out is the port 8080 and the documented resources."""
+    assert read(SPEC).spec.to_api() == {
+        **SPEC,
+        "port": 8080,
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}},
+    }
+
+
+def test_resources_default_only_as_a_whole():
+    """Whoever gives some resources gets exactly those."""
+    assert read({**SPEC, "resources": {"limits": {"cpu": 1}}}).spec.resources.to_api() == {"limits": {"cpu": 1}}
+
+
+def test_a_security_context_comes_out_as_it_went_in():
+    """Every field of core/v1 keeps its name, also where an acronym makes it irregular."""
+    given = {
+        "runAsNonRoot": True,
+        "seLinuxOptions": {"level": "s0:c123,c456"},
+        "appArmorProfile": {"type": "RuntimeDefault"},
+        "seccompProfile": {"type": "Localhost", "localhostProfile": "profile.json"},
+        "capabilities": {"drop": ["ALL"]},
+        "windowsOptions": {"gmsaCredentialSpecName": "spec", "runAsUserName": "user"},
+    }
+    assert read({**SPEC, "securityContext": given}).spec.security_context.to_api() == given
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"replicas": 0}, {"replicas": 11}, {"replicas": "3"}, {"image": ""}, {"port": 0}, {"port": 65536}]
+)
+def test_values_out_of_bounds_are_refused(wrong):
+    """The bounds are those of the schema."""
+    with pytest.raises(ValidationError):
+        read({**SPEC, **wrong})
+
+
+def test_a_status_says_only_what_is_known():
+    """What was not observed is not written."""
+    assert WebAppStatus(phase="Pending", ready_replicas=0).to_api() == {"phase": "Pending", "readyReplicas": 0}

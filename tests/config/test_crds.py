@@ -1,0 +1,161 @@
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from config import crds
+from config.api.core import Quantity
+from config.api.definition import Column, Definition
+from config.api.meta import ApiModel, CustomResource
+from tests.controlplane.plane import ControlPlane
+
+
+class Part(ApiModel):
+    """A part."""
+
+    size: int = Field(description="How large.")
+
+
+class Whole(ApiModel):
+    part: Part = Field(Part(size=1), description="The part that is used.")
+    spare: Part | None = None
+    parts: list[Part] = Field([])
+    by_name: dict[str, Part] = Field({})
+    always: Literal["yes"] = "yes"
+    above: Annotated[int, Field(gt=0, lt=9)] = 1
+    amount: Quantity | None = None
+    optional: str | None = None
+
+
+PART = {
+    "description": "A part.",
+    "type": "object",
+    "required": ["size"],
+    "properties": {"size": {"description": "How large.", "type": "integer"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ("part", {**PART, "description": "The part that is used.", "default": {"size": 1}}),
+        ("spare", PART),
+        ("parts", {"type": "array", "items": PART, "default": []}),
+        ("byName", {"type": "object", "additionalProperties": PART, "default": {}}),
+        ("always", {"type": "string", "enum": ["yes"], "default": "yes"}),
+        (
+            "above",
+            {
+                "type": "integer",
+                "minimum": 0,
+                "exclusiveMinimum": True,
+                "maximum": 9,
+                "exclusiveMaximum": True,
+                "default": 1,
+            },
+        ),
+        ("optional", {"type": "string"}),
+    ],
+)
+def test_a_field_becomes_structural(field, expected):
+    """References, unions with null, constants and exclusive bounds are written as the API server wants them."""
+    assert crds.structural(Whole.model_json_schema())["properties"][field] == expected
+
+
+def test_a_quantity_is_a_number_or_a_string():
+    """A quantity keeps the one union that a structural schema may have."""
+    quantity = crds.structural(Whole.model_json_schema())["properties"]["amount"]
+    assert quantity["x-kubernetes-int-or-string"]
+    assert quantity["anyOf"] == [{"type": "integer"}, {"type": "string"}]
+
+
+def test_a_union_is_refused():
+    """A type that no structural schema can say is an error when the definition is generated."""
+
+    class Unclear(ApiModel):
+        field: int | str
+
+    with pytest.raises(TypeError, match="no unions"):
+        crds.structural(Unclear.model_json_schema())
+
+
+class Gadget(CustomResource):
+    """A kind with as little as possible."""
+
+    definition = Definition("test.example.com", "v1", "Gadget", "gadgets", columns=(Column("Size", ".spec.size"),))
+    spec: Part
+
+
+def test_a_definition_says_no_more_than_its_kind():
+    """What a kind does not declare is left out; the status subresource is always there."""
+    spec = crds.definition(Gadget)["spec"]
+    assert spec["names"] == {
+        "categories": ["gatewright", "all"],
+        "kind": "Gadget",
+        "listKind": "GadgetList",
+        "plural": "gadgets",
+        "singular": "gadget",
+    }
+    (version,) = spec["versions"]
+    assert version["subresources"] == {"status": {}}
+    assert "selectableFields" not in version
+    assert version["schema"]["openAPIV3Schema"]["properties"]["spec"] == PART
+
+
+def test_only_our_own_kinds_are_rendered():
+    """A kind is rendered when a module of config.api declares it, and in no other case."""
+    assert list(crds.render()) == ["example.com_webapps.yaml"]
+
+
+@pytest.mark.controlplane
+class TestInstalled:
+    def test_it_is_there(self, installed: ControlPlane):
+        """S1: the definition is established, and discovery lists the kind with its short name and categories."""
+        assert "webapps.example.com" in installed.kubectl("get", "crd", "webapps.example.com").stdout
+        (line,) = installed.kubectl("api-resources", "--api-group=example.com", "--no-headers").stdout.splitlines()
+        assert line.split() == ["webapps", "wa", "example.com/v1", "true", "WebApp"]
+        assert "webapps" in installed.kubectl("api-resources", "--categories=gatewright").stdout
+
+    def test_the_sample_can_be_read(self, installed: ControlPlane):
+        """S1: `my-webapp` is taken as it is, shown in columns, described, and found by its image."""
+        installed.kubectl("apply", "-f", "config/samples/my-webapp.yaml")
+        shown = installed.kubectl("get", "webapp", "my-webapp").stdout.splitlines()
+        assert shown[0].split() == ["NAME", "PHASE", "DESIRED", "READY", "IMAGE", "AGE"]
+        assert shown[1].split()[:3] == ["my-webapp", "3", "nginx:1.21"]
+        assert "Cpu:     500m" in installed.kubectl("describe", "webapp", "my-webapp").stdout
+        found = installed.kubectl("get", "wa", "--field-selector=spec.image=nginx:1.21", "-o", "name").stdout
+        assert found == "webapp.example.com/my-webapp\n"
+
+    def test_a_field_is_explained(self, installed: ControlPlane):
+        """`kubectl explain` says in words what a field is for."""
+        assert "Port that the container listens on" in installed.kubectl("explain", "webapp.spec.port").stdout
+
+    def test_it_scales(self, installed: ControlPlane):
+        """`kubectl scale` works within the bounds of the schema, and not beyond."""
+        installed.kubectl("apply", "-f", "config/samples/test-webapp.yaml")
+        installed.kubectl("scale", "webapp/test-webapp", "--replicas=10")
+        beyond = installed.kubectl("scale", "webapp/test-webapp", "--replicas=11", check=False)
+        assert "should be less than or equal to 10" in beyond.stderr
+
+    @pytest.mark.parametrize(
+        ("spec", "message"),
+        [
+            ({"replicas": 1, "image": "shop:1", "port": None, "resources": None}, None),
+            ({"replicas": 1, "image": "shop:1", "resources": {"limits": {"cpu": 1, "memory": "1.5Gi"}}}, None),
+            ({"replicas": 1, "image": "shop:1", "resources": {"limits": {"cpu": "much"}}}, "spec.resources.limits.cpu"),
+            (
+                {"replicas": 1, "image": "shop:1", "securityContext": {"runAsUser": "me"}},
+                "spec.securityContext.runAsUser",
+            ),
+            ({"replicas": 11, "image": "shop:1"}, "should be less than or equal to 10"),
+            ({"image": "shop:1"}, "spec.replicas: Required value"),
+            ({"replicas": 1, "image": "shop:1", "prot": 80}, 'unknown field "spec.prot"'),
+            (None, "spec: Required value"),
+        ],
+    )
+    def test_the_schema_decides(self, installed: ControlPlane, spec, message):
+        """Good values are taken without a warning, bad ones refused with the path of the field."""
+        object = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "tried"}, "spec": spec}
+        answer = installed.kubectl("create", "--dry-run=server", "-f", "-", input=object, check=False)
+        assert (message or "") in answer.stderr
+        assert bool(answer.stderr) == (message is not None)

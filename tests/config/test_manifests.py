@@ -1,0 +1,58 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from config.manifests import generated, plain
+from controller.reconcilers.webapp import WEBAPP
+from tests.controlplane.plane import ControlPlane
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_what_the_chart_reads_is_current():
+    """`make manifests` would change none of the committed files that need no helm."""
+    expected = generated([WEBAPP], (ROOT / "config/policies/production.yaml").read_text())
+    assert expected == {path: (ROOT / path).read_text() for path in expected}
+
+
+def test_no_file_is_left_over():
+    """Where files are generated there are no others."""
+    written = generated([WEBAPP], "")
+    for directory in ("config/crd/bases", "charts/gatewright/files"):
+        there = {str(path.relative_to(ROOT)) for path in (ROOT / directory).rglob("*") if path.is_file()}
+        assert there == {path for path in written if path.startswith(directory)}
+
+
+def test_the_plain_manifests_are_current(helm: Path):
+    """`make manifests` would change none of the files that are made from the chart."""
+    command = [helm, "template", "gatewright", ROOT / "charts/gatewright", "--namespace", "gatewright-system"]
+    rendered = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    expected = plain(rendered)
+    assert expected == {path: (ROOT / path).read_text() for path in expected}
+
+
+def test_rights_come_first_and_definitions_elsewhere():
+    """The Namespace leads the rights, everything else follows them, and the definitions are not repeated."""
+    kinds = ["Deployment", "Role", "CustomResourceDefinition", "ServiceAccount", "Service"]
+    sorted_out = plain(yaml.safe_dump_all({"kind": kind} for kind in kinds))
+    assert {path: [each["kind"] for each in yaml.safe_load_all(text)] for path, text in sorted_out.items()} == {
+        "config/rbac/rbac.yaml": ["Namespace", "Role", "ServiceAccount"],
+        "config/manager/manager.yaml": ["Deployment", "Service"],
+    }
+
+
+@pytest.mark.controlplane("kube-scheduler", "kube-controller-manager", "hollow-kubelet")
+def test_both_deployments_become_available(installed: ControlPlane):
+    """S2: in a namespace that enforces Pod Security `restricted`, the pods of both Deployments are let in and run."""
+    for name in ("gatewright-controller-manager", "gatewright-webhook"):
+        awaited = ["--for=condition=Available", f"deployment/{name}", "--timeout=30s"]
+        installed.kubectl("wait", "--namespace=gatewright-system", *awaited)
+
+
+@pytest.mark.controlplane
+def test_the_server_has_what_was_applied(installed: ControlPlane):
+    """No field is dropped or rewritten on the way, so that tools which compare find no drift."""
+    for directory in ("crd/bases", "rbac", "manager"):
+        assert installed.kubectl("diff", "-f", str(ROOT / "config" / directory)).stdout == ""

@@ -1,0 +1,114 @@
+from types import SimpleNamespace
+
+import pytest
+
+from config import rbac
+from config.api.webapp import WebApp
+from kube.resource import Resource
+from tests.controlplane.plane import ControlPlane
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+
+def kind(**says) -> SimpleNamespace:
+    """A kind that declares nothing but what is given."""
+    return SimpleNamespace(**{"type": WebApp, "owns": (), "reads": (), "finalizer": None, **says})
+
+
+def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
+    """What the only rule about a resource allows."""
+    (rule,) = [rule for rule in rules if rule["apiGroups"] == [group] and resource in rule["resources"]]
+    return set(rule["verbs"])
+
+
+@pytest.mark.parametrize(
+    ("says", "group", "resource", "expected"),
+    [
+        ({}, "example.com", "webapps", {"get", "list", "watch"}),
+        ({"finalizer": "example.com/done"}, "example.com", "webapps", {"get", "list", "watch", "patch"}),
+        ({}, "example.com", "webapps/status", {"patch"}),
+        ({}, "example.com", "webapps/finalizers", {"update"}),
+        ({"owns": [DEPLOYMENTS]}, "apps", "deployments", {"get", "list", "watch", "create", "patch"}),
+        ({"reads": [NODES]}, "", "nodes", {"get", "list", "watch"}),
+        (
+            {"owns": [DEPLOYMENTS], "reads": [DEPLOYMENTS]},
+            "apps",
+            "deployments",
+            {"get", "list", "watch", "create", "patch"},
+        ),
+        ({}, "events.k8s.io", "events", {"create", "patch"}),
+    ],
+)
+def test_the_controller_may_do_what_the_kind_needs(says, group, resource, expected):
+    """Each declaration grants exactly the verbs that carrying it out takes."""
+    assert verbs(rbac.controller([kind(**says)]), group, resource) == expected
+
+
+def test_nothing_is_granted_that_no_kind_declares():
+    """Without a kind, only events are left."""
+    assert [rule["resources"] for rule in rbac.controller([])] == [["events"]]
+
+
+def test_the_webhook_writes_nothing():
+    """The process that parses what others send reads, and nothing else."""
+    assert {verb for rule in rbac.webhook([DEPLOYMENTS]) for verb in rule["verbs"]} == {"get", "list", "watch"}
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [
+        ("view", {"get", "list", "watch"}),
+        ("edit", {"get", "list", "watch", "create", "delete", "patch", "update"}),
+        ("admin", {"get", "list", "watch", "create", "delete", "patch", "update", "deletecollection"}),
+    ],
+)
+def test_people_may_do_what_their_role_says(role, expected):
+    """The built-in roles cover our kinds and their scale subresource."""
+    rules = rbac.people([WebApp.definition])[role]
+    assert verbs(rules, "example.com", "webapps") == expected
+    assert verbs(rules, "example.com", "webapps/scale") == expected
+
+
+CONTROLLER = "gatewright-controller-manager"
+WEBHOOK = "gatewright-webhook"
+OURS = "-n=gatewright-system"
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize(
+    ("account", "question", "expected"),
+    [
+        (CONTROLLER, ["list", "webapps", "-A"], "yes"),
+        (CONTROLLER, ["patch", "webapps", "--subresource=status"], "yes"),
+        (CONTROLLER, ["patch", "webapps"], "no"),
+        (CONTROLLER, ["create", "deployments"], "yes"),
+        (CONTROLLER, ["delete", "deployments"], "no"),
+        (CONTROLLER, ["patch", "validatingwebhookconfigurations/gatewright", "-A"], "yes"),
+        (CONTROLLER, ["create", "validatingwebhookconfigurations", "-A"], "no"),
+        (CONTROLLER, ["patch", "validatingwebhookconfigurations/other", "-A"], "no"),
+        (CONTROLLER, ["update", "leases/gatewright-controller-lock", OURS], "yes"),
+        (CONTROLLER, ["update", "leases/other", OURS], "no"),
+        (CONTROLLER, ["get", "secrets/gatewright-ca", OURS], "yes"),
+        (CONTROLLER, ["get", "secrets", OURS], "no"),
+        (CONTROLLER, ["get", "secrets"], "no"),
+        (WEBHOOK, ["watch", "namespaces", "-A"], "yes"),
+        (WEBHOOK, ["get", "secrets", OURS], "no"),
+        (WEBHOOK, ["create", "events"], "no"),
+        (WEBHOOK, ["list", "webapps"], "no"),
+    ],
+)
+def test_the_server_grants_what_is_meant(installed: ControlPlane, account, question, expected):
+    """The API server's own answer about the rights of our ServiceAccounts."""
+    user = f"--as=system:serviceaccount:gatewright-system:{account}"
+    assert installed.kubectl("auth", "can-i", *question, user, check=False).stdout.strip() == expected
+
+
+@pytest.mark.controlplane
+def test_the_built_in_roles_cover_our_kinds(installed: ControlPlane):
+    """Whoever may edit a namespace may edit its WebApps; whoever may view it may only look."""
+    for role, expected in (("edit", "yes"), ("view", "no")):
+        installed.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}er")
+        installed.kubectl("auth", "can-i", "list", "webapps", f"--as={role}er")
+        asked = installed.kubectl("auth", "can-i", "create", "webapps", f"--as={role}er", check=False)
+        assert asked.stdout.strip() == expected
