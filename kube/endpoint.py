@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from ssl import SSLContext
 
 TOKEN_SECONDS = 60.0
 
@@ -24,7 +25,7 @@ class Endpoint:
     """What a connection to one API server needs."""
 
     url: str
-    ssl: ssl.SSLContext | None = None
+    ssl: SSLContext | None = None
     authorization: Callable[[], Awaitable[str | None]] = anonymous
     """Returns the Authorization header; asked before each request."""
     namespace: str = "default"
