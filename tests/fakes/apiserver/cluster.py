@@ -1,0 +1,91 @@
+"""What happens in a cluster by itself: garbage collection, the end of namespaces, and kinds that come with CRDs."""
+
+import asyncio
+
+from tests.fakes.apiserver.definitions import Definition, built_in, from_crd
+from tests.fakes.apiserver.refusals import Object, not_found
+from tests.fakes.apiserver.storage import Storage
+from tests.fakes.apiserver.writes import NAMESPACES, Write, Writes
+
+
+class Cluster:
+    """The kinds that are served, and the controllers that no API server does without."""
+
+    def __init__(self, storage: Storage, writes: Writes) -> None:
+        self._storage = storage
+        self._writes = writes
+        self._kinds = {self._place(kind): kind for kind in built_in()}
+        self._uids: set[str] = set()
+        self._collecting = False
+        writes.on_stored = self._stored
+        writes.on_removed = self._removed
+
+    def kind(self, group: str, version: str, plural: str) -> Definition:
+        """Return the definition of a resource, or refuse if it is not served."""
+        if (kind := self._kinds.get((group, version, plural))) is None:
+            raise not_found(plural, "")
+        return kind
+
+    def kinds(self, group: str, version: str) -> list[Definition]:
+        """Return what is served under one group and version."""
+        return [kind for (each, its, _), kind in self._kinds.items() if (each, its) == (group, version)]
+
+    def groups(self) -> dict[str, list[str]]:
+        """Return the versions served of each named group."""
+        served: dict[str, list[str]] = {}
+        for group, version, _ in self._kinds:
+            if group and version not in served.setdefault(group, []):
+                served[group].append(version)
+        return served
+
+    def define(self, crd: Object) -> None:
+        """Serve what a CRD defines, and no longer what it defined before."""
+        self._undefine(crd)
+        self._kinds |= {self._place(kind): kind for kind in from_crd(crd)}
+
+    @staticmethod
+    def _place(kind: Definition) -> tuple[str, str, str]:
+        return (kind.resource.group, kind.resource.version, kind.resource.plural)
+
+    def _undefine(self, crd: Object) -> None:
+        group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
+        self._kinds = {place: kind for place, kind in self._kinds.items() if (place[0], place[2]) != (group, plural)}
+
+    def _stored(self, kind: Definition, object: Object) -> None:
+        self._uids.add(object["metadata"]["uid"])
+        if kind.resource.kind == "CustomResourceDefinition":
+            self.define(object)
+        if self._orphaned(object) or (kind.bucket == NAMESPACES and "deletionTimestamp" in object["metadata"]):
+            self._collect_soon()
+
+    def _removed(self, kind: Definition, object: Object) -> None:
+        self._uids.discard(object["metadata"]["uid"])
+        if kind.resource.kind == "CustomResourceDefinition":
+            for gone in from_crd(object):
+                for (namespace, name), _ in self._storage.all(gone.bucket):
+                    self._writes.delete(Write(gone, namespace, name), {})
+            self._undefine(object)
+        self._collect_soon()
+
+    def _orphaned(self, object: Object) -> bool:
+        owners = object["metadata"].get("ownerReferences")
+        return bool(owners) and not any(owner["uid"] in self._uids for owner in owners)
+
+    def _collect_soon(self) -> None:
+        if not self._collecting:
+            self._collecting = True
+            asyncio.get_running_loop().call_soon(self._collect)
+
+    def _collect(self) -> None:
+        """Delete what no owner holds any more, and what is in namespaces that end; then those namespaces."""
+        self._collecting = False
+        kinds = {kind.bucket: kind for kind in self._kinds.values()}
+        namespaces = self._storage.all(NAMESPACES)
+        ending = {name for (_, name), each in namespaces if "deletionTimestamp" in each["metadata"]}
+        for bucket, (namespace, name), object in self._storage.everything():
+            doomed = self._orphaned(object) or namespace in ending
+            if doomed and bucket in kinds and "deletionTimestamp" not in object["metadata"]:
+                self._writes.delete(Write(kinds[bucket], namespace, name), {})
+        inhabited = {namespace for _, (namespace, _), _ in self._storage.everything()}
+        for name in ending - inhabited:
+            self._uids.discard(self._storage.commit(NAMESPACES, ("", name), None)["metadata"]["uid"])

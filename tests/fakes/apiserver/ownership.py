@@ -1,0 +1,108 @@
+"""Who owns which field: `managedFields`, server-side apply, and what other writes do to the owners."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.fakes.apiserver.definitions import Definition
+from tests.fakes.apiserver.paths import Path, leaves, merge, paths_in, present, remove, tree
+from tests.fakes.apiserver.refusals import Object, Refusal
+
+
+@dataclass(frozen=True)
+class Manager:
+    """One writer, by what managedFields tells writers apart."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+
+
+@dataclass
+class Owned:
+    """The paths of one manager, and since when they are these."""
+
+    paths: set[Path]
+    time: str = ""
+    was: frozenset[Path] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.was = frozenset(self.paths)
+
+
+Owners = dict[Manager, Owned]
+
+
+def read(object: Object) -> Owners:
+    """Return the owners of an object's fields."""
+    return {
+        Manager(entry["manager"], entry["operation"], entry["apiVersion"], entry.get("subresource", "")): Owned(
+            set(paths_in(entry["fieldsV1"])), entry["time"]
+        )
+        for entry in object["metadata"].get("managedFields") or []
+    }
+
+
+def write(object: Object, owners: Owners, now: str) -> None:
+    """Put the owners into an object; those that own nothing any more are left out."""
+    entries = []
+    for manager, owned in owners.items():
+        if owned.paths:
+            entry = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version}
+            entry |= {"time": owned.time if owned.time and owned.paths == owned.was else now}
+            entry |= {"fieldsType": "FieldsV1", "fieldsV1": tree(owned.paths)}
+            entries.append(entry | ({"subresource": manager.subresource} if manager.subresource else {}))
+    object["metadata"]["managedFields"] = entries
+
+
+def apply(live: Object, applied: Object, kind: Definition, manager: Manager, owners: Owners, *, force: bool) -> Object:
+    """Return `live` with what `manager` applies; fields it applied before, and no other manager owns, go.
+
+    Changes `owners`. Raises the conflicts with other managers unless `force` is given.
+    """
+    stood, wanted = dict(leaves(live, kind)), dict(leaves(applied, kind))
+    taken = {
+        other: {path for path in owned.paths & wanted.keys() if stood.get(path) != wanted[path]}
+        for other, owned in owners.items()
+        if other != manager
+    }
+    if not force and any(taken.values()):
+        raise conflicts({other: paths for other, paths in taken.items() if paths})
+    for other, paths in taken.items():
+        owners[other].paths -= paths
+    mine = owners.setdefault(manager, Owned(set()))
+    dropped, mine.paths = mine.paths - wanted.keys(), set(wanted)
+    merged: Object = merge(live, applied, kind)
+    others: set[Path] = set().union(*(owned.paths for owned in owners.values()))
+    for path in sorted(dropped, key=len, reverse=True):
+        if not any(other[: len(path)] == path for other in others):
+            remove(merged, path)
+    return merged
+
+
+def update(old: Object, new: Object, kind: Definition, manager: Manager, owners: Owners) -> None:
+    """Let a manager own what it changed by another way than apply, and nobody what is gone."""
+    before, after = dict(leaves(old, kind)), dict(leaves(new, kind))
+    changed = {path for path, value in after.items() if path not in before or before[path] != value}
+    for owned in owners.values():
+        owned.paths = {path for path in owned.paths - changed if present(new, path)}
+    if changed:
+        owners.setdefault(manager, Owned(set())).paths |= changed
+
+
+def conflicts(taken: dict[Manager, set[Path]]) -> Refusal:
+    """Return the refusal to apply fields that these managers own."""
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f'conflict with "{manager.name}"', "field": dotted(path)}
+        for manager, paths in taken.items()
+        for path in sorted(paths)
+    ]
+    number = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
+    listed = "; ".join(f"{cause['message']}: {cause['field']}" for cause in causes)
+    return Refusal(409, f"Apply failed with {number}: {listed}", details={"causes": causes})
+
+
+def dotted(path: Path) -> str:
+    """Return a path as a conflict's cause names it."""
+    parts: list[Any] = [f".{each[2:]}" if each.startswith("f:") else f"[{each[2:]}]" for each in path]
+    return "".join(parts)

@@ -1,0 +1,150 @@
+"""Field paths of an object as `managedFields` writes them, and what stands at them.
+
+A path is a tuple of elements: `f:name` for a field, `k:{"name":"app"}` for an item of a keyed list, `v:"a"` for a
+member of a set. Known keyed lists are those of `definitions`; every other list is atomic: one value with one owner.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from tests.fakes.apiserver.definitions import Definition
+from tests.fakes.apiserver.refusals import Object
+
+Path = tuple[str, ...]
+
+UNOWNED = {("apiVersion",), ("kind",)} | {
+    ("metadata", name)
+    for name in (
+        "name",
+        "namespace",
+        "generateName",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+    )
+}
+
+
+def leaves(value: Any, kind: Definition, names: Path = (), path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield each path that somebody can own, with its value; an item of a keyed list is one itself (value True)."""
+    if names in UNOWNED:
+        return
+    keys = kind.list_keys(names) if names and isinstance(value, list) else None
+    if isinstance(value, dict) and value and not (names and kind.atomic(names)):
+        for name, each in value.items():
+            yield from leaves(each, kind, (*names, name), (*path, f"f:{name}"))
+    elif value and keys is not None:
+        for item in value:
+            element = element_of(item, keys)
+            yield (*path, element), True
+            if keys:
+                yield from leaves(item, kind, names, (*path, element))
+    elif path:
+        yield path, value
+
+
+def element_of(item: Any, keys: tuple[str, ...]) -> str:
+    """Return the path element of an item of a keyed list, or of a set."""
+    if not keys:
+        return f"v:{text(item)}"
+    defaults = {"protocol": "TCP"}
+    return f"k:{text({key: item.get(key, defaults.get(key)) for key in keys})}"
+
+
+def text(value: Any) -> str:
+    """Return JSON with sorted keys."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def position(items: list[Any], element: str) -> int | None:
+    """Return where in a list the item of this element is."""
+    keys = tuple(orjson.loads(element[2:])) if element.startswith("k:") else ()
+    return next((place for place, item in enumerate(items) if element_of(item, keys) == element), None)
+
+
+def present(object: Any, path: Path) -> bool:
+    """Say whether anything stands at a path."""
+    for element in path:
+        if isinstance(object, list):
+            place = position(object, element)
+            if place is None:
+                return False
+            object = object[place]
+        elif isinstance(object, dict) and element[2:] in object:
+            object = object[element[2:]]
+        else:
+            return False
+    return True
+
+
+def remove(object: Any, path: Path) -> None:
+    """Take away what stands at a path, and the mappings and lists that are empty then."""
+    if isinstance(object, list):
+        place = position(object, path[0])
+        if place is None:
+            return
+        if len(path) == 1:
+            del object[place]
+        else:
+            remove(object[place], path[1:])
+        return
+    name = path[0][2:]
+    if not isinstance(object, dict) or name not in object:
+        return
+    if len(path) > 1:
+        remove(object[name], path[1:])
+    if len(path) == 1 or object[name] in ({}, []):
+        del object[name]
+
+
+def merge(live: Any, applied: Any, kind: Definition, names: Path = ()) -> Any:
+    """Return `live` with what is applied in it: mappings and keyed lists by their members, the rest as a whole."""
+    if isinstance(live, dict) and isinstance(applied, dict) and not (names and kind.atomic(names)):
+        merged = dict(live)
+        for name, each in applied.items():
+            merged[name] = merge(live.get(name), each, kind, (*names, name))
+        return merged
+    keys = kind.list_keys(names) if names and isinstance(applied, list) else None
+    if keys is None or not isinstance(live, list):
+        return applied
+    items = list(live)
+    for item in applied:
+        place = position(items, element_of(item, keys))
+        if place is None:
+            items.append(item)
+        else:
+            items[place] = merge(items[place], item, kind, names)
+    return items
+
+
+def tree(paths: set[Path]) -> Object:
+    """Return paths as `fieldsV1` nests them."""
+    root: Object = {}
+    for path in sorted(paths):
+        node = root
+        for element in path:
+            node = node.setdefault(element, {})
+        node["."] = {}
+    return tidy(root)
+
+
+def tidy(node: Object) -> Object:
+    """Leave the dot, which says that a path is owned itself, only where there is more below it."""
+    return {} if node == {".": {}} else {name: {} if name == "." else tidy(each) for name, each in node.items()}
+
+
+def paths_in(node: Object, path: Path = ()) -> Iterator[Path]:
+    """Yield the paths of a `fieldsV1`."""
+    if not node and path:
+        yield path
+    for name, each in node.items():
+        if name == ".":
+            yield path
+        else:
+            yield from paths_in(each, (*path, name))

@@ -1,0 +1,76 @@
+"""Lists in pages that agree with each other, and objects in the form that was asked for."""
+
+import base64
+import itertools
+from typing import Any
+
+import orjson
+
+from tests.fakes.apiserver.definitions import Definition
+from tests.fakes.apiserver.refusals import Object, Refusal
+from tests.fakes.apiserver.selectors import matcher
+from tests.fakes.apiserver.storage import Storage
+
+
+class Reads:
+    """Get and list on a Storage."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._snapshots: dict[int, tuple[int, list[Object]]] = {}
+        self._numbers = itertools.count(1)
+
+    def page(self, kind: Definition, namespace: str, query: Any) -> Object:
+        """Return a page of the list; what follows it is as it was at the time of the first page."""
+        if token := query.get("continue"):
+            version, matching, start = self._continued(token)
+        else:
+            chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+            matching = [object for _, object in self._storage.all(kind.bucket, namespace) if chosen(object)]
+            version, start = self._storage.version, 0
+            if int(query.get("resourceVersion") or 0) > version:
+                causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+                raise Refusal(504, "Too large resource version", details={"causes": causes, "retryAfterSeconds": 1})
+        limit = int(query.get("limit") or 0) or len(matching)
+        end = start + limit
+        metadata: Object = {"resourceVersion": str(version)}
+        if end < len(matching):
+            number = next(self._numbers)
+            self._snapshots[number] = (version, matching)
+            metadata["continue"] = base64.urlsafe_b64encode(orjson.dumps([number, end])).decode()
+            metadata["remainingItemCount"] = len(matching) - end
+        resource = kind.resource
+        items = [self.form(kind, object) for object in matching[start:end]]
+        if not kind.custom:  # as the real one: the List says what its items are
+            items = [{name: item[name] for name in item if name not in ("apiVersion", "kind")} for item in items]
+        return {
+            "kind": f"{resource.kind}List",
+            "apiVersion": resource.api_version,
+            "metadata": metadata,
+            "items": items,
+        }
+
+    def _continued(self, token: str) -> tuple[int, list[Object], int]:
+        try:
+            number, start = orjson.loads(base64.urlsafe_b64decode(token))
+        except ValueError:
+            raise Refusal(400, "continue key is not valid") from None
+        version, matching = self._snapshots.get(number, (-1, []))
+        if version < self._storage.oldest:
+            raise Refusal(410, "The provided continue parameter is too old to display a consistent list result")
+        return version, matching, start
+
+    @staticmethod
+    def form(kind: Definition, object: Object) -> Object:
+        """Return an object in the version asked for."""
+        wanted = kind.resource.api_version
+        return object if object.get("apiVersion") == wanted else object | {"apiVersion": wanted}
+
+
+def metadata_only(object: Object) -> Object:
+    """Return an object, or a List, as PartialObjectMetadata."""
+    if "items" in object:
+        items = [metadata_only(item) for item in object["items"]]
+        listed = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
+        return listed | {"metadata": object["metadata"], "items": items}
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]}

@@ -1,0 +1,58 @@
+"""The Status objects with which the API server refuses, worded as it does where that matters."""
+
+from typing import Any
+
+Object = dict[str, Any]
+
+REASONS = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    409: "Conflict",
+    410: "Expired",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    501: "NotImplemented",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+class Refusal(Exception):  # noqa: N818  (no error of ours: an answer)
+    """An answer that is a Status instead of an object."""
+
+    def __init__(self, code: int, message: str, *, reason: str | None = None, details: Object | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status: Object = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": reason or REASONS.get(code, "Unknown"),
+            "details": details or {},
+            "code": code,
+        }
+
+
+def not_found(plural: str, name: str) -> Refusal:
+    """There is no such object."""
+    return Refusal(404, f'{plural} "{name}" not found', details={"name": name, "kind": plural})
+
+
+def conflict(plural: str, name: str, why: str) -> Refusal:
+    """The object is not what the request takes it for."""
+    message = f'Operation cannot be fulfilled on {plural} "{name}": {why}'
+    return Refusal(409, message, details={"name": name, "kind": plural})
+
+
+def invalid(kind: str, name: str, *causes: tuple[str, str]) -> Refusal:
+    """The object breaks these rules: (field, message) each."""
+    text = "; ".join(f"{field}: {message}" for field, message in causes)
+    listed = [{"reason": "FieldValueInvalid", "field": field, "message": message} for field, message in causes]
+    return Refusal(422, f'{kind} "{name}" is invalid: {text}', details={"name": name, "kind": kind, "causes": listed})

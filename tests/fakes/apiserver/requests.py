@@ -1,0 +1,90 @@
+"""The log of all requests, and the faults that the next ones meet."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from tests.fakes.apiserver.refusals import Refusal
+
+
+@dataclass
+class Logged:
+    """One request, and the code of its answer (0 while there is none)."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    content_type: str
+    user_agent: str
+    body: Any = None
+    code: int = 0
+
+    @property
+    def watch(self) -> bool:
+        """Whether it asked for a watch."""
+        return self.query.get("watch") == "true"
+
+    @property
+    def mutating(self) -> bool:
+        """Whether it asked for a write that counts."""
+        return self.method not in ("GET", "HEAD") and "dryRun" not in self.query
+
+
+@dataclass
+class Fault:
+    """What the next requests of a kind get instead of an answer."""
+
+    times: int
+    code: int
+    method: str | None = None
+    path: str = ""
+    watch: bool | None = None
+    retry_after: str | None = None
+    garbage: bool = False
+    """Answer with HTML, whatever the code."""
+
+    def meets(self, request: Logged) -> bool:
+        """Say whether it is the turn of this request."""
+        return (
+            self.times > 0
+            and self.method in (None, request.method)
+            and self.path in request.path
+            and self.watch in (None, request.watch)
+        )
+
+    def answer(self) -> web.Response:
+        """Answer one request."""
+        self.times -= 1
+        headers = {"Retry-After": self.retry_after} if self.retry_after is not None else {}
+        if self.garbage:
+            page = "<html><body>Bad Gateway</body></html>"
+            return web.Response(status=self.code, text=page, content_type="text/html", headers=headers)
+        status = Refusal(self.code, f"a fault of the test: {self.code}").status
+        return web.json_response(status, status=self.code, headers=headers)
+
+
+@dataclass
+class Requests:
+    """All requests since the start, or since `clear()`."""
+
+    log: list[Logged] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+    @property
+    def writes(self) -> list[Logged]:
+        """The writes that count."""
+        return [request for request in self.log if request.mutating]
+
+    @property
+    def watches(self) -> list[Logged]:
+        """The requests for watches."""
+        return [request for request in self.log if request.watch]
+
+    def clear(self) -> None:
+        """Forget the requests so far."""
+        self.log.clear()
+
+    def fault(self, request: Logged) -> Fault | None:
+        """Return the fault that this request meets, if any."""
+        return next((fault for fault in self.faults if fault.meets(request)), None)

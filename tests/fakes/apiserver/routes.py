@@ -1,0 +1,177 @@
+"""HTTP in front of the rules: paths, verbs, content types, and Status for every refusal."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from tests.fakes.apiserver.cluster import Cluster
+from tests.fakes.apiserver.definitions import Definition
+from tests.fakes.apiserver.reads import Reads, metadata_only
+from tests.fakes.apiserver.refusals import Object, Refusal, invalid, not_found
+from tests.fakes.apiserver.requests import Logged, Requests
+from tests.fakes.apiserver.watches import Watches
+from tests.fakes.apiserver.writes import Write, Writes
+
+MERGE_PATCH = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+PATH = re.compile(
+    r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>v[^/]+)"
+    r"(?:/namespaces/(?P<namespace>[^/]+)(?=/(?!status$|finalize$)))?"
+    r"/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<subresource>[^/]+))?"
+)
+
+
+class Routes:
+    """Answers each request."""
+
+    def __init__(
+        self, cluster: Cluster, reads: Reads, writes: Writes, watches: Watches, requests: Requests, token: str | None
+    ) -> None:
+        self._cluster = cluster
+        self._reads = reads
+        self._writes = writes
+        self._watches = watches
+        self._requests = requests
+        self._token = token
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Log a request, and answer it or let it meet the fault that waits for it."""
+        logged = Logged(
+            request.method,
+            request.path,
+            dict(request.query),
+            request.content_type,
+            request.headers.get("User-Agent", ""),
+        )
+        self._requests.log.append(logged)
+        try:
+            if body := await request.read():
+                logged.body = orjson.loads(body)
+            if fault := self._requests.fault(logged):
+                response: web.StreamResponse = fault.answer()
+            elif self._token and request.headers.get("Authorization") != f"Bearer {self._token}":
+                raise Refusal(401, "Unauthorized")
+            else:
+                response = await self._route(request, logged)
+        except orjson.JSONDecodeError:
+            response = encoded(400, Refusal(400, "the body is not JSON").status)
+        except Refusal as refusal:
+            response = encoded(refusal.code, refusal.status)
+        logged.code = response.status
+        return response
+
+    async def _route(self, request: web.Request, logged: Logged) -> web.StreamResponse:
+        if (found := self._discovery(request.path)) is not None:
+            return encoded(200, found)
+        if (match := PATH.fullmatch(request.path)) is None:
+            raise Refusal(404, "the server could not find the requested resource")
+        part: dict[str, str] = {name: value or "" for name, value in match.groupdict().items()}
+        kind = self._cluster.kind(part["group"], part["version"], part["plural"])
+        write = Write(
+            kind,
+            part["namespace"],
+            part["name"],
+            part["subresource"],
+            request.query.get("fieldManager") or logged.user_agent.partition("/")[0],
+            request.query.get("dryRun") == "All",
+        )
+        if write.subresource and not (write.subresource == "status" and kind.status):
+            raise not_found(f"{kind.resource.plural}/{write.subresource}", write.name)
+        if request.method == "GET":
+            return await self._read(request, logged, write)
+        code, object = self._write(request, logged, write)
+        return encoded(code, self._reads.form(kind, object))
+
+    async def _read(self, request: web.Request, logged: Logged, write: Write) -> web.StreamResponse:
+        kind = write.kind
+        partial = "as=PartialObjectMetadata" in request.headers.get("Accept", "")
+        form: Callable[[Object], Object] = metadata_only if partial else lambda each: self._reads.form(kind, each)
+        if write.name:
+            return encoded(200, form(self._writes.existing(write)))
+        if logged.watch:
+            watcher = self._watches.start(kind, write.namespace, request.query, form)
+            logged.code = 200
+            return await self._watches.serve(request, watcher, float(request.query.get("timeoutSeconds") or 1800))
+        page = self._reads.page(kind, write.namespace, request.query)
+        return encoded(200, metadata_only(page) if partial else page)
+
+    def _write(self, request: web.Request, logged: Logged, write: Write) -> tuple[int, Object]:
+        body = logged.body
+        if request.method == "DELETE" and write.name:
+            return 200, self._writes.delete(write, body or {})
+        if request.method == "PATCH" and write.name:
+            return self._patch(request, write, body)
+        if request.method not in ("POST", "PUT") or bool(write.name) != (request.method == "PUT"):
+            raise Refusal(405, "the server does not allow this method on the requested resource")
+        object = stated(body, write.kind)
+        return (
+            (201, self._writes.create(write, object))
+            if request.method == "POST"
+            else (
+                200,
+                self._writes.replace(write, object),
+            )
+        )
+
+    def _patch(self, request: web.Request, write: Write, body: Any) -> tuple[int, Object]:
+        if request.content_type == APPLY_PATCH:
+            if "fieldManager" not in request.query:
+                raise invalid("PatchOptions", "", ("fieldManager", "Required value: is required for apply patch"))
+            if not (isinstance(body, dict) and body.get("apiVersion") and body.get("kind")):
+                raise Refusal(400, "apiVersion and kind must be set")
+            object = stated(body, write.kind)
+            applied, new = self._writes.apply(write, object, force=request.query.get("force") == "true")
+            return 201 if new else 200, applied
+        if request.content_type == JSON_PATCH and isinstance(body, list):
+            return 200, self._writes.json_patch(write, body)
+        if request.content_type == MERGE_PATCH and isinstance(body, dict):
+            return 200, self._writes.merge_patch(write, body)
+        raise Refusal(415, f"the body of the request was in an unknown format: {request.content_type}")
+
+    def _discovery(self, path: str) -> Object | None:
+        """Return what is asked for at the paths that say what is served, None at others."""
+        if path == "/version":
+            return {"major": "1", "minor": "36", "gitVersion": "v1.36.0-fake"}
+        if path == "/apis":
+            groups = [
+                {
+                    "name": group,
+                    "versions": [{"groupVersion": f"{group}/{each}", "version": each} for each in versions],
+                    "preferredVersion": {"groupVersion": f"{group}/{versions[0]}", "version": versions[0]},
+                }
+                for group, versions in self._cluster.groups().items()
+            ]
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        if (match := re.fullmatch(r"/(?:api|apis/([^/]+))/(v[^/]+)", path)) is None:
+            return None
+        group, version = match[1] or "", match[2]
+        kinds = self._cluster.kinds(group, version)
+        if not kinds:
+            raise Refusal(404, "the server could not find the requested resource")
+        resources = [
+            {"name": each.resource.plural, "kind": each.resource.kind, "namespaced": each.resource.namespaced}
+            for each in kinds
+        ]
+        return {"kind": "APIResourceList", "groupVersion": f"{group}/{version}".lstrip("/"), "resources": resources}
+
+
+def stated(body: Any, kind: Definition) -> Object:
+    """Return an object that says of itself what its path says, or refuse it."""
+    if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
+        raise Refusal(400, "the body is not an object of the API")
+    resource = kind.resource
+    wanted = (resource.api_version, resource.kind)
+    if (body.setdefault("apiVersion", wanted[0]), body.setdefault("kind", wanted[1])) != wanted:
+        raise Refusal(400, f"the API version or kind in the data does not match the expected {wanted}")
+    return body
+
+
+def encoded(code: int, object: Object) -> web.Response:
+    """Return an object as JSON, with the headers that its Status asks for."""
+    wait = (object.get("details") or {}).get("retryAfterSeconds") if object.get("kind") == "Status" else None
+    headers = {"Retry-After": str(wait)} if wait else {}
+    return web.Response(status=code, body=orjson.dumps(object), content_type="application/json", headers=headers)

@@ -1,0 +1,98 @@
+"""Structural schemas of custom resources: pruning, defaults and the checks that people's CRDs use."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.fakes.apiserver.refusals import Object
+
+TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+}
+
+
+def prune(value: Any, schema: Object, *, top: bool = False) -> Any:
+    """Drop what the schema does not know, and fill in its defaults."""
+    if isinstance(value, list):
+        return [prune(each, schema.get("items", {})) for each in value]
+    if not isinstance(value, dict) or schema.get("x-kubernetes-preserve-unknown-fields"):
+        return value
+    properties = schema.get("properties", {})
+    others = schema.get("additionalProperties")
+    kept: Object = {}
+    for name, each in value.items():
+        if name in properties and not (top and name == "metadata"):
+            if each is None and "default" in properties[name]:
+                continue
+            kept[name] = prune(each, properties[name])
+        elif top and name in ("apiVersion", "kind", "metadata"):
+            kept[name] = each
+        elif others:
+            kept[name] = prune(each, others) if isinstance(others, dict) else each
+    for name, known in properties.items():
+        if "default" in known and name not in kept:
+            kept[name] = prune(known["default"], known)
+    return kept
+
+
+def faults(value: Any, schema: Object, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield (field, message) for all that breaks the schema."""
+    if value is None and schema.get("nullable"):
+        return
+    if schema.get("x-kubernetes-int-or-string"):
+        if not isinstance(value, int | str):
+            yield path, "must be an integer or a string"
+        return
+    wanted = TYPES.get(schema.get("type", ""))
+    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)):
+        yield path, f"must be of type {schema['type']}"
+        return
+    if "enum" in schema and value not in schema["enum"]:
+        yield path, f"Unsupported value: {value!r}: supported values: {schema['enum']}"
+    check = {bool: unbounded, int: in_bounds, float: in_bounds, str: in_form, list: items, dict: members}
+    yield from check.get(type(value), unbounded)(value, schema, path)
+
+
+def unbounded(value: Any, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield nothing: such a value has no bounds."""
+    yield from ()
+
+
+def in_bounds(value: float, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a number."""
+    if value < schema.get("minimum", value):
+        yield path, f"should be greater than or equal to {schema['minimum']}"
+    if value > schema.get("maximum", value):
+        yield path, f"should be less than or equal to {schema['maximum']}"
+
+
+def in_form(value: str, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a text."""
+    if "pattern" in schema and not re.search(schema["pattern"], value):
+        yield path, f"should match '{schema['pattern']}'"
+    if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+        yield path, "has a length that is not allowed"
+
+
+def items(value: list[Any], schema: Object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a list and its items."""
+    if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+        yield path, "has a number of items that is not allowed"
+    for position, each in enumerate(value):
+        yield from faults(each, schema.get("items", {}), f"{path}[{position}]")
+
+
+def members(value: Object, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a mapping and its members."""
+    for name in schema.get("required", []):
+        if name not in value:
+            yield f"{path}.{name}".lstrip("."), "Required value"
+    others = schema.get("additionalProperties")
+    for name, each in value.items():
+        known = schema.get("properties", {}).get(name, others if isinstance(others, dict) else {})
+        yield from faults(each, known, f"{path}.{name}".lstrip("."))

@@ -1,0 +1,135 @@
+"""An API server in the test's own process: starts and stops, and does what tests ask of it behind the API's back."""
+
+import ssl
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from aiohttp import web
+
+from kube.endpoint import Endpoint, StaticToken, anonymous
+from kube.resource import Resource
+from tests.fakes.apiserver.cluster import Cluster
+from tests.fakes.apiserver.reads import Reads
+from tests.fakes.apiserver.refusals import Object, Refusal
+from tests.fakes.apiserver.requests import Fault, Requests
+from tests.fakes.apiserver.routes import Routes, stated
+from tests.fakes.apiserver.storage import Storage
+from tests.fakes.apiserver.watches import CUT, END, Watches
+from tests.fakes.apiserver.writes import Write, Writes
+
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+NAMESPACES = ("default", "kube-system", "kube-node-lease")
+
+
+class FakeApiServer:
+    """`async with FakeApiServer() as server: async with Client(server.endpoint) as client: …`.
+
+    It stores, versions and watches as the real one does, and knows conflicts, owners of fields, /status, finalizers
+    and garbage. It has no defaults and validation of built-in kinds, no admission, RBAC or conversion, no deletion
+    but in the background, no /scale, and no controllers but the garbage collector and the end of namespaces.
+    """
+
+    def __init__(self, *, window: int = 10_000, token: str | None = None, tls: ssl.SSLContext | None = None) -> None:
+        self.requests = Requests()
+        self.storage = Storage(window)
+        self.watches = Watches(self.storage)
+        self.url = ""
+        self._writes = Writes(self.storage, now)
+        self._cluster = Cluster(self.storage, self._writes)
+        self._routes = Routes(self._cluster, Reads(self.storage), self._writes, self.watches, self.requests, token)
+        self._token = token
+        self._tls = tls
+        self._runner: web.AppRunner | None = None
+        self._port = 0
+
+    async def __aenter__(self) -> Self:
+        for name in NAMESPACES:
+            self.create(NAMESPACE, {"metadata": {"name": name}})
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.stop()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """How our client reaches it."""
+        return Endpoint(self.url, authorization=StaticToken(self._token) if self._token else anonymous)
+
+    async def start(self) -> None:
+        """Listen: at a free port the first time, there again after `stop()`."""
+        application = web.Application(client_max_size=3 * 1024 * 1024)
+        application.router.add_route("*", "/{path:.*}", self._routes.answer)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=self._tls, reuse_address=True).start()
+        host, self._port = self._runner.addresses[0][:2]
+        self.url = f"{'https' if self._tls else 'http'}://{host}:{self._port}"
+
+    async def stop(self) -> None:
+        """End all watches and listen no more; what is stored stays."""
+        self.close_watches()
+        if self._runner:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def fail(self, times: int, code: int, **which: Any) -> None:
+        """Refuse the next `times` requests; Fault has what else can be said: method, path, watch, retry_after …."""
+        self.requests.faults.append(Fault(times, code, **which))
+
+    def close_watches(self) -> None:
+        """End all open watches properly."""
+        for watcher in self.watches.open:
+            watcher.lines.put_nowait(END)
+
+    def cut_watches(self) -> None:
+        """Break the connections of all open watches in the middle of a line."""
+        for watcher in self.watches.open:
+            watcher.lines.put_nowait(CUT)
+
+    def expire_watches(self) -> None:
+        """Forget the past, and tell all open watches that they are too old."""
+        self.storage.compact()
+        for watcher in self.watches.open:
+            watcher.refuse(Refusal(410, "too old resource version"))
+
+    def bookmark(self) -> None:
+        """Send a bookmark on all open watches."""
+        for watcher in self.watches.open:
+            watcher.bookmark(self.storage.version)
+
+    def define(self, crd: Object) -> None:
+        """Serve the kinds of a CRD as if it had been created."""
+        self._cluster.define(crd)
+
+    def create(self, resource: Resource, object: Object) -> Object:
+        """Store an object as somebody else would, without a request."""
+        write = self._write(resource, object["metadata"].get("namespace", ""), "")
+        return self._writes.create(write, stated(object, write.kind))
+
+    def change(
+        self, resource: Resource, name: str, patch: Object, namespace: str = "", subresource: str = ""
+    ) -> Object:
+        """Change an object by a merge patch as somebody else would, without a request."""
+        return self._writes.merge_patch(self._write(resource, namespace, name, subresource), patch)
+
+    def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
+        """Delete an object as somebody else would, without a request."""
+        self._writes.delete(self._write(resource, namespace, name), {})
+
+    def get(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+        """Return an object as it is stored, or None; not to be changed."""
+        return self.storage.get((resource.group, resource.plural), (namespace, name))
+
+    def list(self, resource: Resource, namespace: str = "") -> list[Object]:
+        """Return the objects of a resource as they are stored; not to be changed."""
+        return [object for _, object in self.storage.all((resource.group, resource.plural), namespace)]
+
+    def _write(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Write:
+        kind = self._cluster.kind(resource.group, resource.version, resource.plural)
+        return Write(kind, namespace, name, subresource, manager="somebody")
+
+
+def now() -> str:
+    """Return the time as metadata has it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

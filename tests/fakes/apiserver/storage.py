@@ -1,0 +1,78 @@
+"""Objects under one growing version, with the events of the recent past: what etcd and the watch cache are."""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tests.fakes.apiserver.refusals import Object, Refusal
+
+Bucket = tuple[str, str]
+Key = tuple[str, str]  # namespace ("" for the cluster's) and name
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One change: from `old` to `new`, each None where there is no object."""
+
+    version: int
+    bucket: Bucket
+    old: Object | None
+    new: Object | None
+
+
+class Storage:
+    """What is stored. Objects in it are never changed, only replaced."""
+
+    def __init__(self, window: int) -> None:
+        self.version = 100
+        self.oldest = self.version
+        """Watches and continue tokens from before this version are too old."""
+        self.listeners: list[Callable[[Event], None]] = []
+        self._buckets: dict[Bucket, dict[Key, Object]] = defaultdict(dict)
+        self._events: deque[Event] = deque()
+        self._window = window
+
+    def get(self, bucket: Bucket, key: Key) -> Object | None:
+        """Return an object, or None."""
+        return self._buckets[bucket].get(key)
+
+    def all(self, bucket: Bucket, namespace: str = "") -> list[tuple[Key, Object]]:
+        """Return the objects of a bucket, of one namespace if given, in the order of their keys."""
+        items = self._buckets[bucket].items()
+        return sorted((item for item in items if not namespace or item[0][0] == namespace), key=lambda item: item[0])
+
+    def everything(self) -> Iterator[tuple[Bucket, Key, Object]]:
+        """Yield all objects, as they are now."""
+        for bucket, objects in list(self._buckets.items()):
+            for key, object in list(objects.items()):
+                yield bucket, key, object
+
+    def commit(self, bucket: Bucket, key: Key, new: Object | None) -> Object:
+        """Store an object, or None for its end, under the next version; return its last state."""
+        self.version += 1
+        old = self._buckets[bucket].get(key)
+        last = new if new is not None else dict(old or {})
+        last["metadata"] = {**last["metadata"], "resourceVersion": str(self.version)}
+        if new is None:
+            del self._buckets[bucket][key]
+            event = Event(self.version, bucket, last, None)
+        else:
+            self._buckets[bucket][key] = last
+            event = Event(self.version, bucket, old, last)
+        self._events.append(event)
+        while len(self._events) > self._window:
+            self.oldest = self._events.popleft().version
+        for listener in list(self.listeners):
+            listener(event)
+        return last
+
+    def compact(self) -> None:
+        """Forget the past."""
+        self._events.clear()
+        self.oldest = self.version
+
+    def since(self, version: int, bucket: Bucket) -> list[Event]:
+        """Return the events of a bucket after a version, or refuse if some of them are forgotten."""
+        if version < self.oldest:
+            raise Refusal(410, f"too old resource version: {version} ({self.oldest})")
+        return [event for event in self._events if event.version > version and event.bucket == bucket]

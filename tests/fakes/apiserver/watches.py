@@ -1,0 +1,132 @@
+"""Open watches: events from a version on, bookmarks, the initial events of watch-list, and ways to break."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from tests.fakes.apiserver.definitions import Definition
+from tests.fakes.apiserver.refusals import Object, Refusal, invalid
+from tests.fakes.apiserver.selectors import Matches, matcher
+from tests.fakes.apiserver.storage import Event, Storage
+
+END = b""
+CUT = b'{"type":"ADDED","object":{"metada'  # what is left of a line when the connection breaks
+
+
+class Watcher:
+    """One open watch, which turns events into lines."""
+
+    def __init__(self, kind: Definition, namespace: str, chosen: Matches, form: Callable[[Object], Object]) -> None:
+        self.kind = kind
+        self.silent = False
+        self.lines: asyncio.Queue[bytes] = asyncio.Queue()
+        self._namespace = namespace
+        self._chosen = chosen
+        self._form = form
+
+    def hear(self, event: Event) -> None:
+        """Pass on an event that concerns this watch: what begins to match is added, what stops matching deleted."""
+        if event.bucket != self.kind.bucket or self.silent:
+            return
+        before, now = self._matches(event.old), self._matches(event.new)
+        if now:
+            self.send("MODIFIED" if before and event.new is not None else "ADDED", event.new or {})
+        elif before:
+            last = event.old if event.new is None else {**(event.old or {}), "metadata": event.new["metadata"]}
+            self.send("DELETED", last or {})
+
+    def _matches(self, object: Object | None) -> bool:
+        if object is None or (self._namespace and object["metadata"].get("namespace") != self._namespace):
+            return False
+        return self._chosen(object)
+
+    def send(self, kind: str, object: Object) -> None:
+        """Send an event with an object of the watched kind."""
+        self.lines.put_nowait(orjson.dumps({"type": kind, "object": self._form(object)}) + b"\n")
+
+    def bookmark(self, version: int, *, initial: bool = False) -> None:
+        """Say that everything up to a version has been sent."""
+        metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
+        if initial:
+            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
+        resource = self.kind.resource
+        self.send("BOOKMARK", {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
+
+    def refuse(self, refusal: Refusal) -> None:
+        """End with an error in the stream."""
+        self.lines.put_nowait(orjson.dumps({"type": "ERROR", "object": refusal.status}) + b"\n")
+        self.lines.put_nowait(END)
+
+
+class Watches:
+    """All open watches on a Storage."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.open: list[Watcher] = []
+        self.silent = False
+        """Whether new watches say nothing, and do not end."""
+        self.watch_list = True
+        """Whether `sendInitialEvents` is known."""
+        self._storage = storage
+
+    def start(self, kind: Definition, namespace: str, query: Any, form: Callable[[Object], Object]) -> Watcher:
+        """Open a watch and put into it what it begins with."""
+        chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
+        watcher = Watcher(kind, namespace, chosen, form)
+        watcher.silent = self.silent
+        initial = query.get("sendInitialEvents") == "true"
+        if initial:
+            self._check_initial(query)
+        version = query.get("resourceVersion") or ""
+        if not watcher.silent and (initial or version in ("", "0")):
+            for _, object in self._storage.all(kind.bucket, namespace):
+                if chosen(object):
+                    watcher.send("ADDED", object)
+            if initial:
+                watcher.bookmark(self._storage.version, initial=True)
+        elif not watcher.silent:
+            try:
+                for event in self._storage.since(int(version), kind.bucket):
+                    watcher.hear(event)
+            except Refusal as refusal:
+                watcher.refuse(refusal)
+        self.open.append(watcher)
+        self._storage.listeners.append(watcher.hear)
+        return watcher
+
+    def _check_initial(self, query: Any) -> None:
+        name, message = "sendInitialEvents", ""
+        if not self.watch_list:
+            message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
+        elif query.get("resourceVersionMatch") != "NotOlderThan":
+            name, message = "resourceVersionMatch", "Forbidden: sendInitialEvents requires NotOlderThan"
+        if message:
+            raise invalid("ListOptions", "", (name, message))
+
+    def stop(self, watcher: Watcher) -> None:
+        """Forget a watch that ended."""
+        self.open.remove(watcher)
+        self._storage.listeners.remove(watcher.hear)
+
+    async def serve(self, request: web.Request, watcher: Watcher, seconds: float) -> web.StreamResponse:
+        """Write the lines of a watch until it ends, its time is over or its connection breaks."""
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        try:
+            await response.prepare(request)
+            async with asyncio.timeout(None if watcher.silent else seconds):
+                while (line := await watcher.lines.get()) not in (END, CUT):
+                    await response.write(line)
+                if line is CUT:
+                    await response.write(line)
+                    await asyncio.sleep(0)
+                    if request.transport:
+                        request.transport.abort()
+        except TimeoutError:
+            watcher.bookmark(self._storage.version)
+            await response.write(watcher.lines.get_nowait())
+        finally:
+            self.stop(watcher)
+        return response

@@ -1,0 +1,276 @@
+"""What the API server does with each write: the rules that reconcilers rely on."""
+
+import base64
+import random
+import re
+import string
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jsonpatch
+import orjson
+
+from tests.fakes.apiserver import ownership
+from tests.fakes.apiserver.definitions import Definition
+from tests.fakes.apiserver.ownership import Manager
+from tests.fakes.apiserver.refusals import Object, Refusal, conflict, invalid, not_found
+from tests.fakes.apiserver.schema import faults, prune
+from tests.fakes.apiserver.storage import Key, Storage
+
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
+NAMESPACES = ("", "namespaces")
+KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "generateName")
+
+
+@dataclass(frozen=True)
+class Write:
+    """Where a write goes, and how."""
+
+    kind: Definition
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    manager: str = "unknown"
+    dry_run: bool = False
+
+    @property
+    def key(self) -> Key:
+        """The key of its object."""
+        return (self.namespace, self.name)
+
+    def by(self, operation: str) -> Manager:
+        """Return who writes, as managedFields knows them."""
+        return Manager(self.manager, operation, self.kind.resource.api_version, self.subresource)
+
+
+class Writes:
+    """Create, replace, patch, apply and delete on a Storage."""
+
+    def __init__(self, storage: Storage, now: Callable[[], str]) -> None:
+        self._storage = storage
+        self._now = now
+        self.on_stored: Callable[[Definition, Object], None] = lambda kind, each: None
+        self.on_removed: Callable[[Definition, Object], None] = lambda kind, each: None
+
+    def existing(self, write: Write) -> Object:
+        """Return the object that a write is about."""
+        found = self._storage.get(write.kind.bucket, write.key)
+        if found is None:
+            raise not_found(write.kind.resource.plural, write.name)
+        return found
+
+    def create(self, write: Write, object: Object, manager: Manager | None = None) -> Object:
+        """Store a new object; with a manager of the operation Apply it is an apply that found nothing."""
+        metadata = object["metadata"]
+        if not metadata.get("name") and metadata.get("generateName"):
+            letters = random.choices(string.ascii_lowercase + string.digits, k=5)
+            metadata["name"] = metadata["generateName"] + "".join(letters)
+        name = metadata.get("name") or ""
+        kind, resource = write.kind, write.kind.resource
+        if len(name) > 253 or not NAME.fullmatch(name):
+            raise invalid(resource.kind, name, ("metadata.name", "Invalid value: a lowercase RFC 1123 subdomain"))
+        if metadata.get("resourceVersion"):
+            raise Refusal(400, "resourceVersion should not be set on objects to be created")
+        if resource.namespaced:
+            metadata["namespace"] = write.namespace
+            self._check_namespace(write.namespace)
+        key = (write.namespace, name)
+        if self._storage.get(kind.bucket, key):
+            details = {"name": name, "kind": resource.plural}
+            message = f'{resource.plural} "{name}" already exists'
+            raise Refusal(409, message, reason="AlreadyExists", details=details)
+        if kind.status:
+            object.pop("status", None)
+        for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"):
+            metadata.pop(field, None)
+        metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": self._now()}
+        if kind.generation:
+            metadata["generation"] = 1
+        object = admit(kind, object)
+        owners: ownership.Owners = {}
+        ownership.update({}, object, kind, manager or write.by("Update"), owners)
+        ownership.write(object, owners, self._now())
+        if write.dry_run:
+            return object
+        return self._store(kind, key, object)
+
+    def replace(self, write: Write, object: Object) -> Object:
+        """Put an object in the place of the stored one."""
+        old = self.existing(write)
+        if write.kind.custom and not object["metadata"].get("resourceVersion"):
+            cause = ("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
+            raise invalid(write.kind.resource.kind, write.name, cause)
+        return self._change(write, old, object, ownership.read(old), write.by("Update"))
+
+    def merge_patch(self, write: Write, patch: Object) -> Object:
+        """Change the stored object by RFC 7386."""
+        old = self.existing(write)
+        return self._change(write, old, merged(old, patch), ownership.read(old), write.by("Update"))
+
+    def json_patch(self, write: Write, patch: list[Object]) -> Object:
+        """Change the stored object by RFC 6902."""
+        old = self.existing(write)
+        try:
+            new = jsonpatch.apply_patch(copy(old), patch)
+        except jsonpatch.JsonPatchException as error:
+            raise Refusal(422, f"the server rejected our request due to an error in our request: {error}") from None
+        return self._change(write, old, new, ownership.read(old), write.by("Update"))
+
+    def apply(self, write: Write, object: Object, *, force: bool) -> tuple[Object, bool]:
+        """Apply an object on the server; return it, and whether it is new."""
+        metadata = object["metadata"]
+        if metadata.get("managedFields"):
+            raise Refusal(400, "metadata.managedFields must be nil")
+        if metadata.setdefault("name", write.name) != write.name:
+            raise Refusal(400, "the name of the object does not match the name on the URL")
+        old = self._storage.get(write.kind.bucket, write.key)
+        if old is None:
+            if uid := metadata.get("uid"):
+                why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise conflict(write.kind.resource.plural, write.name, why)
+            if write.subresource:
+                raise not_found(write.kind.resource.plural, write.name)
+            return self.create(write, object, write.by("Apply")), True
+        self._check_preconditions(write, old, metadata)
+        if write.subresource:
+            object = {name: object[name] for name in ("apiVersion", "kind", write.subresource) if name in object}
+        elif write.kind.status:
+            object.pop("status", None)
+        object.get("metadata", {}).pop("uid", None)
+        owners = ownership.read(old)
+        new = ownership.apply(copy(old), object, write.kind, write.by("Apply"), owners, force=force)
+        return self._change(write, old, new, owners, None), False
+
+    def delete(self, write: Write, options: Object) -> Object:
+        """Delete an object, or mark it as to be deleted while it has finalizers."""
+        old = self.existing(write)
+        self._check_preconditions(write, old, options.get("preconditions") or {})
+        if options.get("propagationPolicy", "Background") != "Background":
+            raise Refusal(501, "the fake API server deletes in the background only")
+        metadata = old["metadata"]
+        namespace = write.kind.resource.kind == "Namespace"
+        if not (metadata.get("finalizers") or namespace):
+            return old if write.dry_run else self._remove(write.kind, write.key)
+        if "deletionTimestamp" in metadata or write.dry_run:
+            return old
+        new = copy(old)
+        new["metadata"] |= {"deletionTimestamp": self._now(), "deletionGracePeriodSeconds": 0}
+        if "generation" in metadata:
+            new["metadata"]["generation"] += 1
+        if namespace:
+            new["status"] = {"phase": "Terminating"}
+        return self._store(write.kind, write.key, new)
+
+    def _change(
+        self, write: Write, old: Object, new: Object, owners: ownership.Owners, manager: Manager | None
+    ) -> Object:
+        """Turn the stored object into `new`, as far as this write may; what changes nothing is not stored."""
+        kind = write.kind
+        self._check_preconditions(write, old, new["metadata"])
+        self._check_identity(write, new)
+        if write.subresource:
+            new = copy(old) | {name: new[name] for name in (write.subresource,) if name in new}
+        elif kind.status:
+            new = {name: value for name, value in new.items() if name != "status"}
+            new |= {"status": old["status"]} if "status" in old else {}
+        kept = {name: old["metadata"][name] for name in KEPT if name in old["metadata"]}
+        given = {name: value for name, value in new["metadata"].items() if name not in KEPT}
+        new["metadata"] = given | kept | {"resourceVersion": old["metadata"]["resourceVersion"]}
+        new = admit(kind, new)
+        finalizers = set(new["metadata"].get("finalizers") or [])
+        deleting = "deletionTimestamp" in old["metadata"]
+        if deleting and finalizers - set(old["metadata"].get("finalizers") or []):
+            cause = ("metadata.finalizers", "Forbidden: no new finalizers can be added if the object is being deleted")
+            raise invalid(kind.resource.kind, write.name, cause)
+        if kind.generation and desired(new) != desired(old):
+            new["metadata"]["generation"] = old["metadata"]["generation"] + 1
+        if manager:
+            ownership.update(old, new, kind, manager, owners)
+        ownership.write(new, owners, self._now())
+        if new == old or write.dry_run:
+            return new
+        if deleting and not finalizers and kind.resource.kind != "Namespace":
+            self._remove(kind, write.key)
+            return new
+        return self._store(kind, write.key, new)
+
+    def _check_preconditions(self, write: Write, old: Object, wanted: Object) -> None:
+        for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            is_ = old["metadata"][field]
+            if wanted.get(field) and wanted[field] != is_:
+                why = f"Precondition failed: {name} in precondition: {wanted[field]}, {name} in object meta: {is_}"
+                if field == "resourceVersion":
+                    why = "the object has been modified; please apply your changes to the latest version and try again"
+                raise conflict(write.kind.resource.plural, write.name, why)
+
+    def _check_identity(self, write: Write, new: Object) -> None:
+        metadata = new["metadata"]
+        if metadata.get("name") != write.name or metadata.get("namespace", "") != write.namespace:
+            raise Refusal(400, "the name or namespace of the object does not match the URL")
+
+    def _check_namespace(self, name: str) -> None:
+        found = self._storage.get(NAMESPACES, ("", name))
+        if found is None:
+            raise not_found("namespaces", name)
+        if "deletionTimestamp" in found["metadata"]:
+            raise Refusal(403, f"unable to create new content in namespace {name} because it is being terminated")
+
+    def _store(self, kind: Definition, key: Key, object: Object) -> Object:
+        stored = self._storage.commit(kind.bucket, key, object)
+        self.on_stored(kind, stored)
+        return stored
+
+    def _remove(self, kind: Definition, key: Key) -> Object:
+        removed = self._storage.commit(kind.bucket, key, None)
+        self.on_removed(kind, removed)
+        return removed
+
+
+def admit(kind: Definition, object: Object) -> Object:
+    """Return an object as it is stored: defaults filled in, unknown fields dropped; or refuse it."""
+    if kind.custom:
+        object = prune(object, kind.schema, top=True)
+        if causes := list(faults(object, kind.schema)):
+            raise invalid(kind.resource.kind, object["metadata"]["name"], *causes)
+        return object
+    metadata = object["metadata"]
+    match kind.resource.kind:
+        case "Namespace":
+            metadata["labels"] = (metadata.get("labels") or {}) | {"kubernetes.io/metadata.name": metadata["name"]}
+            object.setdefault("status", {"phase": "Active"})
+        case "CustomResourceDefinition":
+            object.setdefault("status", {"conditions": [{"type": "Established", "status": "True"}]})
+        case "Secret":
+            texts = object.pop("stringData", {})
+            encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+            if encoded:
+                object["data"] = (object.get("data") or {}) | encoded
+            object.setdefault("type", "Opaque")
+    return object
+
+
+def desired(object: Object) -> Any:
+    """Return what of an object counts for its generation."""
+    spec = {name: value for name, value in object.items() if name not in ("metadata", "status")}
+    return (spec, object["metadata"].get("annotations")) if object["kind"] == "Deployment" else spec
+
+
+def merged(value: Any, patch: Any) -> Any:
+    """Return a value changed by a merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(value) if isinstance(value, dict) else {}
+    for name, each in patch.items():
+        if each is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), each)
+    return result
+
+
+def copy(object: Object) -> Object:
+    """Return a deep copy."""
+    copied: Object = orjson.loads(orjson.dumps(object))
+    return copied
