@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
-from ssl import SSLContext
 
 TOKEN_SECONDS = 60.0
 
