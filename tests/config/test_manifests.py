@@ -1,35 +1,29 @@
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
-from config.manifests import generated, plain
-from controller.reconcilers.webapp import WEBAPP
+from config.manifests import plain
+from tests.config.regenerate import ROOT, from_chart, from_types
 from tests.controlplane.plane import ControlPlane
-
-ROOT = Path(__file__).parents[2]
 
 
 def test_what_the_chart_reads_is_current():
     """`make manifests` would change none of the committed files that need no helm."""
-    expected = generated([WEBAPP], (ROOT / "config/policies/production.yaml").read_text())
+    expected = from_types()
     assert expected == {path: (ROOT / path).read_text() for path in expected}
 
 
 def test_no_file_is_left_over():
     """Where files are generated there are no others."""
-    written = generated([WEBAPP], "")
     for directory in ("config/crd/bases", "charts/gatewright/files"):
         there = {str(path.relative_to(ROOT)) for path in (ROOT / directory).rglob("*") if path.is_file()}
-        assert there == {path for path in written if path.startswith(directory)}
+        assert there == {path for path in from_types() if path.startswith(directory)}
 
 
 def test_the_plain_manifests_are_current(helm: Path):
     """`make manifests` would change none of the files that are made from the chart."""
-    command = [helm, "template", "gatewright", ROOT / "charts/gatewright", "--namespace", "gatewright-system"]
-    rendered = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    expected = plain(rendered)
+    expected = from_chart(helm)
     assert expected == {path: (ROOT / path).read_text() for path in expected}
 
 

@@ -77,6 +77,7 @@ Settings of one Deployment as YAML: the top-level keys, each overridden by the s
 
 {{/* The part of a pod's spec that both Deployments share; takes a dict of root and settings. */}}
 {{- define "gatewright.pod" -}}
+enableServiceLinks: false # variables of a Service called gatewright-… would look like settings
 securityContext:
   runAsNonRoot: true
   runAsUser: 1000

@@ -1,0 +1,72 @@
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.controlplane.plane import ControlPlane
+
+CHART = Path(__file__).parents[2] / "charts/gatewright"
+MODES = [None, *sorted(CHART.glob("ci/*-values.yaml"))]
+NAMESPACE = "gatewright-system"
+OPERATORS = ("cert-manager.io", "monitoring.coreos.com")  # groups that a bare cluster does not serve
+
+CONFIGURATION = ("validatingwebhookconfiguration", "gatewright")
+FILLED = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "gatewright"},
+    "webhooks": [
+        {
+            "name": "validate.gatewright.io",
+            "admissionReviewVersions": ["v1"],
+            "clientConfig": {"service": {"name": "gatewright-webhook", "namespace": NAMESPACE, "path": "/validate"}},
+            "sideEffects": "None",
+            "rules": [
+                {"apiGroups": ["none.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.stem if mode else "defaults")
+def test_the_server_takes_every_mode(helm: Path, control_plane: ControlPlane, namespace: str, mode: Path | None):
+    """The API server accepts every rendered object of a group that it serves, strictly and without a warning."""
+    command = [helm, "template", "dry-run", CHART, "--namespace", namespace] + ([f"--values={mode}"] if mode else [])
+    rendered = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    objects = [each for each in yaml.safe_load_all(rendered) if each and not each["apiVersion"].startswith(OPERATORS)]
+    manifest = {"apiVersion": "v1", "kind": "List", "items": objects}
+    options = ["--dry-run=server", "--validate=strict", "-f", "-"]
+    assert control_plane.kubectl("apply", *options, input=manifest).stderr == ""
+
+
+@pytest.mark.controlplane("kube-controller-manager")
+def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path):
+    """An upgrade keeps what the controller has filled in; an uninstall takes it away and leaves the definitions."""
+    plane = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"), audit=False)
+    environment = {"KUBECONFIG": str(plane.kubeconfig), "HOME": str(tmp_path)}
+
+    def run(command: str, *options: str) -> None:
+        result = subprocess.run(
+            [helm, command, "gatewright", f"--namespace={NAMESPACE}", *options],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert result.returncode == 0, result.stderr
+
+    def webhooks() -> str:
+        return plane.kubectl("get", *CONFIGURATION, "-o=jsonpath={.webhooks[*].name}").stdout
+
+    run("install", str(CHART), "--create-namespace")
+    assert webhooks() == ""
+    plane.kubectl("apply", "--server-side", "--field-manager=gatewright-controller", "-f", "-", input=FILLED)
+    run("upgrade", str(CHART), "--set=policies.preset=production")
+    assert webhooks() == "validate.gatewright.io"
+    run("uninstall")
+    assert plane.kubectl("get", *CONFIGURATION, check=False).returncode != 0
+    plane.kubectl("get", "crd", "webapps.example.com")
