@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
+STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
 
 
 class DocumentError(ValueError):
@@ -44,14 +44,17 @@ class Document:
     node: yaml.Node
 
     def line(self, path: str = "") -> int:
-        """Return the line (from 1) of the field at `path` (`spec.any[0].kinds`), or of its nearest parent."""
+        """Return the line (from 1) of the field at `path`, or of its nearest parent.
+
+        A list's item is told by its index or its name: `spec.any[0].kinds`, `spec.containers[name=app].image`.
+        """
         node, line = self.node, self.node.start_mark.line
         for step in STEP.findall(path):
             if isinstance(node, yaml.SequenceNode) and step.startswith("["):
-                items = node.value[int(step[1:-1]) :]
-                if not items:
+                item = _item(node, step[1:-1])
+                if item is None:
                     break
-                node, line = items[0], items[0].start_mark.line
+                node, line = item, item.start_mark.line
             elif isinstance(node, yaml.MappingNode):
                 found = [(key, value) for key, value in node.value if key.value == step]
                 if not found:
@@ -118,6 +121,17 @@ def yaml_files(path: Path) -> list[Path]:
 
 def _visible(file: Path, root: Path) -> bool:
     return file.is_file() and not any(part.startswith(".") for part in file.relative_to(root).parts)
+
+
+def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
+    if key.isdigit():
+        return next(iter(node.value[int(key) :]), None)
+    wanted = key.removeprefix("name=")
+    for item in node.value:
+        pairs = item.value if isinstance(item, yaml.MappingNode) else ()
+        if any(field.value == "name" and value.value == wanted for field, value in pairs):
+            return item  # type: ignore[no-any-return]
+    return None
 
 
 def _items(document: Document) -> Iterator[Document]:

@@ -34,9 +34,14 @@ def parse(model: type[Model], data: Any, *, noun: str = "field") -> Model:
     JSON's own types are demanded: a quoted number is no number. `noun` is what a key is called in messages.
     """
     try:
-        return model.model_validate_json(orjson.dumps(data), extra="forbid")
+        return model.model_validate_json(orjson.dumps(data), extra="forbid", by_alias=True, by_name=False)
     except ValidationError as error:
-        raise FaultsError(_fault(model, item, noun) for item in error.errors(include_url=False)) from None
+        raise FaultsError(faults(model, error, noun=noun)) from None
+
+
+def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field") -> list[tuple[str, str]]:
+    """Return the faults that a validation of `model` found, as pairs of a dotted path and a text."""
+    return [_fault(model, item, noun) for item in error.errors(include_url=False)]
 
 
 def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
@@ -55,7 +60,7 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
 
 
 def _shown(value: Any) -> str:
-    text = orjson.dumps(value).decode()
+    text = orjson.dumps(value, default=str).decode()
     return text if len(text) <= 64 else f"{text[:63]}…"
 
 

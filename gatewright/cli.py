@@ -1,1 +1,78 @@
-def main() -> None: ...
+"""The command line: one module for each command, loaded when it is called."""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from config.faults import did_you_mean
+
+COMMANDS = {
+    "run": "webhook and controller in one process, for a laptop",
+    "webhook": "serve admission reviews over TLS",
+    "controller": "make what was let in, and keep it right",
+    "check": "judge manifests as the webhook would",
+    "test": "try policies with files of cases",
+    "plan": "print what the controller would make",
+    "explain": "list the policies, or explain one",
+    "crds": "print the CustomResourceDefinitions",
+    "certs": "make a certificate authority and a serving certificate",
+    "demo": "show denials and defaults, with no cluster",
+    "version": "print the version",
+}
+
+
+class Commands(click.Group):
+    """The commands by name; each is imported only when it runs or is explained."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Import a command; a usage error where there is none of that name."""
+        if cmd_name not in COMMANDS:
+            ctx.fail(f'no command "{cmd_name}"{did_you_mean(cmd_name, COMMANDS)}')
+        command: click.Command = importlib.import_module(f"gatewright.commands.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def gatewright() -> None:
+    """Say what is let into a cluster, and build what was let in.
+
+    Exit codes: 0 all well, 1 something was denied or a case failed, 2 wrong command line, 3 a file that cannot be read,
+    parsed or judged.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; what cannot be used is told in a line for each fault, on stderr."""
+    try:
+        code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
+    except click.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except _unusable() as error:
+        click.echo(str(error), err=True)
+        sys.exit(3)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _unusable() -> tuple[type[ValueError], ...]:
+    """Return the errors about files; they are imported only when something was raised."""
+    from certs import CertificateError
+    from config.documents import DocumentError
+    from kube.endpoint import CredentialsError
+    from webhook.engine.policy_set import PolicySetError
+    from webhook.review import MalformedRequestError
+
+    return CertificateError, CredentialsError, DocumentError, MalformedRequestError, PolicySetError

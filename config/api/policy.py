@@ -2,8 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
-from pydantic.alias_generators import to_camel
+from pydantic import Field, StringConstraints
+
+from config.api.meta import ApiModel
 
 GROUP = "gatewright.io"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -15,13 +16,7 @@ Name = Annotated[
 ]
 
 
-class ApiType(BaseModel):
-    """A part of an API object: camelCase outside, snake_case inside, immutable."""
-
-    model_config = ConfigDict(alias_generator=to_camel, frozen=True, strict=True)
-
-
-class LabelSelectorRequirement(ApiType):
+class LabelSelectorRequirement(ApiModel):
     """One expression of a label selector (meta/v1)."""
 
     key: str = Field(description="label the expression is about")
@@ -29,14 +24,14 @@ class LabelSelectorRequirement(ApiType):
     values: list[str] = Field([], description="values for In and NotIn")
 
 
-class LabelSelector(ApiType):
+class LabelSelector(ApiModel):
     """A label selector (meta/v1): all of its parts must hold; an empty one selects everything."""
 
     match_labels: dict[str, str] = Field({}, description="labels that must have exactly these values")
     match_expressions: list[LabelSelectorRequirement] = Field([], description="expressions that must all hold")
 
 
-class MatchClause(ApiType):
+class MatchClause(ApiModel):
     """One way for a request to be matched: all that is set here must hold."""
 
     namespaces: list[str] | None = Field(None, min_length=1, description="names of namespaces; `*` and `?` are globs")
@@ -44,13 +39,13 @@ class MatchClause(ApiType):
     kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment (its /scale included)")
 
 
-class Match(ApiType):
+class Match(ApiModel):
     """Where a policy applies; without any clause, everywhere."""
 
     any: list[MatchClause] = Field([], description="the request must be matched by at least one of these")
 
 
-class ClusterAdmissionPolicySpec(ApiType):
+class ClusterAdmissionPolicySpec(ApiModel):
     """What a ClusterAdmissionPolicy says."""
 
     policy: str = Field(description="name of the policy, as `gatewright explain` lists it")
@@ -62,13 +57,13 @@ class ClusterAdmissionPolicySpec(ApiType):
     failure_policy: FailurePolicy = Field("Fail", description="what happens when the policy itself fails")
 
 
-class PolicyMetadata(ApiType):
+class PolicyMetadata(ApiModel):
     """The part of an object's metadata that a policy set is about."""
 
     name: Name = Field(description="name of the object; messages show it")
 
 
-class ClusterAdmissionPolicy(ApiType):
+class ClusterAdmissionPolicy(ApiModel):
     """A policy in force for the whole cluster, or for what its `match` says."""
 
     api_version: Literal["gatewright.io/v1alpha1"] = Field(description="always gatewright.io/v1alpha1")

@@ -1,0 +1,33 @@
+"""Fill in what the API server would before admission: the defaults of a structural schema."""
+
+from functools import cache
+from typing import Any
+
+from config.crds import Schema, definition, kinds
+
+
+def defaulted(object: dict[str, Any]) -> dict[str, Any]:
+    """Return a custom resource of ours with its CRD's defaults; any other object as it is."""
+    schema = _schemas().get((str(object.get("apiVersion")), str(object.get("kind"))))
+    return object if schema is None else _filled(object, schema)
+
+
+@cache
+def _schemas() -> dict[tuple[str, str], Schema]:
+    return {
+        (kind.definition.api_version, kind.definition.kind): version["schema"]["openAPIV3Schema"]
+        for kind in kinds()
+        for version in definition(kind)["spec"]["versions"]
+    }
+
+
+def _filled(value: Any, schema: Schema) -> Any:
+    """Return `value` with defaults where a field is absent or null, as the API server's structural defaulting does."""
+    if isinstance(value, list) and "items" in schema:
+        return [_filled(item, schema["items"]) for item in value]
+    if not isinstance(value, dict):
+        return value
+    properties = schema.get("properties", {})
+    present = {key: item for key, item in value.items() if item is not None or "default" not in properties.get(key, {})}
+    missing = {key: each["default"] for key, each in properties.items() if "default" in each and key not in present}
+    return {key: _filled(item, properties.get(key, {})) for key, item in (present | missing).items()}

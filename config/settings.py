@@ -1,0 +1,145 @@
+"""The settings of the processes: flags, environment (GATEWRIGHT_…) and a settings file are one model."""
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from config.documents import Document, DocumentError, read_documents
+from config.faults import FaultsError, did_you_mean, faults
+
+PREFIX = "GATEWRIGHT_"
+UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+SERVICE_LINK = re.compile(r".*_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")  # what Docker links put into pods
+
+
+def _duration(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    parts = DURATION.findall(value)
+    if not parts or "".join(number + unit for number, unit in parts) != value:
+        raise ValueError("must be a duration such as 15s or 1m30s")
+    return timedelta(seconds=sum(float(number) * UNITS[unit] for number, unit in parts))
+
+
+def _address(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    host, colon, port = value.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError("must be an address of the form HOST:PORT, or :PORT for every interface")
+    return host or None, int(port)
+
+
+def _several(value: Any) -> Any:
+    """Read `a,b` as two values, on the command line, in the environment and in a file alike."""
+    values = [value] if isinstance(value, str) else value
+    return [part for each in values for part in (each.split(",") if isinstance(each, str) else [each]) if part]
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Address = Annotated[tuple[str | None, int], BeforeValidator(_address)]
+Names = Annotated[list[str], NoDecode, BeforeValidator(_several)]
+Paths = Annotated[list[Path], NoDecode, BeforeValidator(_several)]
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Each command takes those settings that concern it."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    kubeconfig: Path | None = Field(
+        None, description="kubeconfig file; else $KUBECONFIG, ~/.kube/config or the pod's own"
+    )
+    context: str | None = Field(None, description="context in the kubeconfig; else its current one")
+    cluster: bool = Field(
+        True, description="talk to an API server; without one, what a policy would look up is an error"
+    )
+    policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
+    listen: Address = Field((None, 9443), description="where the webhook answers over TLS")
+    tls_cert: Path | None = Field(None, description="serving certificate of the webhook, PEM")
+    tls_key: Path | None = Field(None, description="its private key, PEM")
+    tls_minimum: Literal["1.2", "1.3"] = Field("1.3", description="lowest TLS version that is spoken")
+    metrics_listen: Address = Field((None, 8080), description="where /metrics is served")
+    health_listen: Address = Field((None, 8081), description="where /healthz and /readyz are served")
+    kinds: Names = Field([], description="kinds to reconcile; all by default")
+    namespaces: Names = Field([], description="namespaces to look after; all by default")
+    workers: int = Field(5, ge=1, le=100, description="reconciles at the same time, for each kind")
+    object_metrics: bool = Field(True, description="metrics with a label for each object; off for large clusters")
+    registry: str = Field(
+        "", description="registry of the images we choose ourselves; as they are published by default"
+    )
+    leader_elect: bool = Field(True, description="hold a Lease, so that one replica works and the others stand by")
+    namespace: str | None = Field(
+        None, description="namespace Gatewright is installed in; else that of the credentials"
+    )
+    lease_name: str = Field("gatewright-controller-lock", description="name of the Lease")
+    lease_duration: Duration = Field(timedelta(seconds=15), description="how long the others wait for a silent leader")
+    renew_deadline: Duration = Field(
+        timedelta(seconds=10), description="how long a leader tries to renew before it stops"
+    )
+    retry_period: Duration = Field(timedelta(seconds=2), description="how often the Lease is renewed or tried for")
+    webhook_url: str | None = Field(None, description="register this URL instead of the Service")
+    webhook_service: str = Field("gatewright-webhook", description="Service the webhook is registered under")
+    webhook_configuration: str = Field("gatewright", description="name of both webhook configurations")
+    tls_secret: str = Field("gatewright-webhook-tls", description="Secret with the serving certificate")
+    ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
+    cert_manager: bool = Field(False, description="cert-manager makes the certificates; leave them alone")
+
+
+def load_settings(
+    flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] = os.environ
+) -> Settings:
+    """Return the settings: flags win over the environment, that over the file, that over the defaults.
+
+    DocumentError where the file cannot be used, with its line; FaultsError where a flag or a variable cannot.
+    """
+    document = _document(file) if file is not None else None
+    variables = _variables(environment)
+    written = {} if document is None else {key.replace("-", "_"): value for key, value in document.value.items()}
+    try:
+        return Settings(**{**written, **variables, **flags})
+    except ValidationError as error:
+        found = faults(Settings, error, noun="setting")
+    raise _told(found, flags, variables, document)
+
+
+def _document(file: Path) -> Document | None:
+    documents = list(read_documents(file))
+    if len(documents) > 1 or any(not isinstance(document.value, dict) for document in documents):
+        raise DocumentError(f"{file}: a settings file is one YAML object")
+    return documents[0] if documents else None
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that are settings; FaultsError where one looks like a setting and is none."""
+    ours = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    settings = {PREFIX + name.upper(): name for name in Settings.model_fields}
+    unknown = [name for name in ours if name not in settings and not SERVICE_LINK.fullmatch(name)]
+    if unknown:
+        raise FaultsError((f"${name}", f"unknown setting{did_you_mean(name, settings)}") for name in unknown)
+    return {settings[name]: value for name, value in ours.items() if name in settings}
+
+
+def _told(
+    found: list[tuple[str, str]], flags: Mapping[str, Any], variables: Mapping[str, str], document: Document | None
+) -> ValueError:
+    """Say where each fault was written: as a flag, a variable, or on a line of the file."""
+    lines = []
+    for path, text in found:
+        name = re.split(r"[.\[]", path)[0]
+        if name in flags:
+            lines.append((f"--{name.replace('_', '-')}", text))
+        elif name in variables:
+            lines.append((f"${PREFIX}{name.upper()}", text))
+        elif document is not None:
+            key = name if name in document.value else name.replace("_", "-")
+            return DocumentError(f"{document.where(key)}: {key}: {text}")
+    return FaultsError(lines)

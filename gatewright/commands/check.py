@@ -1,0 +1,86 @@
+"""`gatewright check`: judge manifests as the webhook would."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+from rich.text import Text
+
+from config.documents import Document, parse_documents, read_documents, yaml_files
+from config.settings import Settings
+from gatewright.options import settings_options
+from gatewright.policies import engine_of
+from gatewright.terminal import console, styled
+from webhook.harness.manifests import Judged, judge
+
+BAD = {"denied": 1, "error": 3}
+
+
+@click.command
+@settings_options("policies")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="how to print [table]")
+@click.option("-n", "--namespace", default="default", help="where objects go that name no namespace [default]")
+@click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST…")
+def command(settings: Settings, manifests: tuple[str, ...], output: str, namespace: str) -> int:
+    """Judge MANIFESTs (YAML or JSON files, directories, or - for standard input) as the webhook would.
+
+    Labels of a namespace are known where the manifests hold the Namespace; a policy that needs others cannot decide.
+    """
+    engine = engine_of(settings.policies)
+    documents = [document for manifest in manifests for document in _read(manifest)]
+    judged = list(judge(engine, documents, namespace))
+    if output == "json":
+        click.echo(orjson.dumps([_record(each) for each in judged], option=orjson.OPT_INDENT_2))
+    else:
+        _print(console(), judged)
+    return max((BAD.get(each.verdict, 0) for each in judged), default=0)
+
+
+def _read(manifest: str) -> list[Document]:
+    if manifest == "-":
+        return list(parse_documents(sys.stdin.read(), "<stdin>"))
+    return [document for file in yaml_files(Path(manifest)) for document in read_documents(file)]
+
+
+def _record(judged: Judged) -> dict[str, Any]:
+    return {
+        "file": judged.document.source,
+        "line": judged.document.line(),
+        "kind": judged.document.value["kind"],
+        "namespace": judged.namespace,
+        "name": judged.document.value["metadata"].get("name", ""),
+        "verdict": judged.verdict,
+        "findings": [
+            {
+                "policy": each.policy,
+                "path": each.path,
+                "line": judged.document.line(each.path),
+                "message": each.message,
+            }
+            for each in judged.findings
+        ],
+        "patch": list(judged.operations),
+    }
+
+
+def _print(out: Console, judged: list[Judged]) -> None:
+    width = max((len(each.verdict) for each in judged), default=0)
+    for each in judged:
+        out.print(styled(each.verdict.ljust(width)), Text(f" {each.title}  ({each.document.where()})"))
+        for finding in each.findings:
+            out.print(Text(f"  {each.document.where(finding.path)}: {finding.policy}: {finding.message}"))
+        for operation in each.operations:
+            value = orjson.dumps(operation["value"]).decode() if "value" in operation else ""
+            out.print(Text(f"  {operation['op']} {operation['path']} {value}".rstrip(), style="cyan"))
+    counts = {
+        verdict: sum(each.verdict == verdict for each in judged) for verdict in dict.fromkeys(e.verdict for e in judged)
+    }
+    objects = "1 object" if len(judged) == 1 else f"{len(judged)} objects"
+    out.print(
+        Text(
+            f"{objects}: {', '.join(f'{number} {verdict}' for verdict, number in counts.items()) or 'nothing to judge'}"
+        )
+    )

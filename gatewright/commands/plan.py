@@ -1,0 +1,55 @@
+"""`gatewright plan`: print what the controller would make, without a cluster."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+import yaml
+
+from config.defaulting import defaulted
+from config.documents import Document, DocumentError, read_documents, yaml_files
+from config.faults import FaultsError, did_you_mean, parse
+from controller.reconcilers import planned_kinds
+from controller.runtime.plan import Apply, Given, Once, Plan, PlannedKind, Step
+
+
+@click.command
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
+def command(files: tuple[Path, ...]) -> None:
+    """Print, as YAML, what the controller would make of the custom resources in FILE, all steps of each."""
+    documents = [document for path in files for file in yaml_files(path) for document in read_documents(file)]
+    click.echo("---\n".join(text for document in documents for text in _planned(document)), nl=False)
+
+
+def _planned(document: Document) -> Iterator[str]:
+    kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in planned_kinds()}
+    value = document.value if isinstance(document.value, dict) else {}
+    kind = kinds.get((str(value.get("apiVersion")), str(value.get("kind"))))
+    if kind is None:
+        names = [name for _, name in kinds]
+        found = value.get("kind", "something without a kind")
+        raise DocumentError(f"{document.where('kind')}: {found} is not planned here{did_you_mean(str(found), names)}")
+    plan = _plan(kind, document)
+    title = f"{kind.resource.kind} {value['metadata']['name']}"
+    if plan.problem is not None:
+        raise DocumentError(f"{document.where()}: {title}: {plan.problem.message}")
+    for step in plan.steps:
+        for object in _objects(step):
+            needs = f", once {' and '.join(step.needs)} hold" if step.needs else ""
+            yield f"# {title}: step {step.name}{needs}\n{yaml.safe_dump(object, sort_keys=False)}"
+
+
+def _plan(kind: PlannedKind, document: Document) -> Plan:  # type: ignore[type-arg]
+    object = defaulted(document.value)
+    metadata = {"namespace": "default"} | object.get("metadata", {})
+    try:
+        parse(kind.type.model_fields["spec"].annotation, object.get("spec"))
+    except FaultsError as error:
+        paths = ((f"spec.{path}" if path else "spec", text) for path, text in error.faults)
+        raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in paths)) from None
+    return kind.plan(kind.type.model_validate(object | {"metadata": metadata}), Given(), datetime.now(UTC))
+
+
+def _objects(step: Step) -> Iterator[dict[str, object]]:
+    yield from (write.object for write in step.writes if isinstance(write, Apply | Once))

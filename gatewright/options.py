@@ -1,0 +1,76 @@
+"""Settings as options of a command: names, help and defaults come from the one model in config."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic.fields import FieldInfo
+
+from config.faults import FaultsError
+from config.settings import PREFIX, Settings, load_settings
+
+Command = Callable[..., Any]
+
+FILE = click.Path(path_type=Path)
+CLUSTER = ("kubeconfig", "context")
+
+
+def settings_options(*names: str) -> Callable[[Command], Command]:
+    """Give a command these settings as options, and `--config`; it is called with the loaded Settings first."""
+
+    def decorate(command: Command) -> Command:
+        def loaded(*args: Any, config: Path | None, **options: Any) -> Any:
+            source = click.get_current_context().get_parameter_source
+            flags = {
+                name: options.pop(name) for name in names if source(name) is click.core.ParameterSource.COMMANDLINE
+            }
+            for name in names:
+                options.pop(name, None)
+            try:
+                settings = load_settings(flags, config)
+            except FaultsError as error:
+                raise click.UsageError(str(error)) from None
+            return command(settings, *args, **options)
+
+        wrapped: Command = update_wrapper(loaded, command)
+        wrapped = click.option("--config", type=FILE, metavar="FILE", help="settings file: YAML, same names")(wrapped)
+        for name in reversed(names):
+            wrapped = _option(name, Settings.model_fields[name])(wrapped)
+        return wrapped
+
+    return decorate
+
+
+def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+    flag = f"--{name.replace('_', '-')}"
+    shown = _shown(field.default)
+    help = f"{field.description}{f' [{shown}]' if shown else ''}"
+    if isinstance(field.default, bool):
+        return click.option(f"{flag}/--no-{flag[2:]}", name, default=field.default, help=help)
+    several = isinstance(field.default, list)
+    return click.option(flag, name, multiple=several, metavar=_metavar(name, field), help=help, default=None)
+
+
+def _metavar(name: str, field: FieldInfo) -> str:
+    if name.endswith("listen"):
+        return "HOST:PORT"
+    if isinstance(field.default, timedelta):
+        return "DURATION"
+    if isinstance(field.default, int):
+        return "NUMBER"
+    paths = ("policies", "kubeconfig", "tls_cert", "tls_key")
+    return "PATH" if name in paths else "URL" if name.endswith("url") else "NAME"
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, timedelta):
+        return f"{default.total_seconds():g}s"
+    if isinstance(default, tuple):
+        return f"{default[0] or ''}:{default[1]}"
+    return "" if default in (None, "", []) or isinstance(default, bool) else str(default)
+
+
+ENVIRONMENT = f"Every option can also be set in the environment: --tls-cert as {PREFIX}TLS_CERT."

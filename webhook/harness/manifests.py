@@ -1,0 +1,101 @@
+"""Judge manifests as the webhook would if somebody applied them."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import jsonpatch
+
+from config.defaulting import defaulted
+from config.documents import Document, DocumentError
+from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.harness.reviews import Admission
+from webhook.harness.trial import Answer, ask
+
+CLUSTER_SCOPED = frozenset({"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding"})
+NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line that is said about a manifest: who says it, about which field, what."""
+
+    policy: str
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What would come of one manifest.
+
+    `verdict` is one of allowed, mutated, warned, denied, unmatched (no policy looks at it) and error (a policy could
+    not decide).
+    """
+
+    document: Document
+    namespace: str
+    verdict: str
+    findings: tuple[Finding, ...]
+    operations: tuple[dict[str, Any], ...]
+
+    @property
+    def title(self) -> str:
+        """Kind, namespace and name."""
+        metadata = self.document.value.get("metadata") or {}
+        name = metadata.get("name") or f"{metadata.get('generateName', '')}*"
+        return f"{self.document.value['kind']} {f'{self.namespace}/' if self.namespace else ''}{name}"
+
+
+def judge(engine: Engine, documents: Iterable[Document], namespace: str) -> Iterator[Judged]:
+    """Yield what would come of each document; `namespace` is where those go that name none.
+
+    Labels of a namespace are known where the documents hold it. DocumentError where one is no object of the API.
+    """
+    documents = list(documents)
+    for document in documents:
+        _require_object(document)
+    labels = {
+        metadata["name"]: {NAME_LABEL: metadata["name"], **(metadata.get("labels") or {})}
+        for document in documents
+        if document.value["kind"] == "Namespace" and (metadata := document.value.get("metadata") or {}).get("name")
+    }
+    for document in documents:
+        yield _judge(engine, document, namespace, labels)
+
+
+def _require_object(document: Document) -> None:
+    value = document.value
+    for field in ("apiVersion", "kind"):
+        if not isinstance(value, dict) or not isinstance(value.get(field), str):
+            raise DocumentError(f"{document.where(field)}: {field}: missing; every object of the API has one")
+    if not isinstance(value.get("metadata"), dict):
+        raise DocumentError(f"{document.where('metadata')}: metadata: missing, or not an object")
+
+
+def _judge(engine: Engine, document: Document, namespace: str, labels: dict[str, dict[str, str]]) -> Judged:
+    value = document.value
+    where = "" if value["kind"] in CLUSTER_SCOPED else value["metadata"].get("namespace") or namespace
+    looked_up = {NAMESPACE_LABELS: labels[where]} if where in labels else {}
+    admission = Admission(object=defaulted(value), namespace=where)
+    answer = ask(engine, admission, looked_up)
+    patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
+    return Judged(document, where, _verdict(answer), tuple(_findings(answer)), tuple(patch))
+
+
+def _verdict(answer: Answer) -> str:
+    if not answer.outcomes:
+        return "unmatched"
+    if not answer.allowed:
+        return "error" if answer.response["status"]["code"] == 500 else "denied"
+    if answer.response.get("warnings"):
+        return "warned"
+    return "mutated" if any(outcome.patched for outcome in answer.outcomes) else "allowed"
+
+
+def _findings(answer: Answer) -> Iterator[Finding]:
+    for cause in answer.response.get("status", {}).get("details", {}).get("causes", ()):
+        yield Finding(cause["reason"], cause["field"], cause["message"])
+    for warning in answer.response.get("warnings", ()):
+        policy, _, text = warning.partition(": ")
+        yield Finding(policy, text.partition(": ")[0], text)
