@@ -1,7 +1,7 @@
 """What the API server was asked, by whom: its audit log, read for tests that count requests."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def matches(
     event: dict[str, Any],
     *,
     user: str | None = None,
-    verb: str | Iterable[str] | None = None,
+    verb: str | Collection[str] | None = None,
     resource: str | None = None,
     namespace: str | None = None,
 ) -> bool:

@@ -39,7 +39,7 @@ def helm_binary() -> Path:
     if found := shutil.which("helm"):
         return Path(found)
     try:
-        return build(MODULE / "helm", "helm.sh/helm/v4/cmd/helm", "helm", expected="2 minutes")
+        return _built_helm()
     except MissingToolError as reason:
         raise MissingToolError(f"no helm: it is not on the PATH, and {reason}") from None
 
@@ -49,7 +49,7 @@ def _variable(name: str) -> str:
 
 
 def _assets(directory: Path) -> Mapping[str, Path]:
-    candidates = {name: Path(os.environ.get(_variable(name), directory / name)).resolve() for name in PROGRAMS}
+    candidates = {name: Path(os.environ.get(_variable(name), directory / name)).absolute() for name in PROGRAMS}
     found = {name: path for name, path in candidates.items() if path.is_file()}
     for name in NEEDED:
         if name not in found:
@@ -64,12 +64,18 @@ def _built() -> Mapping[str, Path]:
     major, minor, patch = version.groups()
     facts = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     ldflags = " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{name}={fact}" for name, fact in facts.items())])
-    program = build(MODULE, ".", "controlplane", ldflags=ldflags, expected="5 minutes with 2 cores")
+    program = build(MODULE, ".", "controlplane", ldflags=ldflags, takes="5 minutes with 2 cores")
     links = {name: program.with_name(name) for name in PROGRAMS}
     for link in links.values():
         if not link.is_symlink():
             _link(link, program)
     return links
+
+
+def _built_helm() -> Path:
+    version = re.search(r"helm\.sh/helm/v4 (\S+)", (MODULE / "helm" / "go.mod").read_text())[1]
+    ldflags = f"-s -w -X helm.sh/helm/v4/internal/version.version={version}"
+    return build(MODULE / "helm", "helm.sh/helm/v4/cmd/helm", "helm", ldflags=ldflags, takes="4 minutes with 2 cores")
 
 
 def _link(link: Path, program: Path) -> None:

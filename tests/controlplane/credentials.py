@@ -1,21 +1,16 @@
-"""Keys, certificates, tokens and kubeconfig files of one test control plane."""
+"""The files by which the parts, the users and the API server of one test control plane know each other."""
 
 import base64
-import ipaddress
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from cryptography.x509.oid import NameOID
 
-# Who may log in with a token, and the groups each is in. The last two have no rights until a test gives them some.
+from tests.controlplane.pki import CertificateAuthority, signing_pair
+
+# Who may log in with a token, and the group each is in. The last two have no rights until a test gives them some.
 USERS = {
     "admin": "system:masters",
     "hollow-kubelet": "system:masters",
@@ -24,13 +19,13 @@ USERS = {
     "alice": "developers",
     "bob": "",
 }
-LIFETIME = timedelta(days=365)
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """Paths of the files, and the token of each user."""
+    """Paths of the files, the token of each user, and the authority that may issue more."""
 
+    authority: CertificateAuthority
     ca: Path
     certificate: Path
     key: Path
@@ -41,106 +36,56 @@ class Credentials:
 
 
 def make_credentials(directory: Path) -> Credentials:
-    """Write a CA, the API server's pair, the key that signs ServiceAccount tokens and the file of tokens."""
+    """Write a CA, the API server's pair, the pair for ServiceAccount tokens and the file of the users' tokens."""
     directory.mkdir()
-    made = Credentials(
-        ca=directory / "ca.crt",
-        certificate=directory / "apiserver.crt",
-        key=directory / "apiserver.key",
-        service_account_key=directory / "sa.key",
-        service_account_public_key=directory / "sa.pub",
-        token_file=directory / "tokens.csv",
-        tokens={user: secrets.token_hex(16) for user in USERS},
+    authority = CertificateAuthority()
+    certificate, key = authority.serving_certificate()
+    service_account_key, service_account_public_key = signing_pair()
+    tokens = {user: secrets.token_hex(16) for user in USERS}
+    lines = [f'{tokens[user]},{user},{user},"{group}"\n' for user, group in USERS.items()]
+    return Credentials(
+        authority=authority,
+        ca=_written(directory / "ca.crt", authority.pem),
+        certificate=_written(directory / "apiserver.crt", certificate),
+        key=_written(directory / "apiserver.key", key),
+        service_account_key=_written(directory / "sa.key", service_account_key),
+        service_account_public_key=_written(directory / "sa.pub", service_account_public_key),
+        token_file=_written(directory / "tokens.csv", "".join(lines).encode()),
+        tokens=tokens,
     )
-    ca_key, server_key, service_account_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
-    ca = _certificate_authority(ca_key)
-    made.ca.write_bytes(ca.public_bytes(Encoding.PEM))
-    made.certificate.write_bytes(_serving_certificate(ca, ca_key, server_key).public_bytes(Encoding.PEM))
-    _write_key(made.key, server_key)
-    _write_key(made.service_account_key, service_account_key)
-    public = service_account_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    made.service_account_public_key.write_bytes(public)
-    made.token_file.write_text("".join(f'{made.tokens[user]},{user},{user},"{USERS[user]}"\n' for user in USERS))
-    return made
 
 
-def write_kubeconfig(path: Path, *, url: str, ca: Path, user: str, token: str, namespace: str = "default") -> Path:
+def token_user(token: str) -> dict[str, str]:
+    """Return the user entry of a kubeconfig that logs in with a token."""
+    return {"token": token}
+
+
+def certificate_user(certificate: bytes, key: bytes) -> dict[str, str]:
+    """Return the user entry of a kubeconfig that logs in with a client certificate."""
+    return {"client-certificate-data": _base64(certificate), "client-key-data": _base64(key)}
+
+
+def write_kubeconfig(path: Path, *, url: str, ca: Path, name: str, user: dict[str, str], namespace: str) -> Path:
     """Write a kubeconfig of one context that needs no other file and is readable by its owner only."""
-    ca_data = base64.b64encode(ca.read_bytes()).decode()
+    cluster = {"server": url, "certificate-authority-data": _base64(ca.read_bytes())}
+    context = {"cluster": "controlplane", "user": name, "namespace": namespace}
     content = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "controlplane", "cluster": {"server": url, "certificate-authority-data": ca_data}}],
-        "users": [{"name": user, "user": {"token": token}}],
-        "contexts": [
-            {"name": "controlplane", "context": {"cluster": "controlplane", "user": user, "namespace": namespace}}
-        ],
+        "clusters": [{"name": "controlplane", "cluster": cluster}],
+        "users": [{"name": name, "user": user}],
+        "contexts": [{"name": "controlplane", "context": context}],
         "current-context": "controlplane",
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)
+    return _written(path, yaml.safe_dump(content, sort_keys=False).encode())
+
+
+def _written(path: Path, content: bytes) -> Path:
     path.touch(mode=0o600)
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    path.write_bytes(content)
     return path
 
 
-def _certificate_authority(key: ec.EllipticCurvePrivateKey) -> x509.Certificate:
-    name = _name("controlplane-ca")
-    return (
-        _builder(name, name, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-
-
-def _serving_certificate(
-    ca: x509.Certificate, ca_key: ec.EllipticCurvePrivateKey, key: ec.EllipticCurvePrivateKey
-) -> x509.Certificate:
-    addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in ("127.0.0.1", "10.96.0.1")]
-    names = [x509.DNSName(name) for name in ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")]
-    return (
-        _builder(_name("kube-apiserver"), ca.subject, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([x509.OID_SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([*addresses, *names]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
-        .sign(ca_key, hashes.SHA256())
-    )
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + LIFETIME)
-    )
-
-
-def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    path.touch(mode=0o600)
-    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()))
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()

@@ -1,5 +1,6 @@
 """pytest's side of the control plane: fixtures, and one clear skip line where the machine has not got what it takes."""
 
+import functools
 import os
 import secrets
 import shutil
@@ -11,7 +12,7 @@ from typing import NoReturn, TypeVar
 import pytest
 
 from tests.controlplane.binaries import find_binaries, helm_binary
-from tests.controlplane.gobuild import MissingToolError
+from tests.controlplane.gobuild import BuildError, MissingToolError
 from tests.controlplane.plane import ControlPlane
 
 Found = TypeVar("Found")
@@ -70,10 +71,21 @@ def _available(config: pytest.Config, find: Callable[[], Found]) -> Found:
     """Find something, showing the progress of a build through pytest's capture."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
-        try:
-            return find()
-        except MissingToolError as reason:
-            _unavailable(str(reason))
+        found = _attempt(find)
+    if isinstance(found, MissingToolError):
+        _unavailable(str(found))
+    if isinstance(found, BuildError):
+        pytest.fail(str(found), pytrace=False)
+    return found
+
+
+@functools.cache
+def _attempt(find: Callable[[], Found]) -> Found | MissingToolError | BuildError:
+    """Find something; what failed once is not tried again for every test."""
+    try:
+        return find()
+    except (MissingToolError, BuildError) as error:
+        return error
 
 
 def _unavailable(reason: str) -> NoReturn:

@@ -38,6 +38,7 @@ def kube_apiserver(
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={credentials.service_account_public_key}",
         f"--service-account-signing-key-file={credentials.service_account_key}",
+        f"--client-ca-file={credentials.ca}",
         f"--token-auth-file={credentials.token_file}",
         "--authorization-mode=RBAC",
         "--allow-privileged",

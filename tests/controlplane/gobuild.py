@@ -24,8 +24,8 @@ class BuildError(Exception):
     """`go build` failed."""
 
 
-def build(module: Path, package: str, name: str, *, ldflags: str = "-s -w", expected: str) -> Path:
-    """Build `package` of the Go module in `module`, if that was not done before, and return the program's path."""
+def build(module: Path, package: str, name: str, *, ldflags: str = "-s -w", takes: str = "a moment") -> Path:
+    """Return the program that `package` of the Go module in `module` makes, built only if that was not done before."""
     command = ["go", "build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, package]
     directory = cache_directory() / name / _content_hash(module, command)
     program = directory / name
@@ -34,7 +34,7 @@ def build(module: Path, package: str, name: str, *, ldflags: str = "-s -w", expe
     directory.mkdir(parents=True, exist_ok=True)
     with _locked(directory / "lock"):
         if not program.exists():
-            _run(command, module, program, f"building {name} (once, {expected})")
+            _run(command, module, program, f"building {name} once (this takes {takes})")
     return program
 
 
@@ -92,7 +92,7 @@ def _run(command: list[str], module: Path, program: Path, title: str) -> None:
                 process.kill()
                 process.wait()
         if process.returncode:
-            raise BuildError(f"{title}: go build failed in {module}:\n" + "\n".join(log.read_text().splitlines()[-20:]))
+            raise BuildError(f"{title}: go build failed in {module}:\n{_complaints(log)}")
         output.replace(program)
         _say(f"{title}: done in {time.monotonic() - began:.0f} s, kept in {program.parent}")
 
@@ -101,6 +101,11 @@ def _progress(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
     modules = sum(line.startswith("go: downloading") for line in lines)
     return f"{modules} modules downloaded, {len(lines) - modules} packages compiled"
+
+
+def _complaints(log: Path) -> str:
+    """The end of the log without the names of compiled packages."""
+    return "\n".join([line for line in log.read_text(errors="replace").splitlines() if " " in line][-20:])
 
 
 @contextmanager

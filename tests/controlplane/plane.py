@@ -1,14 +1,9 @@
 """A real Kubernetes control plane on loopback: separate processes that a test can kill, stop and restart."""
 
-import json
-import os
-import random
 import signal
-import socket
-import subprocess
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,9 +11,10 @@ from tests.controlplane import flags
 from tests.controlplane.api import Api
 from tests.controlplane.audit import POLICY, AuditLog, matches
 from tests.controlplane.binaries import PARTS, find_binaries
-from tests.controlplane.credentials import make_credentials, write_kubeconfig
+from tests.controlplane.credentials import certificate_user, make_credentials, token_user, write_kubeconfig
 from tests.controlplane.gobuild import MissingToolError
-from tests.controlplane.processes import Process, Reaper
+from tests.controlplane.kubectl import Kubectl
+from tests.controlplane.processes import Process, Reaper, free_ports
 
 READY_WITHIN = 60.0
 NODE = "node-1"
@@ -26,10 +22,6 @@ NODE = "node-1"
 
 class ControlPlaneError(Exception):
     """A part died or did not get ready; the text ends with its log."""
-
-
-class KubectlError(Exception):
-    """kubectl failed where that was not expected; the text is what it said."""
 
 
 class ControlPlane:
@@ -43,13 +35,14 @@ class ControlPlane:
             raise MissingToolError(f"the control plane has no {', '.join(missing)} (KUBEBUILDER_ASSETS)")
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory.resolve()
-        self._ports = _free_ports(3)
+        self._ports = free_ports(3)
         self._credentials = make_credentials(self.directory / "pki")
         self.url = f"https://127.0.0.1:{self._ports[0]}"
         self.ca_file = self._credentials.ca
         self.tokens = self._credentials.tokens
         self.token = self.tokens["admin"]
         self.kubeconfig = self.kubeconfig_for("admin")
+        self.kubectl = Kubectl(self.binaries["kubectl"], self.directory, self.kubeconfig, self._check_alive)
         self._api = Api(self.url, self.ca_file, self.token)
         self.audit_log = AuditLog(self.directory / "audit.log") if audit else None
         self._reaper = Reaper()
@@ -116,50 +109,19 @@ class ControlPlane:
 
     # Clients
 
-    def kubectl(
-        self,
-        *args: str,
-        input: str | dict[str, Any] | None = None,
-        check: bool = True,
-        kubeconfig: Path | None = None,
-        timeout: float = 60.0,
-    ) -> subprocess.CompletedProcess[str]:
-        """Run kubectl as admin, or with another kubeconfig; unless `check` is False, a failure is a KubectlError."""
-        result = subprocess.run(
-            [str(self.binaries["kubectl"]), *args],
-            input=json.dumps(input) if isinstance(input, dict) else input or "",
-            env=self.kubectl_environment | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-        )
-        if result.returncode:
-            self._check_alive()
-            if check:
-                raise KubectlError(
-                    f"kubectl {' '.join(args)}: exit {result.returncode}: {result.stderr}{result.stdout}"
-                )
-        return result
-
-    @property
-    def kubectl_environment(self) -> dict[str, str]:
-        """Everything kubectl may know of its surroundings: no file of the person who runs the tests."""
-        return {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self.directory / "home"),
-            "KUBECONFIG": str(self.kubeconfig),
-            "KUBECACHEDIR": str(self.directory / "kubectl-cache"),
-            "KUBERC": "off",
-        }
-
     def kubeconfig_for(self, user: str, *, namespace: str = "default") -> Path:
         """Write a kubeconfig for one of `tokens`: admin, or alice (group developers) and bob, who have no rights."""
-        return self._write_kubeconfig(user, self.tokens[user], namespace)
+        return self._write_kubeconfig(user, token_user(self.tokens[user]), namespace)
+
+    def certificate_kubeconfig(self, user: str, *groups: str, namespace: str = "default") -> Path:
+        """Write a kubeconfig with a client certificate for any user and groups."""
+        certificate, key = self._credentials.authority.client_certificate(user, *groups)
+        return self._write_kubeconfig(f"{user}-certificate", certificate_user(certificate, key), namespace)
 
     def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
         """Write a kubeconfig with a fresh token of a ServiceAccount."""
         token = self.kubectl("create", "token", name, "--namespace", namespace, "--duration=24h").stdout.strip()
-        return self._write_kubeconfig(f"system:serviceaccount:{namespace}:{name}", token, namespace)
+        return self._write_kubeconfig(f"system:serviceaccount:{namespace}:{name}", token_user(token), namespace)
 
     def create_namespace(self, name: str) -> None:
         """Create a namespace and wait until pods can be made in it."""
@@ -184,7 +146,7 @@ class ControlPlane:
         since: int = 0,
         *,
         user: str | None = None,
-        verb: str | Iterable[str] | None = None,
+        verb: str | Collection[str] | None = None,
         resource: str | None = None,
         namespace: str | None = None,
     ) -> list[dict[str, Any]]:
@@ -229,10 +191,9 @@ class ControlPlane:
             case _:
                 raise ValueError(f"{part!r} is none of {', '.join(PARTS)}")
 
-    def _write_kubeconfig(self, user: str, token: str, namespace: str) -> Path:
-        name = f"{user}.{namespace}".replace(":", "-")
-        path = self.directory / "kubeconfigs" / name
-        return write_kubeconfig(path, url=self.url, ca=self.ca_file, user=user, token=token, namespace=namespace)
+    def _write_kubeconfig(self, name: str, user: dict[str, str], namespace: str) -> Path:
+        path = self.directory / "kubeconfigs" / f"{name}.{namespace}".replace(":", "-")
+        return write_kubeconfig(path, url=self.url, ca=self.ca_file, name=name, user=user, namespace=namespace)
 
     def _wait_ready(self, part: str) -> None:
         etcd = Api(f"http://127.0.0.1:{self._ports[1]}", self.ca_file, "")
@@ -263,18 +224,3 @@ class ControlPlane:
 
 def _default_service_account(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports nobody listens on, below those that outgoing connections use.
-
-    A client that tries again and again to reach a killed part could otherwise be given the part's own port, connect to
-    itself, and keep the part from coming back.
-    """
-    ports: list[int] = []
-    while len(ports) < count:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            if port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0:
-                ports.append(port)
-    return ports

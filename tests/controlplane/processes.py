@@ -1,6 +1,8 @@
 """Processes that never outlive the one that started them, whatever ends it."""
 
+import random
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -98,3 +100,18 @@ class Process:
         """The end of its log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
         return f"--- {self.name}: the end of {self.log}\n" + "\n".join(text.splitlines()[-lines:])
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports nobody listens on, below those that outgoing connections use.
+
+    A client that tries again and again to reach a killed part could otherwise be given the part's own port, connect to
+    itself, and keep the part from coming back.
+    """
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            if port not in ports and probe.connect_ex(("127.0.0.1", port)) != 0:
+                ports.append(port)
+    return ports

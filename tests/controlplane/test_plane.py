@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.audit import WRITES
-from tests.controlplane.plane import ControlPlane, ControlPlaneError, KubectlError
+from tests.controlplane.kubectl import KubectlError
+from tests.controlplane.plane import ControlPlane, ControlPlaneError
 
 SERVER_ONLY = ("etcd", "kube-apiserver")
 
@@ -79,7 +80,8 @@ def test_users_have_the_rights_that_a_test_gives_them(control_plane: ControlPlan
     alice = control_plane.kubeconfig_for("alice", namespace=namespace)
     with pytest.raises(KubectlError, match='User "alice" cannot list resource "pods"'):
         control_plane.kubectl("get", "pods", kubeconfig=alice)
-    control_plane.kubectl("create", "rolebinding", "view", "--clusterrole=view", "--group=developers", "-n", namespace)
+    control_plane.kubectl("create", "role", "look", "--verb=list", "--resource=pods", "-n", namespace)
+    control_plane.kubectl("create", "rolebinding", "look", "--role=look", "--group=developers", "-n", namespace)
     assert "No resources found" in control_plane.kubectl("get", "pods", kubeconfig=alice).stderr
 
 
@@ -90,6 +92,15 @@ def test_a_service_account_can_log_in(control_plane: ControlPlane, namespace: st
     kubeconfig = control_plane.service_account_kubeconfig(namespace, "product")
     answer = control_plane.kubectl("auth", "whoami", "-o=jsonpath={.status.userInfo.username}", kubeconfig=kubeconfig)
     assert answer.stdout == f"system:serviceaccount:{namespace}:product"
+
+
+@pytest.mark.controlplane
+def test_a_client_certificate_can_log_in(control_plane: ControlPlane) -> None:
+    """A client certificate names its user and groups."""
+    kubeconfig = control_plane.certificate_kubeconfig("carol", "system:masters")
+    answer = control_plane.kubectl("auth", "whoami", "-o=jsonpath={.status.userInfo}", kubeconfig=kubeconfig)
+    assert '"username":"carol"' in answer.stdout
+    assert "system:masters" in answer.stdout
 
 
 @pytest.mark.controlplane

@@ -1,0 +1,52 @@
+"""The control plane's own kubectl, which knows nothing of the person who runs the tests."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+class KubectlError(Exception):
+    """kubectl failed where that was not expected; the text is what it said."""
+
+
+class Kubectl:
+    """Call it as a shell would: `kubectl("get", "pods", "-n", namespace).stdout`."""
+
+    def __init__(self, binary: Path, directory: Path, kubeconfig: Path, on_failure: Callable[[], None]) -> None:
+        self._binary = binary
+        self._on_failure = on_failure
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(directory / "home"),
+            "KUBECONFIG": str(kubeconfig),
+            "KUBECACHEDIR": str(directory / "kubectl-cache"),
+            "KUBERC": "off",
+        }
+
+    def __call__(
+        self,
+        *args: str,
+        input: str | dict[str, Any] | None = None,
+        check: bool = True,
+        kubeconfig: Path | None = None,
+        timeout: float = 60.0,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it as admin, or with another kubeconfig; a failure is a KubectlError, unless `check` is False."""
+        result = subprocess.run(
+            [str(self._binary), *args],
+            input=json.dumps(input) if isinstance(input, dict) else input or "",
+            env=self.environment | ({"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        if result.returncode:
+            self._on_failure()
+            if check:
+                raise KubectlError(
+                    f"kubectl {' '.join(args)}: exit {result.returncode}: {result.stderr}{result.stdout}"
+                )
+        return result
