@@ -23,11 +23,10 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """Whose lease it is and how long it lasts, in seconds."""
+    """Which lease it is and how long it lasts, in seconds."""
 
     namespace: str
     name: str
-    identity: str
     duration: float = 15.0
     renew_deadline: float = 10.0
     retry_period: float = 2.0
@@ -60,6 +59,7 @@ class Election:
         self,
         client: Client,
         settings: LeaseSettings,
+        identity: str,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -69,6 +69,7 @@ class Election:
         """Take a client of its own: the one that everything else writes with asks `check` before each write."""
         self._client = client
         self._settings = settings
+        self._identity = identity
         self._clock = clock
         self._now = now
         self._uniform = uniform
@@ -100,7 +101,7 @@ class Election:
             await asyncio.sleep(self._settings.retry_period * self._uniform(1.0, 1.0 + JITTER))
         self.leading.set()
         self._on_change(True)
-        LOG.info("leading", extra={"fields": {"lease": self._settings.name, "identity": self._settings.identity}})
+        LOG.info("leading", extra={"fields": {"lease": self._settings.name, "identity": self._identity}})
 
     async def hold(self) -> Never:
         """Renew the lease until that fails for too long; raises `LeadershipLostError`."""
@@ -118,7 +119,7 @@ class Election:
 
     async def release(self) -> None:
         """Let others lead at once; called when nothing is written any more."""
-        if self.holder != self._settings.identity or self._lease is None:
+        if self.holder != self._identity or self._lease is None:
             return
         self._stop_leading()
         spec = {**self._lease["spec"], "holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": self._time()}
@@ -131,7 +132,7 @@ class Election:
     async def _renew(self) -> None:
         """Renew once, however many tries that takes; returns when it is done."""
         while not await self._try():
-            if self.holder not in ("", self._settings.identity):
+            if self.holder not in ("", self._identity):
                 raise LeadershipLostError(f"{self.holder} leads now")
             await asyncio.sleep(self._settings.retry_period)
 
@@ -150,7 +151,7 @@ class Election:
         return won
 
     async def _take_or_renew(self) -> bool:
-        if self.leading.is_set() and self._lease is not None and self.holder == self._settings.identity:
+        if self.leading.is_set() and self._lease is not None and self.holder == self._identity:
             try:
                 self._observe(await self._client.replace(LEASE, self._claim(self._lease)))
             except (Conflict, NotFound):
@@ -174,7 +175,7 @@ class Election:
 
     def _is_held_by_another(self, lease: Object) -> bool:
         """Tell whether somebody else has the lease, and had it for less than its duration since it last changed."""
-        if self.holder in ("", self._settings.identity):
+        if self.holder in ("", self._identity):
             return False
         duration = lease.get("spec", {}).get("leaseDurationSeconds") or self._settings.duration
         return self._clock() < self._observed_at + float(duration)
@@ -188,10 +189,10 @@ class Election:
         """Return the lease as we want it: ours, renewed now."""
         old: Object = lease.get("spec") or {} if lease else {}
         time = self._time()
-        ours = old.get("holderIdentity") == self._settings.identity
+        ours = old.get("holderIdentity") == self._identity
         spec = {
             **old,
-            "holderIdentity": self._settings.identity,
+            "holderIdentity": self._identity,
             "leaseDurationSeconds": round(self._settings.duration),
             "acquireTime": old.get("acquireTime") if ours else time,
             "renewTime": time,

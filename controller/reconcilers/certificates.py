@@ -1,0 +1,199 @@
+"""Certificates: the authority and the serving pair of the webhook, in two Secrets, renewed in good time.
+
+The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients trust (`ca.crt`):
+that authority, and those before it for as long as they are valid. So a new authority is trusted everywhere before
+anything signed by it is served: first the bundle is published, then the leaf follows, and the old one goes when it
+expires. A process that ends between two of these steps leaves a state from which the next one goes on.
+"""
+
+import base64
+import binascii
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from certs import CertificateError, KeyPair, check, issue_ca, issue_serving, join, prune, renewal_due, renewal_time
+from controller.runtime.caches import Cache, Caches
+from controller.runtime.controller import Controller
+from controller.runtime.metrics import Metrics
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.result import Request, Result, TerminalError
+from controller.runtime.wakes import always
+from kube.client import Client
+from kube.resource import Resource
+
+SECRET = Resource("", "v1", "secrets", "Secret")
+OURS = {"app.kubernetes.io/name": "gatewright", "app.kubernetes.io/managed-by": "gatewright-controller"}
+LOOK_AGAIN = timedelta(hours=1)  # by the clock on the wall: a machine may have slept over the time of renewal
+
+LOG = logging.getLogger("gatewright.certificates")
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What the authority's Secret holds."""
+
+    pair: KeyPair
+    bundle: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """What there is to do now, and when to look again."""
+
+    authority: bool = False
+    serving: bool = False
+    bundle: bytes | None = None
+    look_again: timedelta = LOOK_AGAIN
+
+
+def plan(
+    authority: Authority | None, serving: KeyPair | None, published: Sequence[bytes], dns_name: str, now: datetime
+) -> Todo:
+    """Say what to do next, one thing at a time; `published` is what each registered webhook is trusted by."""
+    if authority is None or renewal_due(authority.pair.certificate, now):
+        return Todo(authority=True)
+    bundle = prune(authority.bundle, now)
+    if bundle != authority.bundle:
+        return Todo(bundle=bundle)
+    if serving is None or _refused(serving, bundle, dns_name, now):
+        return Todo(serving=True)
+    outdated = renewal_due(serving.certificate, now) or _refused(serving, authority.pair.certificate, dns_name, now)
+    is_published = all(authority.pair.certificate in join(each) for each in published)
+    if outdated and is_published:
+        return Todo(serving=True)
+    due = min(renewal_time(authority.pair.certificate), renewal_time(serving.certificate))
+    return Todo(look_again=min(LOOK_AGAIN, max(due - now, timedelta(minutes=1))))
+
+
+def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool:
+    try:
+        check(pair, bundle, dns_name, now)
+    except CertificateError:
+        return True
+    return False
+
+
+def read_authority(secret: Object | None, now: datetime) -> Authority | None:
+    """Return what the authority's Secret holds; None if there is none, or nothing that could sign."""
+    pair, bundle = read_pair(secret), _decoded(secret, "ca.crt")
+    try:
+        if pair is None or not bundle or pair.certificate not in join(bundle):
+            return None
+        issue_serving(pair, ["probe"], [], now)
+    except CertificateError:
+        return None
+    return Authority(pair, bundle)
+
+
+def read_pair(secret: Object | None) -> KeyPair | None:
+    """Return the pair of a Secret; None if one half is missing."""
+    certificate, key = _decoded(secret, "tls.crt"), _decoded(secret, "tls.key")
+    return KeyPair(certificate, key) if certificate and key else None
+
+
+def _decoded(secret: Object | None, key: str) -> bytes | None:
+    try:
+        return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "")
+    except binascii.Error:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of the Secrets, and those under which clients reach the webhook, the API server's first."""
+
+    namespace: str
+    ca_secret: str
+    tls_secret: str
+    dns_names: tuple[str, ...]
+
+
+def service_names(service: str, namespace: str) -> tuple[str, ...]:
+    """Return the names that a Service has inside the cluster."""
+    return f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}", service
+
+
+class Certificates:
+    """The reconciler of both Secrets."""
+
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        names: Names,
+        published: Callable[[], Sequence[bytes]],
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Take what the registered webhooks are trusted by now as a function."""
+        self.request = Request(names.namespace, names.tls_secret)
+        self.ca_cache = caches.one(SECRET, names.ca_secret, names.namespace)
+        self.tls_cache = caches.one(SECRET, names.tls_secret, names.namespace)
+        self._own_writes = OwnWrites()
+        self._client = client
+        self._names = names
+        self._published = published
+        self._now = now
+
+    def controller(self, metrics: Metrics, also: Sequence[Cache] = ()) -> Controller:
+        """Return the controller that runs it; the changes of further caches wake it too."""
+        controller = Controller(
+            "certificates", reconcile=self.reconcile, metrics=metrics, workers=1, own_writes=self._own_writes
+        )
+        for cache in (self.ca_cache, self.tls_cache, *also):
+            controller.watch(cache, always(self.request))
+        controller.add(self.request)
+        return controller
+
+    def ca_bundle(self) -> bytes | None:
+        """Return what clients are to trust; None as long as there is no authority."""
+        return _decoded(self._stored(self.ca_cache, self._names.ca_secret), "ca.crt") or None
+
+    async def reconcile(self, request: Request) -> Result:
+        """Do what is next."""
+        del request
+        now = self._now()
+        stored = self._stored(self.ca_cache, self._names.ca_secret)
+        served = self._stored(self.tls_cache, self._names.tls_secret)
+        authority = read_authority(stored, now)
+        todo = plan(authority, read_pair(served), self._published(), self._names.dns_names[0], now)
+        if todo.authority:
+            pair = issue_ca(f"{self._names.ca_secret}.{self._names.namespace}", now)
+            bundle = join(pair.certificate, prune(authority.bundle, now) if authority else b"")
+            await self._write(self.ca_cache, self._names.ca_secret, stored, _data(pair, bundle))
+        elif authority is not None and todo.bundle is not None:
+            await self._write(self.ca_cache, self._names.ca_secret, stored, _data(authority.pair, todo.bundle))
+        elif authority is not None and todo.serving:
+            pair = issue_serving(authority.pair, self._names.dns_names, [], now)
+            await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
+        return Result(requeue_after=todo.look_again)
+
+    def _stored(self, cache: Cache, name: str) -> Object | None:
+        return cache.get(f"{self._names.namespace}/{name}")
+
+    async def _write(self, cache: Cache, name: str, stored: Object | None, data: dict[str, str]) -> None:
+        """Create a Secret, or change the one that was read; never one that is not ours."""
+        if stored is None:
+            metadata = {"name": name, "namespace": self._names.namespace, "labels": OURS}
+            secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata}
+            answer = await self._client.create(SECRET, secret | {"data": data})
+        elif OURS.items() <= (stored["metadata"].get("labels") or {}).items():
+            answer = await self._client.replace(SECRET, stored | {"data": data})
+        else:
+            raise TerminalError(
+                f"Secret {self._names.namespace}/{name} is not ours and holds no pair that could be used: delete it, or "
+                "give the name of another one"
+            )
+        key, version = f"{self._names.namespace}/{name}", int(answer["metadata"]["resourceVersion"])
+        self._own_writes.wrote(self.request, cache, key, version)
+        LOG.info("written", extra={"fields": {"secret": name, "namespace": self._names.namespace}})
+
+
+def _data(pair: KeyPair, bundle: bytes | None = None) -> dict[str, str]:
+    data = {"tls.crt": pair.certificate, "tls.key": pair.key} | ({"ca.crt": bundle} if bundle else {})
+    return {key: base64.b64encode(value).decode() for key, value in data.items()}

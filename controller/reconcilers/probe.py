@@ -1,0 +1,38 @@
+"""Finds out whether a webhook answers, as the API server would ask it."""
+
+import ssl
+
+import aiohttp
+
+PROBE_SECONDS = 5.0
+ABOUT = {"group": "gatewright.io", "version": "v1alpha1"}
+REVIEW = {
+    "apiVersion": "admission.k8s.io/v1",
+    "kind": "AdmissionReview",
+    "request": {
+        "uid": "probe",
+        "operation": "CONNECT",
+        "kind": ABOUT | {"kind": "Probe"},
+        "resource": ABOUT | {"resource": "probes"},
+    },
+}
+
+
+class ProbeError(Exception):
+    """No webhook answers as it should; the text says what happened."""
+
+
+async def probe(url: str, ca_bundle: bytes) -> None:
+    """Ask for a review of nothing, over TLS that `ca_bundle` vouches for; ProbeError unless it is allowed."""
+    try:
+        trusts = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS)) as session,
+            session.post(f"{url.rstrip('/')}/validate", json=REVIEW, ssl=trusts, allow_redirects=False) as response,
+        ):
+            answer = await response.content.read(4096)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise ProbeError(f"{url} cannot be reached: {str(error) or 'no answer in time'}") from error
+    if response.status != 200 or b'"allowed":true' not in answer:
+        text = answer[:200].decode("utf-8", "replace").strip()
+        raise ProbeError(f"{url} answers with {response.status}: {text}")

@@ -1,0 +1,155 @@
+"""Keeps the two webhook configurations as `registration` says.
+
+They are installed empty, so nothing is sent to a webhook that is not there yet; they are filled once one answers. From
+then on the rules follow the policies, and the caBundle follows the certificate authority. A configuration that somebody
+deleted stays deleted, unless this process makes them itself: deleting them is how one gets out of trouble.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+from controller.reconcilers.probe import ProbeError, probe
+from controller.reconcilers.registration import (
+    DOMAIN,
+    MUTATING,
+    VALIDATING,
+    Address,
+    Object,
+    Service,
+    published,
+    registration,
+)
+from controller.runtime.caches import Cache, Caches
+from controller.runtime.controller import Controller
+from controller.runtime.metrics import Metrics
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.result import Request, Result
+from controller.runtime.wakes import always
+from kube.client import Client
+from kube.resource import Resource
+from webhook.engine import Engine
+
+FIELD_MANAGER = "gatewright-controller"
+PROBE_AGAIN = timedelta(seconds=5)
+REPAIR_SECONDS = 30.0  # no more than one repair in this time: whoever keeps undoing them is not fought
+
+LOG = logging.getLogger("gatewright.registration")
+
+
+class HasEngine(Protocol):
+    """Whatever knows the policies in force; None until they are loaded."""
+
+    engine: Engine | None
+
+
+class Registrar:
+    """The reconciler of both configurations. Whoever loads new policies adds `request` to its controller."""
+
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        name: str,
+        at: Service | str,
+        policies: HasEngine,
+        *,
+        ca_bundle: Callable[[], bytes | None] | None,
+        excluded_namespaces: Sequence[str],
+        makes_them: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take where the webhook is and what vouches for it; `ca_bundle=None` leaves the caBundle to somebody else.
+
+        `makes_them`: a configuration that is not there is made.
+        """
+        self.request = Request(None, name)
+        self.caches = {resource: caches.one(resource, name) for resource in (VALIDATING, MUTATING)}
+        self._own_writes = OwnWrites()
+        self._client = client
+        self._at = at
+        self._policies = policies
+        self._ca_bundle = ca_bundle
+        self._excluded_namespaces = tuple(excluded_namespaces)
+        self._makes_them = makes_them
+        self._clock = clock
+        self._written: dict[Resource, tuple[float, list[Object], list[Object]]] = {}  # when, what, as answered
+        self._problem = ""
+
+    def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
+        """Return the controller that runs it; the changes of further caches wake it too."""
+        controller = Controller(
+            "registration", reconcile=self.reconcile, metrics=metrics, workers=1, own_writes=self._own_writes
+        )
+        for cache in (*self.caches.values(), *also):
+            controller.watch(cache, always(self.request))
+        controller.add(self.request)
+        return controller
+
+    def published(self) -> list[bytes]:
+        """Return the CA bundles that the API server trusts now, one for each registered webhook."""
+        return [bundle for cache in self.caches.values() for bundle in published(cache.get(self.request.name))]
+
+    async def reconcile(self, request: Request) -> Result:
+        """Fill and repair what is not as it should be."""
+        engine = self._policies.engine
+        trusted = self._ca_bundle() if self._ca_bundle else next(filter(None, self.published()), None)
+        if engine is None or (self._ca_bundle and trusted is None):
+            return Result()  # whatever brings the policies or the authority wakes us
+        address = Address(self._at, trusted if self._ca_bundle else None)
+        wanted = registration(request.name, engine, address, self._excluded_namespaces, active=trusted is not None)
+        waits = [
+            await self._keep(resource, configuration["webhooks"], address.url, trusted)
+            for resource, configuration in zip((VALIDATING, MUTATING), wanted, strict=True)
+        ]
+        return Result(requeue_after=min(filter(None, waits), default=None))
+
+    async def _keep(
+        self, resource: Resource, wanted: list[Object], url: str, trusted: bytes | None
+    ) -> timedelta | None:
+        """Write one configuration if it needs it; return when to look again if it cannot be done now."""
+        stored = self.caches[resource].get(self.request.name)
+        if stored is None and not self._makes_them:
+            return None
+        found = self._ours(stored)
+        written_at, asked, answered = self._written.get(resource, (0.0, None, None))
+        if found in (wanted, answered if asked == wanted else wanted):
+            return None
+        if asked == wanted and (wait := written_at + REPAIR_SECONDS - self._clock()) > 0:
+            return timedelta(seconds=wait)
+        if (
+            trusted is not None
+            and not any(webhook["rules"] for webhook in found)
+            and not await self._answers(url, trusted)
+        ):
+            return PROBE_AGAIN
+        body = {"metadata": {"name": self.request.name}, "webhooks": wanted}
+        answer = await self._client.apply(resource, body, field_manager=FIELD_MANAGER, force=True)
+        self._written[resource] = self._clock(), wanted, self._ours(answer)
+        version = int(answer["metadata"]["resourceVersion"])
+        self._own_writes.wrote(self.request, self.caches[resource], self.request.name, version)
+        LOG.info("registered", extra={"fields": {"kind": resource.kind, "webhooks": [each["name"] for each in wanted]}})
+        return None
+
+    def _ours(self, configuration: Object | None) -> list[Any]:
+        """Return our webhooks of a stored configuration, without what somebody else is to fill in."""
+        webhooks = [
+            webhook for webhook in (configuration or {}).get("webhooks") or [] if webhook["name"].endswith(f".{DOMAIN}")
+        ]
+        if self._ca_bundle is None:
+            for webhook in webhooks:
+                webhook["clientConfig"].pop("caBundle", None)
+        return webhooks
+
+    async def _answers(self, url: str, trusted: bytes) -> bool:
+        try:
+            await probe(url, trusted)
+        except ProbeError as error:
+            if str(error) != self._problem:
+                LOG.warning("not registered yet: no webhook answers", extra={"fields": {"error": str(error)}})
+            self._problem = str(error)
+            return False
+        self._problem = ""
+        return True

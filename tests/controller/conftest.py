@@ -1,0 +1,99 @@
+"""A controller process inside the test process, on the real API server."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller.reconcilers.webapp import DEPLOYMENT, SERVICE, WEBAPP
+from controller.runtime.events import EVENT
+from controller.runtime.leader import LEASE, LeaseSettings
+from controller.runtime.runtime import Runtime
+from kube import credentials
+from kube.client import Client
+from tests.controller.observer import Observer, observing
+from tests.controlplane.plane import ControlPlane
+
+CRD = Path("config/crd/bases/example.com_webapps.yaml")
+
+
+@pytest.fixture(scope="session")
+def webapps_installed(control_plane: ControlPlane) -> ControlPlane:
+    """The shared control plane, with the WebApp CRD."""
+    control_plane.kubectl("apply", "--server-side", "-f", str(CRD))
+    control_plane.kubectl("wait", "--for=condition=Established", "crd/webapps.example.com")
+    return control_plane
+
+
+@pytest.fixture
+async def client(webapps_installed: ControlPlane) -> AsyncIterator[Client]:
+    """A client with every right: what a user does in a test."""
+    endpoint = await credentials.load(webapps_installed.kubeconfig, environment={})
+    async with Client(endpoint, user_agent="the-test") as client:
+        yield client
+
+
+@pytest.fixture
+async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
+    """Sees what happens in the test's namespace."""
+    async with observing(client, namespace, [WEBAPP.resource, DEPLOYMENT, SERVICE, EVENT, LEASE]) as observer:
+        yield observer
+
+
+class Process(logging.Handler):
+    """A running controller; `agent` is the name it has in the audit log. Hears what the controller logs."""
+
+    def __init__(self, runtime: Runtime, agent: str) -> None:
+        super().__init__(logging.INFO)
+        self.runtime = runtime
+        self.agent = agent
+        self.stop = asyncio.Event()
+        self.completed: set[str] = set()
+        self._logged = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note which objects were reconciled."""
+        if record.getMessage() == "Reconciliation completed":
+            self.completed.add(record.fields["webapp.name"])
+            self._logged.set()
+
+    async def until_reconciled(self, count: int) -> None:
+        """Wait until so many different WebApps were reconciled."""
+        while len(self.completed) < count:
+            self._logged.clear()
+            await self._logged.wait()
+
+
+Start = Callable[..., AbstractAsyncContextManager[Process]]
+
+
+@pytest.fixture
+def controller(webapps_installed: ControlPlane, namespace: str) -> Start:
+    """Starts controllers that see the test's namespace only; ends them as SIGTERM would."""
+
+    @asynccontextmanager
+    async def start(*, lease: LeaseSettings | None = None) -> AsyncIterator[Process]:
+        agent = f"controller-{uuid.uuid4()}"
+        endpoint = await credentials.load(webapps_installed.kubeconfig, environment={})
+        runtime = Runtime(
+            endpoint, CollectorRegistry(), identity=agent, lease=lease, namespaces=[namespace], user_agent=agent
+        )
+        runtime.add_kind(WEBAPP)
+        process = Process(runtime, agent)
+        log = logging.getLogger("gatewright.controller")
+        log.addHandler(process)
+        log.setLevel(logging.INFO)
+        async with asyncio.timeout(120), asyncio.TaskGroup() as group:
+            group.create_task(runtime.run(process.stop))
+            try:
+                yield process
+            finally:
+                log.removeHandler(process)
+                process.stop.set()
+
+    return start

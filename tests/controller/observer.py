@@ -1,0 +1,91 @@
+"""Waits for what a test expects, by watching: no test of the controller sleeps."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from controller.runtime.caches import Cache
+from kube.changes import Change
+from kube.client import Client
+from kube.resource import Resource
+
+WITHIN = 20.0
+COLLECTED_WITHIN = 90.0  # the garbage collector looks for new kinds every half minute
+
+Object = dict[str, Any]
+
+
+class Observer:
+    """Sees the objects of one namespace as they change."""
+
+    def __init__(self, client: Client, namespace: str, resources: Sequence[Resource]) -> None:
+        self.namespace = namespace
+        self.history: list[tuple[str, Change]] = []
+        self.caches = {each: Cache(client, each, namespaces=(namespace,)) for each in resources}
+        self._changed = asyncio.Event()
+        for resource, cache in self.caches.items():
+            cache.subscribe(self._noter(resource))
+
+    def get(self, resource: Resource, name: str) -> Object | None:
+        """Return an object as it was last seen."""
+        return self.caches[resource].get(f"{self.namespace}/{name}")
+
+    async def until(self, resource: Resource, name: str, holds: Callable[[Object], bool] = lambda _: True) -> Object:
+        """Wait until an object exists for which `holds` is true, and return it."""
+        found: list[Object] = []
+
+        def seen() -> bool:
+            found[:] = [each for each in [self.get(resource, name)] if each is not None and holds(each)]
+            return bool(found)
+
+        await self._until(seen, lambda: f"{resource.kind} {name}: {self.get(resource, name)}")
+        return found[0]
+
+    async def until_gone(self, resource: Resource, name: str) -> None:
+        """Wait until an object exists no more."""
+        await self._until(
+            lambda: self.get(resource, name) is None, lambda: f"{resource.kind} {name} is there", COLLECTED_WITHIN
+        )
+
+    async def until_any(self, resource: Resource, holds: Callable[[Object], bool]) -> Object:
+        """Wait until any object of a resource is as expected, and return it."""
+        cache, found = self.caches[resource], list[Object]()
+
+        def seen() -> bool:
+            found[:] = [each for each in map(cache.get, cache) if each is not None and holds(each)]
+            return bool(found)
+
+        await self._until(seen, lambda: f"none of {len(cache)} {resource.plural}")
+        return found[0]
+
+    async def _until(self, seen: Callable[[], bool], otherwise: Callable[[], str], within: float = WITHIN) -> None:
+        try:
+            async with asyncio.timeout(within):
+                while not seen():
+                    await self._changed.wait()
+        except TimeoutError:
+            raise AssertionError(f"not seen within {within:g} s: {otherwise()}") from None
+
+    def _noter(self, resource: Resource) -> Callable[[Change], None]:
+        def on_change(change: Change) -> None:
+            self.history.append((resource.kind, change))
+            changed, self._changed = self._changed, asyncio.Event()
+            changed.set()
+
+        return on_change
+
+
+@asynccontextmanager
+async def observing(client: Client, namespace: str, resources: Sequence[Resource]) -> AsyncIterator[Observer]:
+    """Observe some resources of a namespace."""
+    observer = Observer(client, namespace, resources)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(watch.run()) for cache in observer.caches.values() for watch in cache.watches]
+        for cache in observer.caches.values():
+            await cache.synced()
+        try:
+            yield observer
+        finally:
+            for task in tasks:
+                task.cancel()

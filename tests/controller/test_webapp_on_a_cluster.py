@@ -1,0 +1,190 @@
+"""WebApps on a real control plane: what is made, kept right, left alone, and how many writes that takes."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from controller.reconcilers.webapp import DEPLOYMENT, SERVICE, WEBAPP, desired_deployment
+from controller.runtime.conditions import ready_in
+from controller.runtime.events import EVENT
+from kube.client import Client
+from kube.resource import Resource
+from tests.controller.conftest import Start
+from tests.controller.observer import Observer
+from tests.controlplane.audit import WRITES
+from tests.controlplane.plane import ControlPlane
+
+pytestmark = pytest.mark.controlplane
+
+WEBAPPS = WEBAPP.resource
+
+
+def webapp(namespace: str, name: str = "shop", **spec: Any) -> dict[str, Any]:
+    """A WebApp with one replica."""
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "WebApp",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"replicas": 1, "image": "nginx:alpine", **spec},
+    }
+
+
+def is_running(webapp: dict[str, Any]) -> bool:
+    """The phase of a WebApp that is as asked for."""
+    return webapp.get("status", {}).get("phase") == "Running"
+
+
+def writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
+    """What a controller wrote since a mark, as verb and resource."""
+    return [
+        f"{event['verb']} {event['objectRef']['resource']}{'/' * ('subresource' in event['objectRef'])}"
+        f"{event['objectRef'].get('subresource', '')}"
+        for event in plane.audit_events(since, verb=WRITES)
+        if event["userAgent"] == agent
+    ]
+
+
+async def test_a_webapp_becomes_ready(client: Client, observer: Observer, controller: Start) -> None:
+    """A Deployment and a Service, a status, and nothing written more than needed."""
+    async with controller():
+        await client.create(WEBAPPS, webapp(observer.namespace, replicas=3))
+        running = await observer.until(WEBAPPS, "shop", is_running)
+    ready = ready_in(running["status"])
+    assert ready is not None
+    assert (ready["status"], ready["observedGeneration"]) == ("True", 1)
+    assert running["status"]["readyReplicas"] == running["status"]["replicas"] == 3
+    for resource in (DEPLOYMENT, SERVICE):
+        child = await observer.until(resource, "shop")
+        owner = child["metadata"]["ownerReferences"][0]
+        assert (owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == (
+            running["metadata"]["uid"],
+            True,
+            True,
+        )
+
+
+async def test_hand_edits_are_put_back(client: Client, observer: Observer, controller: Start) -> None:
+    """Whatever field of ours somebody changes in a child gets its value back."""
+    async with controller():
+        await client.create(WEBAPPS, webapp(observer.namespace))
+        await observer.until(WEBAPPS, "shop", is_running)
+        await client.patch(DEPLOYMENT, "shop", {"spec": {"replicas": 5}}, observer.namespace)
+        await observer.until(DEPLOYMENT, "shop", lambda each: bool(each["spec"]["replicas"] == 1))
+        edited = await client.patch(SERVICE, "shop", {"spec": {"selector": {"hand": "made"}}}, observer.namespace)
+        assert edited["spec"]["selector"] == {"app": "shop", "hand": "made"}
+        edit = edited["metadata"]["resourceVersion"]
+        mended = await observer.until(SERVICE, "shop", lambda each: bool(each["metadata"]["resourceVersion"] > edit))
+        assert mended["spec"]["selector"] == {"app": "shop"}
+
+
+@pytest.mark.parametrize("resource", [DEPLOYMENT, SERVICE])
+async def test_a_deleted_child_comes_back(
+    client: Client, observer: Observer, controller: Start, resource: Resource
+) -> None:
+    """The controller makes a child anew that somebody deleted."""
+    async with controller():
+        await client.create(WEBAPPS, webapp(observer.namespace))
+        await observer.until(WEBAPPS, "shop", is_running)
+        uid = (await observer.until(resource, "shop"))["metadata"]["uid"]
+        await client.delete(resource, "shop", observer.namespace)
+        await observer.until(resource, "shop", lambda each: bool(each["metadata"]["uid"] != uid))
+
+
+async def test_a_foreign_deployment_is_never_touched(client: Client, observer: Observer, controller: Start) -> None:
+    """NameTaken in the condition and as an event; once the name is free, the WebApp is made."""
+    foreign = desired_deployment(WEBAPP.type.model_validate(webapp(observer.namespace, image="theirs")))
+    stored = await client.create(DEPLOYMENT, foreign)
+    async with controller():
+        await client.create(WEBAPPS, webapp(observer.namespace))
+        refused = await observer.until(WEBAPPS, "shop", lambda each: ready_in(each.get("status", {})) is not None)
+        event = await observer.until_any(EVENT, lambda each: bool(each["reason"] == "NameTaken"))
+        now = await client.get(DEPLOYMENT, "shop", observer.namespace)
+        ready = ready_in(refused["status"])
+        assert ready is not None
+        assert (ready["status"], ready["reason"]) == ("False", "NameTaken")
+        assert ready["message"].startswith("failed to create deployment: Deployment shop exists")
+        assert refused["status"]["phase"] == "Failed"
+        assert (event["type"], event["regarding"]["name"]) == ("Warning", "shop")
+        assert (now["spec"], now["metadata"]["generation"]) == (stored["spec"], 1)
+        assert "ownerReferences" not in now["metadata"]
+        await client.delete(DEPLOYMENT, "shop", observer.namespace)
+        await observer.until(WEBAPPS, "shop", is_running)
+
+
+async def test_webapps_cost_no_more_writes_than_promised(
+    client: Client, observer: Observer, controller: Start, webapps_installed: ControlPlane
+) -> None:
+    """N WebApps of one replica: 2N writes of children, 2N of statuses, then none; and none after a restart."""
+    count = 10
+    mark = await asyncio.to_thread(webapps_installed.audit_mark)
+    async with controller() as process:
+        for number in range(count):
+            await client.create(WEBAPPS, webapp(observer.namespace, f"shop-{number}"))
+        for number in range(count):
+            await observer.until(WEBAPPS, f"shop-{number}", is_running)
+    written = await asyncio.to_thread(writes, webapps_installed, mark, process.agent)
+    assert Counter(written) == {"patch deployments": count, "patch services": count, "patch webapps/status": 2 * count}
+    async with controller() as process:
+        await process.until_reconciled(count)
+    assert await asyncio.to_thread(writes, webapps_installed, mark, process.agent) == []
+
+
+async def test_a_changed_spec_costs_one_write_of_each_kind(
+    client: Client, observer: Observer, controller: Start, webapps_installed: ControlPlane
+) -> None:
+    """A new port: Deployment, Service and status once each, and the status says of which generation it is."""
+    async with controller() as process:
+        await client.create(WEBAPPS, webapp(observer.namespace))
+        await observer.until(WEBAPPS, "shop", is_running)
+        mark = await asyncio.to_thread(webapps_installed.audit_mark)
+        await client.patch(WEBAPPS, "shop", {"spec": {"port": 81}}, observer.namespace)
+        await observer.until(WEBAPPS, "shop", lambda each: bool(each["status"]["observedGeneration"] == 2))
+    written = await asyncio.to_thread(writes, webapps_installed, mark, process.agent)
+    assert sorted(written)[:2] == ["patch deployments", "patch services"]
+
+
+async def test_what_was_changed_while_no_controller_ran_is_put_right(
+    client: Client, observer: Observer, controller: Start
+) -> None:
+    """A WebApp made, a spec changed and a child edited meanwhile are all caught up with."""
+    async with controller():
+        await client.create(WEBAPPS, webapp(observer.namespace, "edited"))
+        await client.create(WEBAPPS, webapp(observer.namespace, "respecified"))
+        await observer.until(WEBAPPS, "edited", is_running)
+        await observer.until(WEBAPPS, "respecified", is_running)
+    await client.create(WEBAPPS, webapp(observer.namespace, "new"))
+    await client.patch(SERVICE, "edited", {"spec": {"selector": {"hand": "made"}}}, observer.namespace)
+    await client.patch(WEBAPPS, "respecified", {"spec": {"replicas": 2}}, observer.namespace)
+    async with controller():
+        await observer.until(WEBAPPS, "new", is_running)
+        await observer.until(DEPLOYMENT, "respecified", lambda each: bool(each["spec"]["replicas"] == 2))
+        await observer.until(SERVICE, "edited", lambda each: bool(each["spec"]["selector"] == {"app": "edited"}))
+
+
+async def test_a_deleted_webapp_takes_its_children_along(client: Client, observer: Observer, controller: Start) -> None:
+    """The garbage collector removes the children; the controller does not make them again."""
+    async with controller():
+        await client.create(WEBAPPS, webapp(observer.namespace))
+        await observer.until(WEBAPPS, "shop", is_running)
+        await client.delete(WEBAPPS, "shop", observer.namespace, propagation="Foreground")
+        await observer.until_gone(WEBAPPS, "shop")
+        await observer.until_gone(DEPLOYMENT, "shop")
+        await observer.until_gone(SERVICE, "shop")
+
+
+async def test_a_refused_child_is_a_permanent_error(client: Client, observer: Observer, controller: Start) -> None:
+    """What validation refuses shows as Failed, in the condition and as an event, and mends with the spec."""
+    async with controller():
+        security = {"allowPrivilegeEscalation": False, "privileged": True}
+        await client.create(WEBAPPS, webapp(observer.namespace, securityContext=security))
+        failed = await observer.until(WEBAPPS, "shop", lambda each: each.get("status", {}).get("phase") == "Failed")
+        await observer.until_any(EVENT, lambda each: bool(each["reason"] == "ReconcileFailed"))
+        ready = ready_in(failed["status"])
+        assert ready is not None
+        assert ready["reason"] == "Invalid"
+        assert ready["message"].startswith("failed to create deployment: ")
+        assert await observer.until(SERVICE, "shop")
+        await client.patch(WEBAPPS, "shop", {"spec": {"securityContext": None}}, observer.namespace)
+        await observer.until(WEBAPPS, "shop", is_running)
