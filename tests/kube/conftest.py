@@ -1,0 +1,156 @@
+"""An API server for each test: the fake one, or the namespace of a real one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import AlreadyExists
+from kube.resource import Resource
+from tests.fakes.apiserver import FakeApiServer
+
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+SECRET = Resource("", "v1", "secrets", "Secret")
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+GIZMO = Resource("conformance.example.test", "v1", "gizmos", "Gizmo")
+
+FROM_THE_BEGINNING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+TEXT = {"type": "string"}
+CONDITIONS = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+    "items": {"type": "object", "required": ["type"], "properties": {"type": TEXT, "status": TEXT}},
+}
+PARTS = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["name"],
+    "items": {"type": "object", "required": ["name"], "properties": {"name": TEXT, "color": TEXT}},
+}
+GIZMO_CRD = {
+    "metadata": {"name": "gizmos.conformance.example.test"},
+    "spec": {
+        "group": GIZMO.group,
+        "scope": "Namespaced",
+        "names": {"plural": GIZMO.plural, "singular": "gizmo", "kind": GIZMO.kind, "listKind": "GizmoList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "selectableFields": [{"jsonPath": ".spec.color"}],
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {
+                                "type": "object",
+                                "required": ["size"],
+                                "properties": {
+                                    "size": {"type": "integer", "minimum": 1, "maximum": 10},
+                                    "color": {"type": "string", "default": "red"},
+                                    "tags": {"type": "array", "items": TEXT},
+                                    "parts": PARTS,
+                                },
+                            },
+                            "status": {
+                                "type": "object",
+                                "properties": {"phase": TEXT, "conditions": CONDITIONS},
+                            },
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+@dataclass(frozen=True)
+class Api:
+    """A client of an API server, and a namespace of it for the test alone."""
+
+    client: Client
+    namespace: str
+
+    def named(self, name: str, **metadata: Any) -> dict[str, Any]:
+        """Return the metadata of an object in the namespace."""
+        return {"name": name, "namespace": self.namespace, **metadata}
+
+    async def config_map(self, name: str, data: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
+        """Create a ConfigMap."""
+        return await self.client.create(
+            CONFIG_MAP, {"metadata": self.named(name, **metadata), "data": data or {"a": "1"}}
+        )
+
+    async def gizmo(self, name: str, **spec: Any) -> dict[str, Any]:
+        """Create a custom resource."""
+        return await self.client.create(GIZMO, {"metadata": self.named(name), "spec": {"size": 1, **spec}})
+
+    @asynccontextmanager
+    async def watch(self, resource: Resource, **query: str) -> AsyncIterator[AsyncIterator[tuple[str, dict[str, Any]]]]:
+        """Open a watch, and give its events: type and object."""
+        asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "60", **query}
+        namespace = self.namespace if resource.namespaced else None
+        async with self.client.stream(resource, namespace, asked) as lines, asyncio.timeout(60):
+            yield decoded(lines)
+
+    async def until(
+        self, resource: Resource, name: str, holds: Callable[[dict[str, Any] | None], bool]
+    ) -> dict[str, Any] | None:
+        """Return an object as soon as something holds of it; None stands for its absence."""
+        current = None
+        query = {"fieldSelector": f"metadata.name={name}"}
+        async with self.watch(resource, **query, **FROM_THE_BEGINNING) as events:
+            async for kind, object in events:
+                if kind in ("ADDED", "MODIFIED"):
+                    current = object
+                elif kind == "DELETED":
+                    current = None
+                if holds(current):  # at the latest with the bookmark that ends the initial events
+                    return current
+        raise AssertionError("the watch ended")
+
+
+async def decoded(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    """Yield the type and the object of each line of a watch."""
+    async for line in lines:
+        event = orjson.loads(line)
+        yield event["type"], event["object"]
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])
+async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
+    """Both API servers, one after the other: what a test finds true of one must be true of the other."""
+    if request.param == "fake":
+        async with FakeApiServer() as server, Client(server.endpoint, user_agent="conformance/1") as client:
+            yield await prepared(Api(client, "default"))
+    else:
+        plane, namespace = request.getfixturevalue("control_plane"), request.getfixturevalue("namespace")
+        async with Client(await load(plane.kubeconfig), user_agent="conformance/1") as client:
+            yield await prepared(Api(client, namespace))
+
+
+async def prepared(api: Api) -> Api:
+    """See to it that the custom resource of the suite is served."""
+    with suppress(AlreadyExists):
+        await api.client.create(CRD, deepcopy(GIZMO_CRD))
+    await api.until(CRD, GIZMO_CRD["metadata"]["name"], established)
+    return api
+
+
+def established(crd: dict[str, Any] | None) -> bool:
+    """Say whether the API server serves what a CRD defines."""
+    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

@@ -1,0 +1,292 @@
+"""What reconcilers rely on when they read and write, shown of the fake API server and of a real one alike."""
+
+import pytest
+
+from kube.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
+from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, NAMESPACE, SECRET, Api
+
+
+async def test_a_created_object_has_an_identity(api: Api) -> None:
+    """The server gives a new object its uid, version and time, and returns it whole."""
+    created = await api.config_map("one", {"a": "1"})
+    assert created["data"] == {"a": "1"}
+    assert created["metadata"]["uid"]
+    assert int(created["metadata"]["resourceVersion"]) > 0
+    assert created["metadata"]["creationTimestamp"].endswith("Z")
+    assert await api.client.get(CONFIG_MAP, "one", api.namespace) == created
+
+
+async def test_a_name_is_taken_once(api: Api) -> None:
+    """Creating an object twice is AlreadyExists, not Conflict."""
+    await api.config_map("one")
+    with pytest.raises(AlreadyExists) as caught:
+        await api.config_map("one")
+    assert caught.value.code == 409
+
+
+@pytest.mark.parametrize("verb", ["get", "patch", "delete", "replace"])
+async def test_what_is_not_there_is_not_found(api: Api, verb: str) -> None:
+    """Every verb on an absent object is NotFound."""
+    absent = {"metadata": api.named("absent"), "data": {}}
+    requests = {
+        "get": lambda: api.client.get(CONFIG_MAP, "absent", api.namespace),
+        "patch": lambda: api.client.patch(CONFIG_MAP, "absent", {"data": {}}, api.namespace),
+        "delete": lambda: api.client.delete(CONFIG_MAP, "absent", api.namespace),
+        "replace": lambda: api.client.replace(CONFIG_MAP, absent),
+    }
+    with pytest.raises(NotFound) as caught:
+        await requests[verb]()
+    assert caught.value.reason == "NotFound"
+
+
+async def test_nothing_is_created_in_a_namespace_that_does_not_exist(api: Api) -> None:
+    """A missing namespace is NotFound, and so retried."""
+    with pytest.raises(NotFound, match="nowhere") as caught:
+        await api.client.create(CONFIG_MAP, {"metadata": {"name": "one", "namespace": "nowhere"}})
+    assert caught.value.retryable
+
+
+async def test_a_namespace_has_its_name_as_a_label(api: Api) -> None:
+    """Selectors may rely on `kubernetes.io/metadata.name`."""
+    found = await api.client.get(NAMESPACE, api.namespace)
+    assert found["metadata"]["labels"]["kubernetes.io/metadata.name"] == api.namespace
+
+
+async def test_a_stale_replace_conflicts(api: Api) -> None:
+    """Who read an object before somebody else changed it cannot replace it."""
+    read = await api.config_map("one")
+    await api.client.replace(CONFIG_MAP, read | {"data": {"a": "2"}})
+    with pytest.raises(Conflict, match="the object has been modified"):
+        await api.client.replace(CONFIG_MAP, read | {"data": {"a": "3"}})
+
+
+async def test_replacing_an_object_with_itself_stores_nothing(api: Api) -> None:
+    """A write that changes nothing leaves the resourceVersion."""
+    read = await api.config_map("one")
+    again = await api.client.replace(CONFIG_MAP, read)
+    assert again["metadata"]["resourceVersion"] == read["metadata"]["resourceVersion"]
+
+
+async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
+    """A merge patch keeps what it does not name, and removes what it sets to null."""
+    await api.config_map("one", {"a": "1", "b": "2"})
+    patched = await api.client.patch(CONFIG_MAP, "one", {"data": {"a": None, "c": "3"}}, api.namespace)
+    assert patched["data"] == {"b": "2", "c": "3"}
+
+
+async def test_a_merge_patch_can_insist_on_a_version(api: Api) -> None:
+    """A patch that names an old resourceVersion conflicts."""
+    created = await api.config_map("one")
+    await api.client.patch(CONFIG_MAP, "one", {"data": {"b": "2"}}, api.namespace)
+    version = {"metadata": {"resourceVersion": created["metadata"]["resourceVersion"]}}
+    with pytest.raises(Conflict):
+        await api.client.patch(CONFIG_MAP, "one", version | {"data": {"b": "3"}}, api.namespace)
+
+
+async def test_a_merge_patch_can_insist_on_a_uid(api: Api) -> None:
+    """A patch meant for another object of the name conflicts."""
+    await api.config_map("one")
+    with pytest.raises(Conflict):
+        await api.client.patch(CONFIG_MAP, "one", {"metadata": {"uid": "other"}, "data": {"b": "3"}}, api.namespace)
+
+
+async def test_a_json_patch_changes_one_place(api: Api) -> None:
+    """A list is sent as a JSON patch."""
+    await api.config_map("one", {"a": "1", "b": "2"})
+    patch = [{"op": "replace", "path": "/data/a", "value": "3"}, {"op": "remove", "path": "/data/b"}]
+    patched = await api.client.patch(CONFIG_MAP, "one", patch, api.namespace)
+    assert patched["data"] == {"a": "3"}
+
+
+async def test_generation_counts_changes_of_the_spec(api: Api) -> None:
+    """Metadata and status leave the generation, the spec moves it."""
+    created = await api.gizmo("one", size=1)
+    labelled = await api.client.patch(GIZMO, "one", {"metadata": {"labels": {"a": "b"}}}, api.namespace)
+    reported = await api.client.patch(GIZMO, "one", {"status": {"phase": "Up"}}, api.namespace, subresource="status")
+    changed = await api.client.patch(GIZMO, "one", {"spec": {"size": 2}}, api.namespace)
+    assert [each["metadata"]["generation"] for each in (created, labelled, reported, changed)] == [1, 1, 1, 2]
+
+
+async def test_status_is_written_by_its_own_subresource_alone(api: Api) -> None:
+    """A write to the object leaves its status, a write to the status leaves the rest."""
+    await api.gizmo("one")
+    await api.client.patch(GIZMO, "one", {"status": {"phase": "Wrong"}}, api.namespace)
+    both = {"spec": {"size": 9}, "status": {"phase": "Up"}}
+    reported = await api.client.patch(GIZMO, "one", both, api.namespace, subresource="status")
+    assert reported["status"] == {"phase": "Up"}
+    assert reported["spec"]["size"] == 1
+    replaced = await api.client.replace(GIZMO, reported | {"spec": {"size": 2}, "status": {"phase": "Wrong"}})
+    assert replaced["status"] == {"phase": "Up"}
+
+
+async def test_a_created_object_has_no_status_yet(api: Api) -> None:
+    """What a creator says of the status is dropped."""
+    given = {"metadata": api.named("one"), "spec": {"size": 1}, "status": {"phase": "Up"}}
+    assert "status" not in await api.client.create(GIZMO, given)
+
+
+async def test_the_schema_fills_in_and_drops(api: Api) -> None:
+    """Defaults are stored, unknown fields are not."""
+    created = await api.gizmo("one", unknown="x")
+    assert created["spec"] == {"size": 1, "color": "red"}
+
+
+@pytest.mark.parametrize("spec", [{"size": 11}, {"size": 0}, {"size": "1"}, {"color": "blue", "size": None}])
+async def test_what_breaks_the_schema_is_invalid(api: Api, spec: dict[str, object]) -> None:
+    """A value that the schema does not allow is Invalid, with the field as a cause, and not retried."""
+    with pytest.raises(Invalid) as caught:
+        await api.gizmo("one", **spec)
+    assert not caught.value.retryable
+    assert "spec.size" in [cause["field"] for cause in caught.value.causes]
+
+
+async def test_a_bad_name_is_invalid(api: Api) -> None:
+    """Names are checked for every kind."""
+    with pytest.raises(Invalid, match=r"metadata\.name"):
+        await api.config_map("Not_A_Name")
+
+
+async def test_a_kind_at_the_wrong_place_is_a_bad_request(api: Api) -> None:
+    """An object goes to the path of its own kind."""
+    with pytest.raises(BadRequest):
+        await api.client.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "Secret", "metadata": api.named("one")})
+
+
+async def test_generate_name_makes_names(api: Api) -> None:
+    """The server makes up the rest of a name."""
+    asked = {"metadata": {"generateName": "one-", "namespace": api.namespace}}
+    first, second = await api.client.create(CONFIG_MAP, asked), await api.client.create(CONFIG_MAP, asked)
+    assert first["metadata"]["name"] != second["metadata"]["name"]
+    assert first["metadata"]["name"].startswith("one-")
+
+
+async def test_a_dry_run_stores_nothing(api: Api) -> None:
+    """A dry run answers as the real one would, defaults and all."""
+    tried = await api.client.create(GIZMO, {"metadata": api.named("one"), "spec": {"size": 1}}, dry_run=True)
+    assert tried["spec"]["color"] == "red"
+    with pytest.raises(NotFound):
+        await api.client.get(GIZMO, "one", api.namespace)
+
+
+async def test_a_secret_is_stored_encoded(api: Api) -> None:
+    """StringData is for writing only."""
+    created = await api.client.create(SECRET, {"metadata": api.named("one"), "stringData": {"a": "b"}})
+    assert created["data"] == {"a": "Yg=="}
+    assert "stringData" not in created
+
+
+async def test_finalizers_hold_an_object(api: Api) -> None:
+    """An object with a finalizer is marked when deleted, and goes when the last one is taken away."""
+    await api.config_map("one", finalizers=["example.test/hold"])
+    await api.client.delete(CONFIG_MAP, "one", api.namespace)
+    held = await api.client.get(CONFIG_MAP, "one", api.namespace)
+    assert held["metadata"]["deletionTimestamp"]
+    await api.client.delete(CONFIG_MAP, "one", api.namespace)
+    again = await api.client.get(CONFIG_MAP, "one", api.namespace)
+    assert again["metadata"]["resourceVersion"] == held["metadata"]["resourceVersion"]
+    await api.client.patch(CONFIG_MAP, "one", {"metadata": {"finalizers": None}}, api.namespace)
+    with pytest.raises(NotFound):
+        await api.client.get(CONFIG_MAP, "one", api.namespace)
+
+
+async def test_an_object_being_deleted_takes_no_new_finalizer(api: Api) -> None:
+    """Nobody can hold what is already going."""
+    await api.config_map("one", finalizers=["example.test/hold"])
+    await api.client.delete(CONFIG_MAP, "one", api.namespace)
+    more = {"metadata": {"finalizers": ["example.test/hold", "example.test/more"]}}
+    with pytest.raises(Invalid):
+        await api.client.patch(CONFIG_MAP, "one", more, api.namespace)
+
+
+async def test_deleting_the_wrong_object_conflicts(api: Api) -> None:
+    """A delete with a uid is for that very object."""
+    created = await api.config_map("one")
+    with pytest.raises(Conflict):
+        await api.client.delete(CONFIG_MAP, "one", api.namespace, uid="00000000-0000-0000-0000-000000000000")
+    await api.client.delete(CONFIG_MAP, "one", api.namespace, uid=created["metadata"]["uid"])
+    with pytest.raises(NotFound):
+        await api.client.get(CONFIG_MAP, "one", api.namespace)
+
+
+@pytest.mark.parametrize("owners", ["one", "two"])
+async def test_owned_objects_go_with_their_last_owner(api: Api, owners: str) -> None:
+    """The garbage collector deletes what no owner holds any more, after the owner is gone."""
+    references = [reference(await api.config_map(name)) for name in ("owner", "other")[: 1 if owners == "one" else 2]]
+    await api.config_map("owned", ownerReferences=references)
+    await api.client.delete(CONFIG_MAP, "owner", api.namespace)
+    if owners == "two":
+        await api.until(CONFIG_MAP, "owner", lambda found: found is None)
+        assert await api.client.get(CONFIG_MAP, "owned", api.namespace)
+        await api.client.delete(CONFIG_MAP, "other", api.namespace)
+    await api.until(CONFIG_MAP, "owned", lambda found: found is None)
+
+
+def reference(owner: dict[str, object]) -> dict[str, object]:
+    """Return the reference of an object to its owner."""
+    metadata = owner["metadata"]
+    assert isinstance(metadata, dict)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": metadata["name"], "uid": metadata["uid"]}
+
+
+async def test_a_list_comes_in_pages_that_agree(api: Api) -> None:
+    """Following pages show the list as it was when the first was read, all at one version."""
+    for name in ("a", "b", "c"):
+        await api.gizmo(name)
+    names, versions = [], set()
+    async for page in api.client.pages(GIZMO, api.namespace, limit=2):
+        if not names:
+            await api.client.delete(GIZMO, "c", api.namespace)
+        names += [item["metadata"]["name"] for item in page["items"]]
+        versions.add(page["metadata"]["resourceVersion"])
+    assert names == ["a", "b", "c"]
+    assert len(versions) == 1
+
+
+async def test_listed_objects_say_what_they_are(api: Api) -> None:
+    """Whatever the server leaves out in a List, each object has its apiVersion and kind."""
+    await api.config_map("one", labels={"app": "x"})
+    found = [each async for each in api.client.list(CONFIG_MAP, api.namespace, labels="app=x")]
+    assert [(each["apiVersion"], each["kind"]) for each in found] == [("v1", "ConfigMap")]
+
+
+@pytest.mark.parametrize(
+    ("selector", "chosen"),
+    [
+        ("app=x", ["a"]),
+        ("app!=x,app", ["b"]),
+        ("app in (x, y)", ["a", "b"]),
+        ("app notin (x),app", ["b"]),
+        ("!app,test", ["c"]),
+    ],
+)
+async def test_labels_choose(api: Api, selector: str, chosen: list[str]) -> None:
+    """Label selectors mean the same on both servers."""
+    await api.config_map("a", labels={"app": "x", "test": "1"})
+    await api.config_map("b", labels={"app": "y", "test": "1"})
+    await api.config_map("c", labels={"test": "1"})
+    found = [each["metadata"]["name"] async for each in api.client.list(CONFIG_MAP, api.namespace, labels=selector)]
+    assert found == chosen
+
+
+async def test_fields_choose(api: Api) -> None:
+    """Names, and the fields that a CRD declares selectable, can be selected by."""
+    await api.gizmo("a", color="red")
+    await api.gizmo("b", color="blue")
+    for selector in ("metadata.name=b", "spec.color=blue", "spec.color!=red"):
+        found = [each["metadata"]["name"] async for each in api.client.list(GIZMO, api.namespace, fields=selector)]
+        assert found == ["b"]
+
+
+async def test_other_fields_cannot_be_selected_by(api: Api) -> None:
+    """A selector on any other field is refused rather than ignored."""
+    with pytest.raises(BadRequest):
+        _ = [each async for each in api.client.list(GIZMO, api.namespace, fields="spec.size=1")]
+
+
+async def test_the_server_says_what_it_serves(api: Api) -> None:
+    """Discovery knows built-in kinds and those of CRDs, and no others."""
+    assert await api.client.serves(CONFIG_MAP)
+    assert await api.client.serves(GIZMO)
+    assert await api.client.serves(CRD)
+    assert not await api.client.serves(type(GIZMO)("absent.example.test", "v1", "gizmos", "Gizmo"))
+    assert not await api.client.serves(type(GIZMO)(GIZMO.group, "v1", "others", "Other"))
