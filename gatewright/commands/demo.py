@@ -1,0 +1,154 @@
+"""`gatewright demo`: the real webhook over TLS, asked as the API server would, with no cluster."""
+
+import asyncio
+import base64
+import difflib
+import ssl
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import click
+import jsonpatch
+import orjson
+import yaml
+from prometheus_client import CollectorRegistry
+from rich.text import Text
+
+from certs import issue_ca, issue_serving
+from config.defaulting import defaulted
+from config.documents import read_documents
+from gatewright.commands.certs import write_pairs
+from gatewright.policies import engine_of
+from gatewright.terminal import console, styled, table
+from webhook.engine import NAMESPACE_LABELS, Request
+from webhook.harness.reviews import Admission, review
+from webhook.server.app import Rim
+from webhook.server.metrics import Metrics
+from webhook.server.policies import PolicyFiles
+from webhook.server.serve import ServerConfig, listening
+from webhook.server.tls import ServingCertificate
+
+SECONDS = 10  # that one answer may take
+SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "good", "namespace": "production"}}
+DIFF_STYLES = {"+": "green", "-": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of one admission."""
+
+    title: str
+    verdict: str
+    message: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+@click.command
+def command() -> None:
+    """Make a CA and a certificate, serve the production policies over TLS, and print what comes of some manifests."""
+    config = files("config")
+    with (
+        as_file(config / "policies" / "production.yaml") as policies,
+        as_file(config / "demo" / "manifests.yaml") as manifests,
+        tempfile.TemporaryDirectory() as directory,
+    ):
+        admissions = [
+            Admission(object=defaulted(document.value), namespace=document.value["metadata"]["namespace"])
+            for document in read_documents(manifests)
+        ]
+        started = time.perf_counter()
+        url, replies = asyncio.run(_serve_and_ask(policies, Path(directory), [*admissions, _scaling()]))
+        _print(url, replies, time.perf_counter() - started)
+
+
+def _scaling() -> Admission:
+    """Return what `kubectl scale deployment good --replicas=50` asks."""
+    return Admission(
+        object=SCALE | {"spec": {"replicas": 50}},
+        old_object=SCALE | {"spec": {"replicas": 3}},
+        operation="UPDATE",
+        namespace="production",
+        subresource="scale",
+        parent_kind=("apps", "Deployment"),
+    )
+
+
+async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admission]) -> tuple[str, list[Reply]]:
+    now = datetime.now(UTC)
+    ca = issue_ca("gatewright demo", now)
+    write_pairs(directory, ca, issue_serving(ca, ["localhost"], ["127.0.0.1"], now))
+    metrics = Metrics(CollectorRegistry())
+    in_force = PolicyFiles([policies], lambda: engine_of([policies]), metrics)
+    in_force.refresh()
+    certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
+    rim = Rim(in_force, metrics, {NAMESPACE_LABELS: _labels})
+    trust = ssl.create_default_context(cadata=ca.certificate.decode())
+    async with (
+        listening(ServerConfig(host="127.0.0.1", port=0), rim, certificate, metrics) as listener,
+        aiohttp.ClientSession(
+            f"https://127.0.0.1:{listener.port}",
+            connector=aiohttp.TCPConnector(ssl=trust),
+            timeout=aiohttp.ClientTimeout(total=SECONDS),
+        ) as session,
+    ):
+        replies = [await _admit(session, admission) for admission in admissions]
+    return f"https://127.0.0.1:{listener.port}", replies
+
+
+async def _labels(request: Request) -> dict[str, str]:
+    return {"kubernetes.io/metadata.name": request.about.namespace}
+
+
+async def _admit(session: aiohttp.ClientSession, admission: Admission) -> Reply:
+    """Ask as the API server does: /mutate, apply the patch, then /validate."""
+    response = await _ask(session, "/mutate", admission)
+    after = admission.object
+    if "patch" in response:
+        after = jsonpatch.apply_patch(after, orjson.loads(base64.b64decode(response["patch"])))
+    if response["allowed"]:
+        response = await _ask(session, "/validate", replace(admission, object=after))
+    verdict = "denied" if not response["allowed"] else "allowed" if after == admission.object else "mutated"
+    about = admission.about
+    title = f"{admission.operation} {about['kind']} {admission.namespace}/{about['metadata']['name']}"
+    return Reply(title, verdict, response.get("status", {}).get("message", ""), admission.object, after)
+
+
+async def _ask(session: aiohttp.ClientSession, path: str, admission: Admission) -> dict[str, Any]:
+    headers = {"Content-Type": "application/json"}
+    async with session.post(path, data=review(admission), headers=headers) as response:
+        response.raise_for_status()
+        answer: dict[str, Any] = orjson.loads(await response.read())["response"]
+        return answer
+
+
+def _print(url: str, replies: list[Reply], seconds: float) -> None:
+    out = console()
+    out.print(Text(f"The webhook served {url} with the policies of config/policies/production.yaml.\n"))
+    out.print(table(((styled(reply.verdict), reply.title) for reply in replies), ("VERDICT", "REVIEW")))
+    for reply in replies:
+        if reply.verdict != "allowed":
+            out.print(Text(f"\n{reply.title}", style="bold"))
+        if reply.verdict == "denied":
+            out.print(Text(reply.message))
+        for line in _diff(reply):
+            out.print(Text(line, style=DIFF_STYLES.get(line[0], "")))
+    counts = {verdict: sum(each.verdict == verdict for each in replies) for verdict in ("allowed", "mutated", "denied")}
+    told = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+    out.print(Text(f"\n{len(replies)} objects: {told}; {seconds * 1000:.0f} ms, certificates included"))
+
+
+def _diff(reply: Reply) -> Iterator[str]:
+    """Yield the lines that a mutation changed, with a little around them."""
+    if reply.verdict == "mutated":
+        before, after = (yaml.safe_dump(each, sort_keys=False).splitlines() for each in (reply.before, reply.after))
+        yield from (
+            line for line in difflib.unified_diff(before, after, lineterm="", n=2) if line[:3] not in ("---", "+++")
+        )

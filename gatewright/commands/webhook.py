@@ -1,0 +1,42 @@
+"""`gatewright webhook`: serve admission reviews over TLS."""
+
+from contextlib import AsyncExitStack
+
+import click
+
+from config.settings import Settings
+from gatewright import logs, process
+from gatewright.listeners import Observed
+from gatewright.options import CLUSTER, settings_options
+from gatewright.serving import webhook_parts
+
+
+@click.command
+@settings_options(
+    "policies", "listen", "tls_cert", "tls_key", "tls_minimum", "metrics_listen", "health_listen", "cluster", *CLUSTER
+)
+def command(settings: Settings) -> int:
+    """Serve admission reviews over TLS: /validate and /mutate.
+
+    Policies and certificate are read again when their files change. Without a certificate it waits, not ready, until
+    the files are there.
+    """
+    if settings.tls_cert is None or settings.tls_key is None:
+        raise click.UsageError("--tls-cert and --tls-key are needed; `gatewright certs DIRECTORY` makes a pair")
+    logs.install()
+    return process.execute(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    assert settings.tls_cert is not None
+    assert settings.tls_key is not None
+    observed = Observed()
+    async with AsyncExitStack() as stack:
+        parts, background = await webhook_parts(settings, settings.tls_cert, settings.tls_key, observed, stack)
+        await process.run(
+            parts,
+            background=background,
+            observed=observed,
+            metrics=settings.metrics_listen,
+            health=settings.health_listen,
+        )
