@@ -2,14 +2,14 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field, StringConstraints, WithJsonSchema
 
 from config.api.meta import ApiModel, Int64
 
 _NUMBER = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
 QUANTITY_PATTERN = rf"^(\+|-)?{_NUMBER}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_NUMBER}))?$"
 Quantity = Annotated[
-    int | str,
+    int | Annotated[str, StringConstraints(pattern=QUANTITY_PATTERN)],
     WithJsonSchema(
         {
             "anyOf": [{"type": "integer"}, {"type": "string"}],

@@ -300,7 +300,7 @@ def test_the_preset_carries_the_shipped_policies(render, action):
         f"policies.action={action}",
         "policies.registries={a.example.com,b.example.com/x}",
     )
-    mounted = yaml.safe_load_all(render(*sets)["ConfigMap", "gatewright-policies"]["data"]["production.yaml"])
+    mounted = yaml.safe_load_all(render(*sets)["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"])
     expected = []
     for policy in yaml.safe_load_all((ROOT / "config/policies/production.yaml").read_text()):
         policy["spec"]["validationActions"] = [action]
@@ -313,13 +313,14 @@ def test_the_preset_carries_the_shipped_policies(render, action):
 
 def test_the_preset_without_registries_keeps_its_own(render):
     """With an empty list the registries are those of the shipped file."""
-    mounted = render("policies.preset=production")["ConfigMap", "gatewright-policies"]["data"]["production.yaml"]
+    mounted = render("policies.preset=production")["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"]
     assert "registry.company.com" in mounted
 
 
 def test_no_preset_is_no_policy(render):
-    """By default nothing is denied: the mounted directory is empty."""
-    assert "data" not in render()["ConfigMap", "gatewright-policies"]
+    """By default nothing is denied: the mounted file is there, for the webhook to watch, and empty."""
+    mounted = render()["ConfigMap", "gatewright-policies"]["data"]
+    assert [list(yaml.safe_load_all(text)) for text in mounted.values()] == [[]]
 
 
 def test_monitoring(render):

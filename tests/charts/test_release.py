@@ -45,7 +45,7 @@ def test_the_server_takes_every_mode(helm: Path, control_plane: ControlPlane, na
 
 @pytest.mark.controlplane("kube-controller-manager")
 def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path):
-    """An upgrade keeps what the controller has filled in; an uninstall takes it away and leaves the definitions."""
+    """An upgrade keeps what the controller filled in; an uninstall leaves the definitions, and an install takes them on."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"), audit=False)
     environment = {"KUBECONFIG": str(plane.kubeconfig), "HOME": str(tmp_path)}
 
@@ -70,3 +70,4 @@ def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane]
     run("uninstall")
     assert plane.kubectl("get", *CONFIGURATION, check=False).returncode != 0
     plane.kubectl("get", "crd", "webapps.example.com")
+    run("install", str(CHART))

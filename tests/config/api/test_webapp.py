@@ -4,6 +4,7 @@ from pydantic import ValidationError
 from config.api.webapp import WebApp, WebAppStatus
 
 SPEC = {"replicas": 1, "image": "shop:1"}
+TOO_MUCH = [{"resources": {"limits": {"cpu": amount}}} for amount in ("much", "1 Gi", 0.5, None, True)]
 
 
 def read(spec: dict) -> WebApp:
@@ -39,7 +40,8 @@ def test_a_security_context_comes_out_as_it_went_in():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"replicas": 0}, {"replicas": 11}, {"replicas": "3"}, {"image": ""}, {"port": 0}, {"port": 65536}]
+    "wrong",
+    [{"replicas": 0}, {"replicas": 11}, {"replicas": "3"}, {"image": ""}, {"port": 0}, {"port": 65536}, *TOO_MUCH],
 )
 def test_values_out_of_bounds_are_refused(wrong):
     """The bounds are those of the schema."""
