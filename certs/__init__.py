@@ -1,8 +1,8 @@
 """X.509 as pure functions that take the time as an argument."""
 
 from certs.bundle import join, prune
-from certs.check import check, expires, renewal_due
-from certs.issue import CA_LIFETIME, SERVING_LIFETIME, issue_ca, issue_serving
+from certs.check import check, expires, renewal_due, renewal_time
+from certs.issue import CA_LIFETIME, SERVING_LIFETIME, check_authority, issue_ca, issue_serving
 from certs.pair import CertificateError, KeyPair
 
 __all__ = [
@@ -11,10 +11,12 @@ __all__ = [
     "CertificateError",
     "KeyPair",
     "check",
+    "check_authority",
     "expires",
     "issue_ca",
     "issue_serving",
     "join",
     "prune",
     "renewal_due",
+    "renewal_time",
 ]

@@ -26,11 +26,16 @@ def check(pair: KeyPair, ca_bundle: bytes | None, dns_name: str | None, now: dat
         _check_issuer(leaf, intermediates, read_certificates(ca_bundle, "CA bundle"), dns_name, now)
 
 
-def renewal_due(certificate: bytes, now: datetime) -> bool:
-    """Say whether two thirds of the certificate's life are over."""
+def renewal_time(certificate: bytes) -> datetime:
+    """Return when two thirds of the certificate's life are over."""
     leaf = read_certificates(certificate)[0]
     life = leaf.not_valid_after_utc - leaf.not_valid_before_utc
-    return now >= leaf.not_valid_before_utc + life * RENEWED_AFTER
+    return leaf.not_valid_before_utc + life * RENEWED_AFTER
+
+
+def renewal_due(certificate: bytes, now: datetime) -> bool:
+    """Say whether it is time for the next certificate."""
+    return now >= renewal_time(certificate)
 
 
 def expires(certificate: bytes) -> datetime:

@@ -39,11 +39,7 @@ def issue_serving(
     lifetime: timedelta = SERVING_LIFETIME,
 ) -> KeyPair:
     """Issue a certificate for a TLS server, signed by `ca`; it never outlives its authority."""
-    authority, authority_key = read_certificates(ca.certificate)[0], read_key(ca.key)
-    if not isinstance(authority_key, EllipticCurvePrivateKey) or authority_key.public_key() != authority.public_key():
-        raise CertificateError("the authority's key does not belong to its certificate")
-    if authority.not_valid_after_utc <= now:
-        raise CertificateError(f"the authority expired at {authority.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
+    authority, authority_key = _authority(ca, now)
     names = _subject_alternative_names(dns_names, ip_addresses)
     key = generate_private_key(SECP256R1())
     builder = (
@@ -56,6 +52,26 @@ def issue_serving(
         .add_extension(_authority_key_identifier(authority), critical=False)
     )
     return _signed(builder, key, authority_key)
+
+
+def check_authority(ca: KeyPair, now: datetime) -> None:
+    """Raise CertificateError when `ca` cannot sign serving certificates now."""
+    _authority(ca, now)
+
+
+def _authority(ca: KeyPair, now: datetime) -> tuple[x509.Certificate, EllipticCurvePrivateKey]:
+    certificate, key = read_certificates(ca.certificate)[0], read_key(ca.key)
+    if not isinstance(key, EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        raise CertificateError("the authority's key does not belong to its certificate")
+    if certificate.not_valid_after_utc <= now:
+        raise CertificateError(f"the authority expired at {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
+    try:
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+    except x509.ExtensionNotFound:
+        constraints = None
+    if constraints is None or not constraints.ca:
+        raise CertificateError("the authority's certificate may not sign others")
+    return certificate, key
 
 
 def _name(common_name: str) -> x509.Name:

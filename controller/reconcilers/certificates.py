@@ -14,7 +14,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from certs import CertificateError, KeyPair, check, issue_ca, issue_serving, join, prune, renewal_due, renewal_time
+from certs import (
+    CertificateError,
+    KeyPair,
+    check,
+    check_authority,
+    issue_ca,
+    issue_serving,
+    join,
+    prune,
+    renewal_due,
+    renewal_time,
+)
 from controller.runtime.caches import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
@@ -63,11 +74,17 @@ def plan(
     if serving is None or _refused(serving, bundle, dns_name, now):
         return Todo(serving=True)
     outdated = renewal_due(serving.certificate, now) or _refused(serving, authority.pair.certificate, dns_name, now)
-    is_published = all(authority.pair.certificate in join(each) for each in published)
-    if outdated and is_published:
+    if outdated and all(_trusts(each, authority.pair.certificate) for each in published):
         return Todo(serving=True)
     due = min(renewal_time(authority.pair.certificate), renewal_time(serving.certificate))
     return Todo(look_again=min(LOOK_AGAIN, max(due - now, timedelta(minutes=1))))
+
+
+def _trusts(bundle: bytes, certificate: bytes) -> bool:
+    try:
+        return join(certificate) in join(bundle)
+    except CertificateError:
+        return False
 
 
 def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool:
@@ -80,14 +97,17 @@ def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool
 
 def read_authority(secret: Object | None, now: datetime) -> Authority | None:
     """Return what the authority's Secret holds; None if there is none, or nothing that could sign."""
-    pair, bundle = read_pair(secret), _decoded(secret, "ca.crt")
+    pair = read_pair(secret)
+    if pair is None:
+        return None
     try:
-        if pair is None or not bundle or pair.certificate not in join(bundle):
-            return None
-        issue_serving(pair, ["probe"], [], now)
+        check_authority(pair, now)
     except CertificateError:
         return None
-    return Authority(pair, bundle)
+    try:
+        return Authority(pair, join(pair.certificate, _decoded(secret, "ca.crt")))
+    except CertificateError:
+        return Authority(pair, join(pair.certificate))
 
 
 def read_pair(secret: Object | None) -> KeyPair | None:
@@ -96,11 +116,11 @@ def read_pair(secret: Object | None) -> KeyPair | None:
     return KeyPair(certificate, key) if certificate and key else None
 
 
-def _decoded(secret: Object | None, key: str) -> bytes | None:
+def _decoded(secret: Object | None, key: str) -> bytes:
     try:
         return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "")
     except binascii.Error:
-        return None
+        return b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +172,8 @@ class Certificates:
 
     def ca_bundle(self) -> bytes | None:
         """Return what clients are to trust; None as long as there is no authority."""
-        return _decoded(self._stored(self.ca_cache, self._names.ca_secret), "ca.crt") or None
+        authority = read_authority(self._stored(self.ca_cache, self._names.ca_secret), self._now())
+        return authority.bundle if authority else None
 
     async def reconcile(self, request: Request) -> Result:
         """Do what is next."""
@@ -186,8 +207,8 @@ class Certificates:
             answer = await self._client.replace(SECRET, stored | {"data": data})
         else:
             raise TerminalError(
-                f"Secret {self._names.namespace}/{name} is not ours and holds no pair that could be used: delete it, or "
-                "give the name of another one"
+                f"Secret {self._names.namespace}/{name} is not ours, and what it holds cannot be used: delete it, or "
+                "name another one"
             )
         key, version = f"{self._names.namespace}/{name}", int(answer["metadata"]["resourceVersion"])
         self._own_writes.wrote(self.request, cache, key, version)

@@ -8,6 +8,7 @@ deleted stays deleted, unless this process makes them itself: deleting them is h
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Protocol
 
@@ -45,6 +46,15 @@ class HasEngine(Protocol):
     engine: Engine | None
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The last write of a configuration: when, what was wanted, and what the API server made of it."""
+
+    at: float
+    wanted: list[Object]
+    answered: list[Object]
+
+
 class Registrar:
     """The reconciler of both configurations. Whoever loads new policies adds `request` to its controller."""
 
@@ -75,7 +85,7 @@ class Registrar:
         self._excluded_namespaces = tuple(excluded_namespaces)
         self._makes_them = makes_them
         self._clock = clock
-        self._written: dict[Resource, tuple[float, list[Object], list[Object]]] = {}  # when, what, as answered
+        self._written: dict[Resource, Written] = {}
         self._problem = ""
 
     def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
@@ -114,20 +124,19 @@ class Registrar:
         if stored is None and not self._makes_them:
             return None
         found = self._ours(stored)
-        written_at, asked, answered = self._written.get(resource, (0.0, None, None))
-        if found in (wanted, answered if asked == wanted else wanted):
+        if found == wanted:
             return None
-        if asked == wanted and (wait := written_at + REPAIR_SECONDS - self._clock()) > 0:
-            return timedelta(seconds=wait)
-        if (
-            trusted is not None
-            and not any(webhook["rules"] for webhook in found)
-            and not await self._answers(url, trusted)
-        ):
+        if (before := self._written.get(resource)) is not None and before.wanted == wanted:
+            if found == before.answered:  # the server stores it in words of its own
+                return None
+            if (wait := before.at + REPAIR_SECONDS - self._clock()) > 0:
+                return timedelta(seconds=wait)
+        is_new = not any(webhook["rules"] for webhook in found)
+        if is_new and trusted is not None and not await self._answers(url, trusted):
             return PROBE_AGAIN
         body = {"metadata": {"name": self.request.name}, "webhooks": wanted}
         answer = await self._client.apply(resource, body, field_manager=FIELD_MANAGER, force=True)
-        self._written[resource] = self._clock(), wanted, self._ours(answer)
+        self._written[resource] = Written(self._clock(), wanted, self._ours(answer))
         version = int(answer["metadata"]["resourceVersion"])
         self._own_writes.wrote(self.request, self.caches[resource], self.request.name, version)
         LOG.info("registered", extra={"fields": {"kind": resource.kind, "webhooks": [each["name"] for each in wanted]}})

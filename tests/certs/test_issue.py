@@ -90,6 +90,7 @@ OTHER_CA = issue_ca("other", NOW)
         (KeyPair(CA.certificate, OTHER_CA.key), NAMES, [], NOW, "the authority's key does not belong"),
         (KeyPair(CA.certificate, b""), NAMES, [], NOW, "the private key is not readable"),
         (KeyPair(b"", CA.key), NAMES, [], NOW, "the certificate is not readable as PEM"),
+        (issue_serving(CA, NAMES, [], NOW), NAMES, [], NOW, "the authority's certificate may not sign others"),
     ],
 )
 def test_what_cannot_be_issued_is_said_clearly(ca, dns_names, ip_addresses, now, text):

@@ -1,0 +1,148 @@
+"""What the API server is told to send to the webhook."""
+
+import base64
+
+import pytest
+
+from controller.reconcilers.registration import Address, Service, published, registration
+from webhook.engine import BoundPolicy, Engine, Params, Policy
+from webhook.engine.match import Match
+
+BUNDLE = b"-----BEGIN CERTIFICATE-----\n"
+SERVICE = Address(Service("gatewright-system", "gatewright-webhook"), BUNDLE)
+
+
+def bound(name: str, *, mutates: bool = False, fails_closed: bool = True, kinds=("Deployment",)) -> BoundPolicy:
+    """Put a policy in force that looks at some kinds."""
+    function = {"mutate" if mutates else "validate": lambda request, params: iter(())}
+    policy = Policy(name, Params, kinds=kinds, **function)
+    return BoundPolicy(name, policy, Params(), Match(()), frozenset({"Deny"}), fails_closed=fails_closed)
+
+
+def webhooks(*policies: BoundPolicy, address: Address = SERVICE, **options):
+    """Return the webhooks of both configurations."""
+    validating, mutating = registration("gatewright", Engine(policies), address, ["gatewright-system"], **options)
+    return validating["webhooks"], mutating["webhooks"]
+
+
+def test_one_validating_policy_makes_one_webhook():
+    """Everything is said explicitly, so that no default of the API server can be a difference."""
+    validating, mutating = registration("gatewright", Engine([bound("a")]), SERVICE, ["gatewright-system"])
+    assert validating == {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "gatewright"},
+        "webhooks": [
+            {
+                "name": "validate.gatewright.io",
+                "clientConfig": {
+                    "service": {
+                        "namespace": "gatewright-system",
+                        "name": "gatewright-webhook",
+                        "port": 443,
+                        "path": "/validate",
+                    },
+                    "caBundle": base64.b64encode(BUNDLE).decode(),
+                },
+                "rules": [
+                    {
+                        "apiGroups": ["apps"],
+                        "apiVersions": ["v1"],
+                        "resources": ["deployments"],
+                        "operations": ["CREATE", "UPDATE"],
+                        "scope": "Namespaced",
+                    }
+                ],
+                "failurePolicy": "Fail",
+                "matchPolicy": "Equivalent",
+                "namespaceSelector": {
+                    "matchExpressions": [
+                        {
+                            "key": "kubernetes.io/metadata.name",
+                            "operator": "NotIn",
+                            "values": ["gatewright-system", "kube-node-lease", "kube-system"],
+                        }
+                    ]
+                },
+                "objectSelector": {},
+                "sideEffects": "None",
+                "timeoutSeconds": 3,
+                "admissionReviewVersions": ["v1"],
+            }
+        ],
+    }
+    assert mutating["webhooks"] == []
+
+
+def test_a_mutating_policy_makes_a_mutating_webhook():
+    """It is asked again after others changed the object, and quickly."""
+    validating, (webhook,) = webhooks(bound("a", mutates=True))
+    assert validating == []
+    assert webhook["name"] == "mutate.gatewright.io"
+    assert webhook["reinvocationPolicy"] == "IfNeeded"
+    assert webhook["timeoutSeconds"] == 1
+    assert webhook["clientConfig"]["service"]["path"] == "/mutate"
+
+
+def test_no_policy_asks_for_nothing():
+    """Both configurations stay empty."""
+    assert webhooks() == ([], [])
+
+
+def test_policies_that_fail_closed_share_a_webhook():
+    """All of their violations come in one denial."""
+    (webhook,), _ = webhooks(bound("a"), bound("b", kinds=("Pod",)))
+    assert [rule["resources"] for rule in webhook["rules"]] == [["pods"], ["deployments"]]
+
+
+def test_policies_that_fail_open_have_a_webhook_of_their_own():
+    """What has to be enforced is not weakened by what need not be."""
+    (closed, opened), _ = webhooks(bound("a"), bound("b", fails_closed=False, kinds=("Pod",)))
+    assert (closed["name"], closed["failurePolicy"]) == ("validate.gatewright.io", "Fail")
+    assert (opened["name"], opened["failurePolicy"]) == ("validate-ignore.gatewright.io", "Ignore")
+    assert [rule["resources"] for rule in closed["rules"] + opened["rules"]] == [["deployments"], ["pods"]]
+
+
+def test_a_subresource_is_asked_for_when_it_is_updated():
+    """Nobody creates a /scale."""
+    (webhook,), _ = webhooks(bound("a", kinds="scalable"))
+    apps = [rule for rule in webhook["rules"] if rule["apiGroups"] == ["apps"]]
+    assert [(rule["resources"], rule["operations"]) for rule in apps] == [
+        (["deployments", "replicasets", "statefulsets"], ["CREATE", "UPDATE"]),
+        (["deployments/scale", "replicasets/scale", "statefulsets/scale"], ["UPDATE"]),
+    ]
+
+
+def test_every_version_of_a_kind_is_asked_for():
+    """One rule names all of them."""
+    (webhook,), _ = webhooks(bound("a", kinds=("HorizontalPodAutoscaler",)))
+    assert webhook["rules"][0]["apiVersions"] == ["v1", "v2"]
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1:9443", "https://127.0.0.1:9443/"])
+def test_a_url_takes_the_place_of_the_service(url):
+    """For a webhook that runs outside the cluster."""
+    (webhook,), _ = webhooks(bound("a"), address=Address(url, BUNDLE))
+    assert webhook["clientConfig"]["url"] == "https://127.0.0.1:9443/validate"
+    assert "service" not in webhook["clientConfig"]
+
+
+def test_a_bundle_that_somebody_else_fills_in_is_left_alone():
+    """And as long as nothing is trusted, nothing is asked for."""
+    (webhook,), _ = webhooks(bound("a"), address=Address(SERVICE.at, None), active=False)
+    assert "caBundle" not in webhook["clientConfig"]
+    assert webhook["rules"] == []
+
+
+def test_the_order_of_policies_makes_no_difference():
+    """The same policies are the same registration."""
+    policies = [bound("a"), bound("b", kinds=("Pod",)), bound("c", kinds="scalable")]
+    assert webhooks(*policies) == webhooks(*reversed(policies))
+
+
+def test_what_is_published_is_read_back():
+    """One bundle for each webhook; a missing one is empty."""
+    validating, _ = registration("gatewright", Engine([bound("a")]), SERVICE, [])
+    assert published(validating) == [BUNDLE]
+    assert published({"webhooks": [{"clientConfig": {"url": "https://x"}}]}) == [b""]
+    assert published({"webhooks": None}) == published({}) == published(None) == []
