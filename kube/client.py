@@ -95,7 +95,7 @@ class Client:
     ) -> Object:
         """Create an object; AlreadyExists if its name is taken."""
         path = resource.path(object["metadata"].get("namespace"))
-        return await self._write("POST", path, object, manager=field_manager, dry_run=dry_run)
+        return await self._write("POST", path, stated(resource, object), manager=field_manager, dry_run=dry_run)
 
     async def replace(
         self,
@@ -108,7 +108,7 @@ class Client:
     ) -> Object:
         """Put an object in the place of the one read before; Conflict if it changed since (by `resourceVersion`)."""
         path = path_of(resource, object, subresource)
-        return await self._write("PUT", path, object, manager=field_manager, dry_run=dry_run)
+        return await self._write("PUT", path, stated(resource, object), manager=field_manager, dry_run=dry_run)
 
     async def patch(
         self,
@@ -141,10 +141,8 @@ class Client:
         With a `metadata.uid` it changes that very object or nothing: Conflict where the name has another uid.
         """
         path = path_of(resource, object, subresource)
-        stated = {"apiVersion": resource.api_version, "kind": resource.kind, **object}
-        return await self._write(
-            "PATCH", path, stated, APPLY_PATCH, manager=field_manager, force=force, dry_run=dry_run
-        )
+        body = stated(resource, object)
+        return await self._write("PATCH", path, body, APPLY_PATCH, manager=field_manager, force=force, dry_run=dry_run)
 
     async def delete(
         self,
@@ -191,6 +189,11 @@ class Client:
         if self._write_gate and not dry_run:
             self._write_gate()
         return await self._transport.request(method, path, query, body=orjson.dumps(body), content_type=content_type)
+
+
+def stated(resource: Resource, object: Object) -> Object:
+    """Return an object that says its apiVersion and kind, which the server insists on for custom resources."""
+    return {"apiVersion": resource.api_version, "kind": resource.kind, **object}
 
 
 def path_of(resource: Resource, object: Object, subresource: str | None = None) -> str:

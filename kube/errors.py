@@ -114,13 +114,16 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
     fields: Mapping[str, Any] = status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
     reason = fields.get("reason") or "Unknown"
     details = fields.get("details") or {}
+    message = fields.get("message") or "an answer without a Status"
+    if code == 400:  # it cannot read what we sent, and quotes it
+        message = message.partition("{")[0]
     kind = ServerError if code >= 500 else BY_CODE.get(code, ApiError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
     wait = seconds(retry_after)
     if wait is None and isinstance(details.get("retryAfterSeconds"), int | float):
         wait = float(details["retryAfterSeconds"])
-    return kind(code, reason, fields.get("message") or "an answer without a Status", details, wait)
+    return kind(code, reason, message, details, wait)
 
 
 def seconds(retry_after: str | None) -> float | None:

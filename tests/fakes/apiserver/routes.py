@@ -165,6 +165,8 @@ def stated(body: Any, kind: Definition) -> Object:
         raise Refusal(400, "the body is not an object of the API")
     resource = kind.resource
     wanted = (resource.api_version, resource.kind)
+    if kind.custom and "kind" not in body:
+        raise Refusal(400, "Object 'Kind' is missing in the body")
     if (body.setdefault("apiVersion", wanted[0]), body.setdefault("kind", wanted[1])) != wanted:
         raise Refusal(400, f"the API version or kind in the data does not match the expected {wanted}")
     return body

@@ -105,7 +105,8 @@ class FakeApiServer:
     def create(self, resource: Resource, object: Object) -> Object:
         """Store an object as somebody else would, without a request."""
         write = self._write(resource, object["metadata"].get("namespace", ""), "")
-        return self._writes.create(write, stated(object, write.kind))
+        about = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return self._writes.create(write, stated(about | object, write.kind))
 
     def change(
         self, resource: Resource, name: str, patch: Object, namespace: str = "", subresource: str = ""
