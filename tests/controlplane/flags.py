@@ -64,8 +64,14 @@ def kube_controller_manager(credentials: Credentials, kubeconfig: Path) -> list[
 
 
 def kube_scheduler(kubeconfig: Path) -> list[str]:
-    """The scheduler as it is."""
-    return [f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0"]
+    """The scheduler, which needs no lease to be the only one."""
+    return [
+        f"--kubeconfig={kubeconfig}",
+        "--leader-elect=false",
+        "--secure-port=0",
+        "--kube-api-qps=200",
+        "--kube-api-burst=400",
+    ]
 
 
 def hollow_kubelet(kubeconfig: Path, node: str) -> list[str]:

@@ -47,6 +47,6 @@ class Kubectl:
             self._on_failure()
             if check:
                 raise KubectlError(
-                    f"kubectl {' '.join(args)}: exit {result.returncode}: {result.stderr}{result.stdout}"
+                    f"kubectl {' '.join(args)}: exit {result.returncode}: {result.stderr or result.stdout}"
                 )
         return result
