@@ -45,7 +45,7 @@ def test_the_server_takes_every_mode(helm: Path, control_plane: ControlPlane, na
 
 @pytest.mark.controlplane("kube-controller-manager")
 def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path):
-    """An upgrade keeps what the controller filled in; an uninstall leaves the definitions, and an install takes them on."""
+    """An upgrade keeps what the controller filled in; an uninstall leaves the definitions to the next install."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"), audit=False)
     environment = {"KUBECONFIG": str(plane.kubeconfig), "HOME": str(tmp_path)}
 
