@@ -55,7 +55,7 @@ class ControlPlane:
 
     @classmethod
     def start(cls, directory: Path, *, parts: Iterable[str] | None = None, audit: bool = True) -> Self:
-        """Start `parts` (default: all that this machine has) with their files in `directory`, and wait until ready."""
+        """Start `parts` (default: all that this machine has) in a new `directory`, and wait until they are ready."""
         plane = cls(directory, parts, audit=audit)
         try:
             for part in ("etcd", "kube-apiserver"):

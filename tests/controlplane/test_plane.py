@@ -171,6 +171,7 @@ def test_nothing_runs_after_we_were_killed(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
         alive = {os.pidfd_open(int(pid)) for pid in starter.stdout.readline().split()}
         starter.kill()
+    assert len(alive) == len(SERVER_ONLY)
     for process in alive:
         ended, _, _ = select.select([process], [], [], 10)
         os.close(process)
