@@ -5,5 +5,5 @@
         control_plane.kubectl("apply", "-n", namespace, "-f-", input=manifest)
 
 A test that hurts a part, or registers what would hurt other tests, starts its own: `own_control_plane()`. In a
-coroutine call through `asyncio.to_thread`: a webhook in the same event loop could not answer while kubectl waits for it.
+coroutine call through `asyncio.to_thread`: a webhook in the same event loop cannot answer while kubectl waits.
 """
