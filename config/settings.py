@@ -88,7 +88,7 @@ class Settings(BaseSettings):
     retry_period: Duration = Field(timedelta(seconds=2), description="how often the Lease is renewed or tried for")
     webhook_url: str | None = Field(None, description="register this URL instead of the Service")
     webhook_service: str = Field("gatewright-webhook", description="Service the webhook is registered under")
-    webhook_configuration: str = Field("gatewright", description="name of both webhook configurations")
+    webhook_configuration: str | None = Field(None, description="register the webhook, in configurations of this name")
     tls_secret: str = Field("gatewright-webhook-tls", description="Secret with the serving certificate")
     ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
     cert_manager: bool = Field(False, description="cert-manager makes the certificates; leave them alone")

@@ -2,7 +2,9 @@
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -26,21 +28,27 @@ from webhook.server.tls import ServingCertificate
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
-async def webhook_parts(
-    settings: Settings, certificate: Path, key: Path, observed: Observed, stack: AsyncExitStack
-) -> tuple[dict[str, Part], dict[str, Background]]:
-    """Return what runs until the process is told to stop, and what runs for ever beside it.
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """The webhook of a process: what serves until told to stop, what runs for ever beside it, and its policies."""
 
-    What is opened is closed with `stack`; checks are added to `observed`. A policy set or credentials that cannot be
-    used are errors here; once running, a bad new policy set changes nothing.
+    serve: Part
+    background: dict[str, Background]
+    policies: PolicyFiles
+
+
+async def webhook_of(
+    settings: Settings, certificate: Path, key: Path, observed: Observed, stack: AsyncExitStack
+) -> Webhook:
+    """Return the webhook with its checks added to `observed`; what is opened is closed with `stack`.
+
+    A policy set or credentials that cannot be used are errors here; once running, a bad new policy set changes nothing.
     """
-    engine_of(settings.policies)
     metrics = Metrics(observed.registry)
-    policies = PolicyFiles(settings.policies, partial(engine_of, settings.policies), metrics)
-    policies.refresh()
+    policies = policy_files(settings, metrics)
     serving = ServingCertificate(certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
-    background: dict[str, Background] = {"policies": partial(poll, policies.refresh)}
+    background: dict[str, Background] = {}
     look_ups: dict[str, LookUp] = {}
     if settings.cluster:
         client = await stack.enter_async_context(Client(await load(settings.kubeconfig, settings.context)))
@@ -50,7 +58,28 @@ async def webhook_parts(
     host, port = settings.listen
     config = ServerConfig(host=host, port=port)
 
-    async def webhook(stop: asyncio.Event) -> None:
+    async def serve_reviews(stop: asyncio.Event) -> None:
         await serve(stop, config, policies, serving, metrics, look_ups)
 
-    return {"webhook": webhook}, background
+    return Webhook(serve_reviews, background, policies)
+
+
+def policy_files(settings: Settings, metrics: Metrics) -> PolicyFiles:
+    """Return the policies in force; DocumentError or PolicySetError where the files cannot be used at the start."""
+    load_engine = partial(engine_of, settings.policies)
+    load_engine()
+    policies = PolicyFiles(settings.policies, load_engine, metrics)
+    policies.refresh()
+    return policies
+
+
+def following(policies: PolicyFiles, changed: Callable[[], None] = lambda: None) -> Background:
+    """Return what follows the policy files for ever, and tells when other policies are in force."""
+
+    def refresh() -> None:
+        before = policies.engine
+        policies.refresh()
+        if policies.engine is not before:
+            changed()
+
+    return partial(poll, refresh)

@@ -8,7 +8,7 @@ from config.settings import Settings
 from gatewright import logs, process
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, settings_options
-from gatewright.serving import webhook_parts
+from gatewright.serving import following, webhook_of
 
 
 @click.command
@@ -32,10 +32,10 @@ async def _run(settings: Settings) -> None:
     assert settings.tls_key is not None
     observed = Observed()
     async with AsyncExitStack() as stack:
-        parts, background = await webhook_parts(settings, settings.tls_cert, settings.tls_key, observed, stack)
+        webhook = await webhook_of(settings, settings.tls_cert, settings.tls_key, observed, stack)
         await process.run(
-            parts,
-            background=background,
+            {"webhook": webhook.serve},
+            background={**webhook.background, "policies": following(webhook.policies)},
             observed=observed,
             metrics=settings.metrics_listen,
             health=settings.health_listen,

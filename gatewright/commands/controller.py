@@ -1,0 +1,60 @@
+"""`gatewright controller`: make what was let in, and keep it right."""
+
+from functools import partial
+
+import click
+
+from config.settings import Settings
+from gatewright import logs, process
+from gatewright.controlling import add_registration, run_leading, runtime_of
+from gatewright.listeners import Observed
+from gatewright.options import CLUSTER, settings_options
+from kube.credentials import load
+
+
+@click.command
+@settings_options(
+    "kinds",
+    "namespaces",
+    "workers",
+    "registry",
+    "leader_elect",
+    "namespace",
+    "lease_name",
+    "lease_duration",
+    "renew_deadline",
+    "retry_period",
+    "policies",
+    "webhook_configuration",
+    "webhook_service",
+    "webhook_url",
+    "tls_secret",
+    "ca_secret",
+    "cert_manager",
+    "metrics_listen",
+    "health_listen",
+    "object_metrics",
+    *CLUSTER,
+)
+def command(settings: Settings) -> int:
+    """Make what custom resources ask for, and keep it right.
+
+    With --webhook-configuration or --webhook-url it also keeps the webhook's certificates and its registration, with
+    the rules that the policies at --policies need. Any number of replicas may run; one leads.
+    """
+    logs.install()
+    return process.execute(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    observed = Observed()
+    endpoint = await load(settings.kubeconfig, settings.context)
+    runtime = runtime_of(settings, endpoint, observed, elects=settings.leader_elect)
+    registers = settings.webhook_configuration or settings.webhook_url
+    await process.run(
+        {"controller": partial(run_leading, runtime)},
+        background=add_registration(settings, endpoint, runtime) if registers else {},
+        observed=observed,
+        metrics=settings.metrics_listen,
+        health=settings.health_listen,
+    )

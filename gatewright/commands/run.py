@@ -1,0 +1,128 @@
+"""`gatewright run`: webhook and controller in one process, for a laptop."""
+
+import asyncio
+import ipaddress
+import logging
+import tempfile
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+
+from certs import issue_ca, issue_serving
+from config.settings import Settings
+from controller.reconcilers.registrar import Registrar
+from controller.reconcilers.registration import MUTATING, VALIDATING
+from gatewright import logs, process
+from gatewright.commands.certs import write_pairs
+from gatewright.controlling import CONFIGURATION, own_namespaces, run_leading, runtime_of
+from gatewright.listeners import Observed
+from gatewright.options import CLUSTER, settings_options
+from gatewright.serving import following, webhook_of
+from kube.client import Client
+from kube.credentials import load
+from kube.endpoint import Endpoint
+from kube.errors import ApiError, NotFound
+
+log = logging.getLogger("gatewright.run")
+
+
+@click.command
+@settings_options(
+    "policies",
+    "listen",
+    "webhook_url",
+    "webhook_configuration",
+    "tls_minimum",
+    "kinds",
+    "namespaces",
+    "workers",
+    "registry",
+    "metrics_listen",
+    "health_listen",
+    "object_metrics",
+    *CLUSTER,
+)
+def command(settings: Settings) -> int:
+    """Run webhook and controller in one process, against the cluster of your kubeconfig.
+
+    The webhook is registered with a certificate made for the occasion, under --webhook-url (by default where it
+    listens, on loopback: for an API server on this machine). At the end the registration is removed.
+    """
+    logs.install()
+    return process.execute(_run(settings))
+
+
+async def _run(settings: Settings) -> None:
+    host, port = settings.listen
+    url = settings.webhook_url or f"https://{host or '127.0.0.1'}:{port}"
+    settings = settings.model_copy(update={"webhook_url": url})
+    observed = Observed()
+    endpoint = await load(settings.kubeconfig, settings.context)
+    async with AsyncExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        ca = _certificates(directory, url)
+        webhook = await webhook_of(settings, directory / "tls.crt", directory / "tls.key", observed, stack)
+        runtime = runtime_of(settings, endpoint, observed, elects=False)
+        name = settings.webhook_configuration or CONFIGURATION
+        registrar = Registrar(
+            runtime.client,
+            runtime.caches,
+            name,
+            url,
+            webhook.policies,
+            ca_bundle=lambda: ca,
+            excluded_namespaces=own_namespaces(settings, endpoint),
+            makes_them=True,
+        )
+        registration = registrar.controller(runtime.metrics)
+        runtime.add(registration)
+
+        async def both(stop: asyncio.Event) -> None:
+            """Serve until the controller has ended and the registration is gone: nobody is sent to nowhere."""
+            stop_serving = asyncio.Event()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(webhook.serve(stop_serving), name="webhook")
+                await run_leading(runtime, stop)
+                await _unregister(endpoint, name)
+                stop_serving.set()
+
+        await process.run(
+            {"gatewright": both},
+            background={
+                **webhook.background,
+                "policies": following(webhook.policies, lambda: registration.add(registrar.request)),
+            },
+            observed=observed,
+            metrics=settings.metrics_listen,
+            health=settings.health_listen,
+        )
+
+
+def _certificates(directory: Path, url: str) -> bytes:
+    """Write a serving pair for the host of `url`, and return the CA certificate that vouches for it."""
+    host = urlsplit(url).hostname or ""
+    now = datetime.now(UTC)
+    ca = issue_ca("gatewright run", now)
+    write_pairs(directory, ca, issue_serving(ca, *_names(host), now))
+    return ca.certificate
+
+
+def _names(host: str) -> tuple[list[str], list[str]]:
+    try:
+        return [], [str(ipaddress.ip_address(host))]
+    except ValueError:
+        return [host], []
+
+
+async def _unregister(endpoint: Endpoint, name: str) -> None:
+    async with Client(endpoint) as client:
+        for resource in (VALIDATING, MUTATING):
+            try:
+                await client.delete(resource, name)
+            except NotFound:
+                continue
+            except ApiError as error:
+                log.error("kubectl delete %s %s: not done: %s", resource.plural, name, error)

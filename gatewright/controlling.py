@@ -1,0 +1,116 @@
+"""The controller, put together: the kinds it makes, the certificates, and the registration of the webhook."""
+
+import asyncio
+import socket
+import uuid
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from prometheus_client import CollectorRegistry
+
+from config.faults import FaultsError, did_you_mean
+from config.settings import Settings
+from controller.reconcilers import planned_kinds
+from controller.reconcilers.certificates import Certificates, Names, service_names
+from controller.reconcilers.registrar import Registrar
+from controller.reconcilers.registration import Service
+from controller.runtime.leader import LeadershipLostError, LeaseSettings
+from controller.runtime.plan import PlannedKind
+from controller.runtime.runtime import Runtime
+from gatewright.listeners import Observed
+from gatewright.process import Background, ProcessFailedError
+from gatewright.serving import following, policy_files
+from kube.endpoint import Endpoint
+from webhook.server.metrics import Metrics
+
+CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
+
+
+def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Runtime:
+    """Return a runtime with the wanted kinds; FaultsError where a setting cannot be used."""
+    lease = None
+    if elects:
+        try:
+            lease = LeaseSettings(
+                settings.namespace or endpoint.namespace,
+                settings.lease_name,
+                settings.lease_duration.total_seconds(),
+                settings.renew_deadline.total_seconds(),
+                settings.retry_period.total_seconds(),
+            )
+        except ValueError as error:
+            raise FaultsError([("", str(error))]) from None
+    runtime = Runtime(
+        endpoint,
+        observed.registry,
+        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+        lease=lease,
+        namespaces=settings.namespaces,
+        per_object_metrics=settings.object_metrics,
+    )
+    for kind in wanted_kinds(settings.kinds):
+        runtime.add_kind(kind, workers=settings.workers, settings={"registry": settings.registry})
+    observed.ready["controller"] = runtime.readiness.check
+    observed.alive["event loop"] = runtime.heartbeat.check
+    return runtime
+
+
+def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
+    """Return the planned kinds of these names, whatever their case; all of them for no names."""
+    known = {kind.name: kind for kind in planned_kinds()}
+    unknown = [name for name in names if name.lower() not in known]
+    if unknown:
+        kinds = [kind.resource.kind for kind in known.values()]
+        raise FaultsError(("--kinds", f'no kind "{name}"{did_you_mean(name, kinds)}') for name in unknown)
+    return [known[name.lower()] for name in names] or list(known.values())
+
+
+def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -> dict[str, Background]:
+    """Let the leader keep the certificates and the registration right; return what follows the policy files.
+
+    cert-manager, where it is used, keeps the certificates and fills in the caBundle itself.
+    """
+    namespace = settings.namespace or endpoint.namespace
+    at = settings.webhook_url or Service(namespace, settings.webhook_service)
+    policies = policy_files(settings, Metrics(CollectorRegistry()))  # what it counts is the webhook's to show
+    certificates: Certificates | None = None
+    registrar = Registrar(
+        runtime.client,
+        runtime.caches,
+        settings.webhook_configuration or CONFIGURATION,
+        at,
+        policies,
+        ca_bundle=None if settings.cert_manager else lambda: certificates.ca_bundle() if certificates else None,
+        excluded_namespaces=own_namespaces(settings, endpoint),
+    )
+    also = []
+    if not settings.cert_manager:
+        names = Names(namespace, settings.ca_secret, settings.tls_secret, _dns_names(settings, namespace))
+        certificates = Certificates(runtime.client, runtime.caches, names, registrar.published)
+        runtime.add(certificates.controller(runtime.metrics, also=tuple(registrar.caches.values())))
+        also = [certificates.ca_cache, certificates.tls_cache]
+    registration = registrar.controller(runtime.metrics, also=also)
+    runtime.add(registration)
+    return {"policies": following(policies, lambda: registration.add(registrar.request))}
+
+
+def own_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:
+    """Return the namespace that is never sent to the webhook, where we are installed in one."""
+    if settings.namespace is not None:
+        return [settings.namespace]
+    return [] if settings.webhook_url else [endpoint.namespace]
+
+
+def _dns_names(settings: Settings, namespace: str) -> tuple[str, ...]:
+    if settings.webhook_url is None:
+        return service_names(settings.webhook_service, namespace)
+    return (urlsplit(settings.webhook_url).hostname or "",)
+
+
+async def run_leading(runtime: Runtime, stop: asyncio.Event) -> None:
+    """Run until `stop` is set; a lost lease ends the process, with one line."""
+    try:
+        await runtime.run(stop)
+    except LeadershipLostError as error:
+        raise ProcessFailedError(str(error)) from error
