@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.charts.rendered import CHART, MODES, NAMESPACE
 from tests.controlplane.plane import ControlPlane
 
-CHART = Path(__file__).parents[2] / "charts/gatewright"
-MODES = [None, *sorted(CHART.glob("ci/*-values.yaml"))]
-NAMESPACE = "gatewright-system"
 OPERATORS = ("cert-manager.io", "monitoring.coreos.com")  # groups that a bare cluster does not serve
 
 CONFIGURATION = ("validatingwebhookconfiguration", "gatewright")

@@ -1,0 +1,27 @@
+"""What helm makes of the chart, and the questions that tests ask about it."""
+
+from pathlib import Path
+from typing import Any
+
+CHART = Path(__file__).parents[2] / "charts/gatewright"
+MODES = [None, *sorted(CHART.glob("ci/*-values.yaml"))]
+NAMESPACE = "gatewright-system"
+
+Object = dict[str, Any]
+
+
+class Rendered(dict[tuple[str, str], Object]):
+    """The rendered objects by kind and name."""
+
+    def pod(self, name: str) -> Object:
+        """The pod's spec in a Deployment."""
+        return self["Deployment", name]["spec"]["template"]["spec"]
+
+    def arguments(self, name: str) -> list[str]:
+        """The arguments of a Deployment's only container."""
+        (container,) = self.pod(name)["containers"]
+        return container["args"]
+
+    def rules(self, kind: str, name: str, resource: str) -> list[Object]:
+        """The rules of a role that are about a resource."""
+        return [rule for rule in self[kind, name]["rules"] if resource in rule["resources"]]

@@ -1,0 +1,109 @@
+import pytest
+
+from tests.charts.rendered import CHART
+
+PER_PROCESS = ("ClusterRole", "ClusterRoleBinding", "Deployment", "PodDisruptionBudget", "ServiceAccount")
+
+
+def test_names_are_the_published_ones(render):
+    """Deployments, Services, accounts, roles and configurations have the names that documents and scripts rely on."""
+    controller, webhook = "gatewright-controller-manager", "gatewright-webhook"
+    assert set(render()) == {
+        ("ClusterRole", "gatewright-admin"),
+        ("ClusterRole", "gatewright-edit"),
+        ("ClusterRole", "gatewright-view"),
+        ("ConfigMap", "gatewright-policies"),
+        ("CustomResourceDefinition", "webapps.example.com"),
+        ("MutatingWebhookConfiguration", "gatewright"),
+        ("Role", controller),
+        ("RoleBinding", controller),
+        ("Service", f"{controller}-metrics"),
+        ("Service", webhook),
+        ("Service", f"{webhook}-metrics"),
+        ("ValidatingWebhookConfiguration", "gatewright"),
+        *((kind, name) for kind in PER_PROCESS for name in (controller, webhook)),
+    }
+
+
+@pytest.mark.parametrize(
+    "files", [(), (CHART / "ci/monitoring-values.yaml",), (CHART / "ci/cert-manager-values.yaml",)]
+)
+def test_everything_is_labelled(render, files):
+    """Every object says what it belongs to, so that one label finds all of it."""
+    for object in render(files=files).values():
+        labels = object["metadata"]["labels"]
+        assert labels["app.kubernetes.io/name"] == "gatewright"
+        assert {"app.kubernetes.io/instance", "app.kubernetes.io/component", "app.kubernetes.io/version"} <= set(labels)
+
+
+@pytest.mark.parametrize("name", ["gatewright-controller-manager", "gatewright-webhook"])
+def test_pods_are_restricted(render, name):
+    """Our own pods ask for nothing that Pod Security `restricted` would refuse, and have a read-only root."""
+    spec = render().pod(name)
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["runAsUser"] == 1000
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    (container,) = spec["containers"]
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+        "runAsNonRoot": True,
+    }
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "health"}
+    assert container["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "health"}
+    assert {"name": "health", "containerPort": 8081} in container["ports"]
+    assert {"name": "metrics", "containerPort": 8080} in container["ports"]
+
+
+def test_the_webhook_outlives_the_connections_of_the_api_server(render):
+    """Connections kept for 90 seconds end before the pod is killed, and no pod goes before its successor is ready."""
+    deployment = render()["Deployment", "gatewright-webhook"]
+    assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] >= 100
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+
+
+def test_the_webhook_mounts_its_own_pair_and_nothing_else(render):
+    """The Secret may come later than the pod; the CA's key is mounted nowhere."""
+    volumes = render().pod("gatewright-webhook")["volumes"]
+    secrets = [volume["secret"] for volume in volumes if "secret" in volume]
+    assert [(secret["secretName"], secret["optional"]) for secret in secrets] == [("gatewright-webhook-tls", True)]
+    assert not any("secret" in volume for volume in render().pod("gatewright-controller-manager")["volumes"])
+
+
+def test_configurations_are_rendered_empty(render):
+    """Nothing is sent to a webhook that does not answer yet: the controller fills the configurations."""
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        assert "webhooks" not in render()[kind, "gatewright"]
+
+
+def test_definitions_survive_an_uninstall(render):
+    """The custom resources of users do not go with the chart."""
+    metadata = render()["CustomResourceDefinition", "webapps.example.com"]["metadata"]
+    assert metadata["annotations"] == {"helm.sh/resource-policy": "keep"}
+
+
+def test_monitoring(render):
+    """The two alerts have their published names, group and conditions, and the monitor keeps our labels."""
+    objects = render(files=(CHART / "ci/monitoring-values.yaml",))
+    (endpoint,) = objects["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
+    assert (endpoint["port"], endpoint["honorLabels"]) == ("metrics", True)
+    (group,) = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
+    assert group["name"] == "webapp-operator"
+    down, errors = group["rules"]
+    job = 'up{job="gatewright-controller-manager-metrics"}'
+    assert (down["alert"], down["expr"], down["for"]) == ("WebAppOperatorDown", f"{job} == 0 or absent({job})", "5m")
+    assert (errors["alert"], errors["expr"], errors["for"]) == (
+        "WebAppReconcileErrors",
+        "rate(webapp_errors_total[5m]) > 0.1",
+        "2m",
+    )
+    assert [rule["labels"]["severity"] for rule in group["rules"]] == ["critical", "warning"]
+    assert all(rule["annotations"].keys() == {"summary", "description"} for rule in group["rules"])
+
+
+def test_the_job_of_the_alert_is_a_value(render):
+    """Where the metrics are scraped under another job, the alert says so."""
+    objects = render("prometheusRule.enabled=true", "prometheusRule.job=webapp-operator")
+    (down, _) = objects["PrometheusRule", "gatewright"]["spec"]["groups"][0]["rules"]
+    assert down["expr"] == 'up{job="webapp-operator"} == 0 or absent(up{job="webapp-operator"})'

@@ -1,0 +1,159 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.charts.rendered import CHART, MODES
+
+# The published table of values, with its defaults.
+PUBLISHED = """
+replicaCount: 2
+image: {repository: gatewright, tag: "", pullPolicy: IfNotPresent}
+resources:
+  limits: {cpu: 500m, memory: 512Mi}
+  requests: {cpu: 100m, memory: 128Mi}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          labelSelector:
+            matchExpressions: [{key: app.kubernetes.io/name, operator: In, values: [gatewright]}]
+          topologyKey: kubernetes.io/hostname
+leaderElection: {enabled: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 2s}
+webhook: {enabled: true, port: 9443, certManager: {enabled: false}}
+certManager: {enabled: false}
+policies: {preset: none, action: Deny, registries: []}
+registry: ""
+"""
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.stem if mode else "defaults")
+def test_every_mode_lints(helm: Path, mode: Path | None):
+    """`helm lint --strict` has nothing to say, whatever the mode."""
+    command = [helm, "lint", "--strict", CHART] + ([f"--values={mode}"] if mode else [])
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stdout
+
+
+def test_the_published_values_are_the_defaults(render, tmp_path: Path):
+    """A values file with just the published keys and their defaults renders what no values file renders."""
+    (tmp_path / "values.yaml").write_text(PUBLISHED)
+    assert render(files=(tmp_path / "values.yaml",)) == render()
+
+
+@pytest.mark.parametrize(
+    "typo",
+    [
+        "replicaCounts=3",
+        "image.tags=v1",
+        "resources.limit.cpu=1",
+        "policies.prefix=production",
+        "policies.preset=staging",
+        "policies.action=deny",
+        "leaderElection.enable=false",
+        "leaderElection.leaseDuration=15",
+        "controller.replicas=1",
+        "webhook.prt=9443",
+        "webhook.port=8080",
+        "webhook.certManager.enable=true",
+        "certmanager.enabled=true",
+        "serviceMonitor.enabled=yes",
+    ],
+)
+def test_a_typo_fails(template, typo):
+    """An unknown key or an impossible value stops the installation and is named."""
+    result = template(typo)
+    assert result.returncode != 0
+    assert typo.split("=")[0].split(".")[0] in result.stderr
+
+
+def test_without_leader_election_one_controller_is_allowed(template):
+    """Two controllers without a Lease would both write: the render fails and says what to set."""
+    result = template("leaderElection.enabled=false")
+    assert result.returncode != 0
+    assert "set controller.replicaCount to 1" in result.stderr
+
+
+@pytest.mark.parametrize("replicas", ["replicaCount=1", "controller.replicaCount=1"])
+def test_without_leader_election_there_is_no_lease(render, replicas):
+    """No Lease is used or permitted, and a new controller starts only after the old one has ended."""
+    objects = render("leaderElection.enabled=false", replicas)
+    name = "gatewright-controller-manager"
+    assert "--no-leader-elect" in objects.arguments(name)
+    assert not objects.rules("Role", name, "leases")
+    assert objects["Deployment", name]["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_the_lease_is_the_controllers_to_configure(render):
+    """Name and times reach the controller, and the name its rights."""
+    objects = render("leaderElection.id=lock", "leaderElection.leaseDuration=30s")
+    assert {"--lease-name=lock", "--lease-duration=30s", "--renew-deadline=10s", "--retry-period=2s"} <= set(
+        objects.arguments("gatewright-controller-manager")
+    )
+    assert [rule.get("resourceNames") for rule in objects.rules("Role", "gatewright-controller-manager", "leases")] == [
+        None,
+        ["lock"],
+    ]
+
+
+def test_full_name_override_renames_everything(render):
+    """One value puts the whole installation under another name."""
+    objects = render("fullnameOverride=webapp-operator")
+    assert ("Deployment", "webapp-operator-controller-manager") in objects
+    assert ("ValidatingWebhookConfiguration", "webapp-operator") in objects
+    assert not [name for _, name in objects if name.startswith("gatewright")]
+    assert "--lease-name=webapp-operator-controller-lock" in objects.arguments("webapp-operator-controller-manager")
+
+
+def test_another_release_is_another_name(render):
+    """Two releases do not meet; the label by which people find the logs stays."""
+    deployment = render(release="blue")["Deployment", "blue-gatewright-webhook"]
+    assert deployment["metadata"]["labels"]["app.kubernetes.io/name"] == "gatewright"
+    assert deployment["metadata"]["labels"]["app.kubernetes.io/instance"] == "blue"
+
+
+def test_name_override_reaches_the_affinity(render):
+    """Replicas keep apart by the name that their labels carry."""
+    affinity = render("nameOverride=operator").pod("gatewright-operator-webhook")["affinity"]["podAntiAffinity"]
+    (term,) = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert term["weight"] == 100
+    assert term["podAffinityTerm"]["labelSelector"]["matchExpressions"] == [
+        {"key": "app.kubernetes.io/name", "operator": "In", "values": ["operator"]}
+    ]
+
+
+def test_a_setting_for_one_deployment_leaves_the_other_alone(render):
+    """Under `controller` or `webhook`, image and resources change key by key, other settings as a whole."""
+    objects = render(files=(CHART / "ci/names-values.yaml",))
+    controller, webhook = (objects.pod(f"webapp-operator-{name}") for name in ("controller-manager", "webhook"))
+    assert controller["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "1Gi"}
+    assert webhook["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "512Mi"}
+    assert "affinity" in controller
+    assert "affinity" not in webhook
+    assert objects["Deployment", "webapp-operator-controller-manager"]["spec"]["replicas"] == 2
+    assert objects["Deployment", "webapp-operator-webhook"]["spec"]["replicas"] == 3
+    assert {each["containers"][0]["image"] for each in (controller, webhook)} == {
+        "registry.example.com/gatewright:v1.0.0"
+    }
+
+
+def test_without_the_webhook_only_the_controller_is_left(render):
+    """A controller alone has no rights on webhook configurations or Secrets."""
+    objects = render("webhook.enabled=false")
+    assert not [name for kind, name in objects if "webhook" in name or "Webhook" in kind or kind == "ConfigMap"]
+    assert not objects.rules("Role", "gatewright-controller-manager", "secrets")
+    assert "volumes" not in objects.pod("gatewright-controller-manager")
+
+
+@pytest.mark.parametrize("key", ["certManager.enabled", "webhook.certManager.enabled"])
+def test_cert_manager_takes_over(render, key):
+    """Either key makes cert-manager issue the pair and inject the CA, and takes the Secrets from the controller."""
+    objects = render(f"{key}=true")
+    certificate = objects["Certificate", "gatewright-webhook"]["spec"]
+    assert certificate["secretName"] == "gatewright-webhook-tls"
+    assert "gatewright-webhook.gatewright-system.svc" in certificate["dnsNames"]
+    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+        annotations = objects[kind, "gatewright"]["metadata"]["annotations"]
+        assert annotations == {"cert-manager.io/inject-ca-from": "gatewright-system/gatewright-webhook"}
+    assert not objects.rules("Role", "gatewright-controller-manager", "secrets")
