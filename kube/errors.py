@@ -1,6 +1,7 @@
 # ruff: noqa: N818  (these are the names of the API's own reasons)
 """What the API server may answer instead of an object, as exceptions that say what to do next."""
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -59,7 +60,7 @@ class AlreadyExists(ApiError):
 
 
 class Conflict(ApiError):
-    """409: somebody else changed the object, owns the field, or it has another uid."""
+    """409: somebody else changed the object, or owns the field; also (422) where an object has another uid."""
 
 
 class Gone(ApiError):
@@ -113,17 +114,26 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
     """Return the error for an HTTP code, the Status that came with it (if it was one) and the Retry-After header."""
     fields: Mapping[str, Any] = status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
     reason = fields.get("reason") or "Unknown"
-    details = fields.get("details") or {}
+    details = dict(fields.get("details") or {})
     message = fields.get("message") or "an answer without a Status"
-    if code == 400:  # it cannot read what we sent, and quotes it
-        message = message.partition("{")[0]
     kind = ServerError if code >= 500 else BY_CODE.get(code, ApiError)
+    if kind in (BadRequest, Invalid):
+        message = unquoted(message)
+        causes = [cause | {"message": unquoted(cause.get("message", ""))} for cause in details.get("causes") or []]
+        details["causes"] = causes
+        if any(cause.get("field") == "metadata.uid" for cause in causes):
+            kind = Conflict  # a patch for an object that was deleted and made again
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
     wait = seconds(retry_after)
     if wait is None and isinstance(details.get("retryAfterSeconds"), int | float):
         wait = float(details["retryAfterSeconds"])
     return kind(code, reason, message, details, wait)
+
+
+def unquoted(message: str) -> str:
+    """Return a message without the object that it quotes: what we sent, secrets and all."""
+    return re.sub(r"\{.*\}", "{…}", message, flags=re.DOTALL).partition('{"')[0]
 
 
 def seconds(retry_after: str | None) -> float | None:

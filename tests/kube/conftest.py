@@ -152,5 +152,5 @@ async def prepared(api: Api) -> Api:
 
 def established(crd: dict[str, Any] | None) -> bool:
     """Say whether the API server serves what a CRD defines."""
-    conditions = (crd or {}).get("status", {}).get("conditions", [])
+    conditions = (crd or {}).get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

@@ -86,8 +86,31 @@ async def test_a_merge_patch_can_insist_on_a_version(api: Api) -> None:
 async def test_a_merge_patch_can_insist_on_a_uid(api: Api) -> None:
     """A patch meant for another object of the name conflicts."""
     await api.config_map("one")
+    other = {"metadata": {"uid": "00000000-0000-0000-0000-000000000000"}, "data": {"b": "3"}}
     with pytest.raises(Conflict):
-        await api.client.patch(CONFIG_MAP, "one", {"metadata": {"uid": "other"}, "data": {"b": "3"}}, api.namespace)
+        await api.client.patch(CONFIG_MAP, "one", other, api.namespace)
+
+
+async def test_a_replace_is_for_one_uid(api: Api) -> None:
+    """An object that was deleted and made again is not replaced by what was read of the first."""
+    read = await api.config_map("one")
+    other = read["metadata"] | {"uid": "00000000-0000-0000-0000-000000000000", "resourceVersion": ""}
+    with pytest.raises(Conflict):
+        await api.client.replace(CONFIG_MAP, read | {"metadata": other})
+
+
+async def test_a_json_patch_that_does_not_fit_is_invalid(api: Api) -> None:
+    """What is not there cannot be removed."""
+    await api.config_map("one")
+    with pytest.raises(Invalid):
+        await api.client.patch(CONFIG_MAP, "one", [{"op": "remove", "path": "/data/absent"}], api.namespace)
+
+
+async def test_what_cannot_be_read_is_not_quoted(api: Api) -> None:
+    """An error's text has nothing of what was sent, though the server's own has."""
+    with pytest.raises((BadRequest, Invalid)) as caught:
+        await api.client.create(GIZMO, {"metadata": api.named("one"), "spec": "hunter2", "kind": ""})
+    assert "hunter2" not in str(caught.value)
 
 
 async def test_a_json_patch_changes_one_place(api: Api) -> None:

@@ -74,7 +74,7 @@ def apply(live: Object, applied: Object, kind: Definition, manager: Manager, own
     dropped, mine.paths = mine.paths - wanted.keys(), set(wanted)
     merged: Object = merge(live, applied, kind)
     others: set[Path] = set().union(*(owned.paths for owned in owners.values()))
-    for path in sorted(dropped, key=len, reverse=True):
+    for path in sorted(dropped, key=len):  # an item before its fields, by which it is found
         if not any(other[: len(path)] == path for other in others):
             remove(merged, path)
     return merged

@@ -22,6 +22,7 @@ class Watcher:
     def __init__(self, kind: Definition, namespace: str, chosen: Matches, form: Callable[[Object], Object]) -> None:
         self.kind = kind
         self.silent = False
+        self.bookmarks = False
         self.lines: asyncio.Queue[bytes] = asyncio.Queue()
         self._namespace = namespace
         self._chosen = chosen
@@ -49,6 +50,8 @@ class Watcher:
 
     def bookmark(self, version: int, *, initial: bool = False) -> None:
         """Say that everything up to a version has been sent."""
+        if not self.bookmarks or self.silent:
+            return
         metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
         if initial:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
@@ -76,11 +79,12 @@ class Watches:
         """Open a watch and put into it what it begins with."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         watcher = Watcher(kind, namespace, chosen, form)
-        watcher.silent = self.silent
         initial = query.get("sendInitialEvents") == "true"
         if initial:
             self._check_initial(query)
         version = query.get("resourceVersion") or ""
+        watcher.silent = self.silent or int(version or 0) > self._storage.version
+        watcher.bookmarks = query.get("allowWatchBookmarks") == "true"
         if not watcher.silent and (initial or version in ("", "0")):
             for _, object in self._storage.all(kind.bucket, namespace):
                 if chosen(object):
@@ -116,7 +120,7 @@ class Watches:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         try:
             await response.prepare(request)
-            async with asyncio.timeout(None if watcher.silent else seconds):
+            async with asyncio.timeout(None if self.silent else seconds):
                 while (line := await watcher.lines.get()) not in (END, CUT):
                     await response.write(line)
                 if line is CUT:
@@ -126,7 +130,8 @@ class Watches:
                         request.transport.abort()
         except TimeoutError:
             watcher.bookmark(self._storage.version)
-            await response.write(watcher.lines.get_nowait())
+            while not watcher.lines.empty():
+                await response.write(watcher.lines.get_nowait())
         finally:
             self.stop(watcher)
         return response

@@ -61,8 +61,8 @@ class Writes:
             raise not_found(write.kind.resource.plural, write.name)
         return found
 
-    def create(self, write: Write, object: Object, manager: Manager | None = None) -> Object:
-        """Store a new object; with a manager of the operation Apply it is an apply that found nothing."""
+    def create(self, write: Write, object: Object, *, applied: bool = False) -> Object:
+        """Store a new object; what an apply creates has no owner for what was filled in."""
         metadata = object["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
             letters = random.choices(string.ascii_lowercase + string.digits, k=5)
@@ -88,9 +88,10 @@ class Writes:
         metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": self._now()}
         if kind.generation:
             metadata["generation"] = 1
-        object = admit(kind, object)
+        stored = admit(kind, object)
         owners: ownership.Owners = {}
-        ownership.update({}, object, kind, manager or write.by("Update"), owners)
+        ownership.update({}, object if applied else stored, kind, write.by("Apply" if applied else "Update"), owners)
+        object = stored
         ownership.write(object, owners, self._now())
         if write.dry_run:
             return object
@@ -102,6 +103,7 @@ class Writes:
         if write.kind.custom and not object["metadata"].get("resourceVersion"):
             cause = ("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
             raise invalid(write.kind.resource.kind, write.name, cause)
+        self._check_uid(write, old, object["metadata"])
         return self._change(write, old, object, ownership.read(old), write.by("Update"))
 
     def merge_patch(self, write: Write, patch: Object) -> Object:
@@ -114,8 +116,8 @@ class Writes:
         old = self.existing(write)
         try:
             new = jsonpatch.apply_patch(copy(old), patch)
-        except jsonpatch.JsonPatchException as error:
-            raise Refusal(422, f"the server rejected our request due to an error in our request: {error}") from None
+        except jsonpatch.JsonPatchException:
+            raise Refusal(422, "the server rejected our request due to an error in our request") from None
         return self._change(write, old, new, ownership.read(old), write.by("Update"))
 
     def apply(self, write: Write, object: Object, *, force: bool) -> tuple[Object, bool]:
@@ -132,8 +134,9 @@ class Writes:
                 raise conflict(write.kind.resource.plural, write.name, why)
             if write.subresource:
                 raise not_found(write.kind.resource.plural, write.name)
-            return self.create(write, object, write.by("Apply")), True
-        self._check_preconditions(write, old, metadata)
+            return self.create(write, object, applied=True), True
+        self._check_version(write, old, metadata)
+        self._check_immutable(write, old, metadata)
         if write.subresource:
             object = {name: object[name] for name in ("apiVersion", "kind", write.subresource) if name in object}
         elif write.kind.status:
@@ -146,7 +149,8 @@ class Writes:
     def delete(self, write: Write, options: Object) -> Object:
         """Delete an object, or mark it as to be deleted while it has finalizers."""
         old = self.existing(write)
-        self._check_preconditions(write, old, options.get("preconditions") or {})
+        self._check_uid(write, old, options.get("preconditions") or {})
+        self._check_version(write, old, options.get("preconditions") or {})
         if options.get("propagationPolicy", "Background") != "Background":
             raise Refusal(501, "the fake API server deletes in the background only")
         metadata = old["metadata"]
@@ -168,8 +172,9 @@ class Writes:
     ) -> Object:
         """Turn the stored object into `new`, as far as this write may; what changes nothing is not stored."""
         kind = write.kind
-        self._check_preconditions(write, old, new["metadata"])
         self._check_identity(write, new)
+        self._check_version(write, old, new["metadata"])
+        self._check_immutable(write, old, new["metadata"])
         if write.subresource:
             new = copy(old) | {name: new[name] for name in (write.subresource,) if name in new}
         elif kind.status:
@@ -196,14 +201,21 @@ class Writes:
             return new
         return self._store(kind, write.key, new)
 
-    def _check_preconditions(self, write: Write, old: Object, wanted: Object) -> None:
-        for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-            is_ = old["metadata"][field]
-            if wanted.get(field) and wanted[field] != is_:
-                why = f"Precondition failed: {name} in precondition: {wanted[field]}, {name} in object meta: {is_}"
-                if field == "resourceVersion":
-                    why = "the object has been modified; please apply your changes to the latest version and try again"
-                raise conflict(write.kind.resource.plural, write.name, why)
+    def _check_version(self, write: Write, old: Object, wanted: Object) -> None:
+        if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
+            why = "the object has been modified; please apply your changes to the latest version and try again"
+            raise conflict(write.kind.resource.plural, write.name, why)
+
+    def _check_uid(self, write: Write, old: Object, wanted: Object) -> None:
+        uid = old["metadata"]["uid"]
+        if wanted.get("uid") not in (None, "", uid):
+            why = f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {uid}"
+            raise conflict(write.kind.resource.plural, write.name, why)
+
+    def _check_immutable(self, write: Write, old: Object, wanted: Object) -> None:
+        if wanted.get("uid") not in (None, "", old["metadata"]["uid"]):
+            cause = ("metadata.uid", f'Invalid value: "{wanted["uid"]}": field is immutable')
+            raise invalid(write.kind.resource.kind, write.name, cause)
 
     def _check_identity(self, write: Write, new: Object) -> None:
         metadata = new["metadata"]

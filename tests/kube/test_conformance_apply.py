@@ -1,0 +1,188 @@
+"""Server-side apply as reconcilers rely on it, shown of the fake API server and of a real one alike."""
+
+import pytest
+
+from kube.errors import BadRequest, Conflict, Invalid
+from tests.kube.conftest import CONFIG_MAP, GIZMO, Api
+
+ELSEWHERE = "00000000-0000-0000-0000-000000000000"
+
+
+async def test_apply_creates(api: Api) -> None:
+    """What does not exist is created."""
+    desired = {"metadata": api.named("one"), "data": {"a": "1"}}
+    applied = await api.client.apply(CONFIG_MAP, desired, field_manager="us")
+    assert applied["data"] == {"a": "1"}
+    entry = applied["metadata"]["managedFields"][0]
+    assert (entry["manager"], entry["operation"]) == ("us", "Apply")
+
+
+async def test_applying_again_stores_nothing(api: Api) -> None:
+    """A second apply of the same leaves the resourceVersion."""
+    desired = {"metadata": api.named("one"), "spec": {"size": 2, "parts": [{"name": "a", "color": "red"}]}}
+    first = await api.client.apply(GIZMO, desired, field_manager="us")
+    second = await api.client.apply(GIZMO, desired, field_manager="us", force=True)
+    assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert second["metadata"]["generation"] == 1
+
+
+async def test_apply_changes_what_it_names(api: Api) -> None:
+    """Fields that an apply does not name stay with whoever set them."""
+    await api.config_map("one", {"a": "1", "b": "2"})
+    desired = {"metadata": api.named("one"), "data": {"c": "3"}}
+    applied = await api.client.apply(CONFIG_MAP, desired, field_manager="us")
+    assert applied["data"] == {"a": "1", "b": "2", "c": "3"}
+
+
+async def test_somebody_elses_field_conflicts(api: Api) -> None:
+    """Another value for a field that another manager owns is a Conflict that names both."""
+    await api.config_map("one", {"a": "1"})
+    with pytest.raises(Conflict) as caught:
+        await api.client.apply(CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "2"}}, field_manager="us")
+    assert [(cause["reason"], cause["field"]) for cause in caught.value.causes] == [("FieldManagerConflict", ".data.a")]
+    assert "conformance" in caught.value.message
+
+
+async def test_the_same_value_is_shared(api: Api) -> None:
+    """Two managers may own one field as long as they agree, and either can then leave it to the other."""
+    await api.config_map("one", {"a": "1"})
+    named = {"metadata": api.named("one")}
+    await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1"}}, field_manager="us")
+    left = await api.client.apply(CONFIG_MAP, named | {"data": {"b": "2"}}, field_manager="us")
+    assert left["data"] == {"a": "1", "b": "2"}
+
+
+async def test_force_takes_over(api: Api) -> None:
+    """With force the field is ours, and its former owner conflicts with us."""
+    named = {"metadata": api.named("one")}
+    await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1"}}, field_manager="them")
+    taken = await api.client.apply(CONFIG_MAP, named | {"data": {"a": "2"}}, field_manager="us", force=True)
+    assert taken["data"] == {"a": "2"}
+    with pytest.raises(Conflict, match="us"):
+        await api.client.apply(CONFIG_MAP, named | {"data": {"a": "3"}}, field_manager="them")
+
+
+async def test_what_is_no_longer_applied_goes(api: Api) -> None:
+    """A field that only we own disappears when we stop applying it."""
+    named = {"metadata": api.named("one", labels={"x": "y"})}
+    await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1", "b": "2"}}, field_manager="us")
+    applied = await api.client.apply(CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "1"}}, field_manager="us")
+    assert applied["data"] == {"a": "1"}
+    assert "labels" not in applied["metadata"]
+
+
+async def test_a_changed_field_changes_hands(api: Api) -> None:
+    """Who changes our field by another way than apply owns it, and our next apply conflicts or forces it back."""
+    desired = {"metadata": api.named("one"), "data": {"a": "1"}}
+    await api.client.apply(CONFIG_MAP, desired, field_manager="us")
+    await api.client.patch(CONFIG_MAP, "one", {"data": {"a": "2"}}, api.namespace, field_manager="editor")
+    with pytest.raises(Conflict, match="editor"):
+        await api.client.apply(CONFIG_MAP, desired, field_manager="us")
+    assert (await api.client.apply(CONFIG_MAP, desired, field_manager="us", force=True))["data"] == {"a": "1"}
+
+
+async def test_a_removed_field_comes_back(api: Api) -> None:
+    """Nobody owns a field that was removed: no conflict, it is set again."""
+    desired = {"metadata": api.named("one"), "data": {"a": "1"}}
+    await api.client.apply(CONFIG_MAP, desired, field_manager="us")
+    await api.client.patch(CONFIG_MAP, "one", {"data": {"a": None}}, api.namespace)
+    assert (await api.client.apply(CONFIG_MAP, desired, field_manager="us"))["data"] == {"a": "1"}
+
+
+async def test_items_of_keyed_lists_have_owners_of_their_own(api: Api) -> None:
+    """Each manager adds, changes and removes its own items of a list with keys."""
+    named = {"metadata": api.named("one")}
+    ours = named | {"spec": {"size": 1, "parts": [{"name": "a", "color": "red"}]}}
+    theirs = named | {"spec": {"parts": [{"name": "b", "color": "blue"}]}}
+    await api.client.apply(GIZMO, ours, field_manager="us")
+    both = await api.client.apply(GIZMO, theirs, field_manager="them")
+    assert both["spec"]["parts"] == [{"name": "a", "color": "red"}, {"name": "b", "color": "blue"}]
+    without = await api.client.apply(GIZMO, named | {"spec": {"size": 1}}, field_manager="us")
+    assert without["spec"]["parts"] == [{"name": "b", "color": "blue"}]
+
+
+async def test_other_lists_have_one_owner(api: Api) -> None:
+    """A list without keys is one value: another one conflicts as a whole."""
+    named = {"metadata": api.named("one")}
+    await api.client.apply(GIZMO, named | {"spec": {"size": 1, "tags": ["a"]}}, field_manager="us")
+    with pytest.raises(Conflict) as caught:
+        await api.client.apply(GIZMO, named | {"spec": {"tags": ["a", "b"]}}, field_manager="them")
+    assert [cause["field"] for cause in caught.value.causes] == [".spec.tags"]
+
+
+async def test_the_status_is_applied_by_itself(api: Api) -> None:
+    """An apply to /status owns conditions by type and leaves the spec."""
+    await api.gizmo("one")
+    named = {"metadata": api.named("one")}
+    first = named | {"status": {"phase": "Up", "conditions": [{"type": "Ready", "status": "True"}]}}
+    other = named | {"status": {"conditions": [{"type": "Other", "status": "True"}]}}
+    await api.client.apply(GIZMO, first, field_manager="us", subresource="status")
+    both = await api.client.apply(GIZMO, other, field_manager="them", subresource="status")
+    assert [each["type"] for each in both["status"]["conditions"]] == ["Ready", "Other"]
+    assert both["spec"]["size"] == 1
+    assert both["metadata"]["generation"] == 1
+
+
+async def test_an_apply_to_the_object_leaves_the_status(api: Api) -> None:
+    """What an apply says of the status is dropped."""
+    applied = await api.client.apply(
+        GIZMO, {"metadata": api.named("one"), "spec": {"size": 1}, "status": {"phase": "Up"}}, field_manager="us"
+    )
+    assert "status" not in applied
+
+
+async def test_apply_is_for_one_uid(api: Api) -> None:
+    """With a uid only that very object is changed: Conflict where the name has another, or none."""
+    created = await api.config_map("one")
+    for name in ("one", "absent"):
+        desired = {"metadata": api.named(name, uid=ELSEWHERE), "data": {"b": "2"}}
+        with pytest.raises(Conflict) as caught:
+            await api.client.apply(CONFIG_MAP, desired, field_manager="us", force=True)
+        assert caught.value.retryable
+    right = {"metadata": api.named("one", uid=created["metadata"]["uid"]), "data": {"b": "2"}}
+    assert (await api.client.apply(CONFIG_MAP, right, field_manager="us"))["data"] == {"a": "1", "b": "2"}
+
+
+async def test_apply_can_insist_on_a_version(api: Api) -> None:
+    """With a resourceVersion that has passed it conflicts."""
+    created = await api.config_map("one")
+    await api.client.patch(CONFIG_MAP, "one", {"data": {"b": "2"}}, api.namespace)
+    version = created["metadata"]["resourceVersion"]
+    desired = {"metadata": api.named("one", resourceVersion=version), "data": {"c": "3"}}
+    with pytest.raises(Conflict, match="has been modified"):
+        await api.client.apply(CONFIG_MAP, desired, field_manager="us", force=True)
+
+
+async def test_a_dry_run_apply_stores_nothing(api: Api) -> None:
+    """It answers what would be, conflicts included."""
+    await api.config_map("one", {"a": "1"})
+    named = {"metadata": api.named("one")}
+    tried = await api.client.apply(CONFIG_MAP, named | {"data": {"b": "2"}}, field_manager="us", dry_run=True)
+    assert tried["data"] == {"a": "1", "b": "2"}
+    assert (await api.client.get(CONFIG_MAP, "one", api.namespace))["data"] == {"a": "1"}
+
+
+async def test_an_applied_object_must_be_valid(api: Api) -> None:
+    """The schema holds for what comes out."""
+    with pytest.raises(Invalid):
+        await api.client.apply(GIZMO, {"metadata": api.named("one"), "spec": {"size": 11}}, field_manager="us")
+
+
+async def test_nobody_applies_managed_fields(api: Api) -> None:
+    """What was read cannot be applied as it is."""
+    read = await api.config_map("one")
+    with pytest.raises(BadRequest, match="managedFields"):
+        await api.client.apply(CONFIG_MAP, read, field_manager="us")
+
+
+async def test_owner_references_are_added_to(api: Api) -> None:
+    """Owner references and finalizers of several managers live side by side."""
+    owners = [(await api.config_map(name))["metadata"] for name in ("first", "second")]
+    references = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"]} for owner in owners
+    ]
+    for manager, reference in zip(("us", "them"), references, strict=True):
+        held = api.named("one", ownerReferences=[reference], finalizers=[f"example.test/{manager}"])
+        applied = await api.client.apply(CONFIG_MAP, {"metadata": held}, field_manager=manager)
+    assert applied["metadata"]["ownerReferences"] == references
+    assert applied["metadata"]["finalizers"] == ["example.test/us", "example.test/them"]
