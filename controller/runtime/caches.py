@@ -100,7 +100,8 @@ class Caches:
         return iter(self._caches.values())
 
     def of(self, resource: Resource, *, metadata_only: bool = False) -> Cache:
-        """Return the cache of a resource, in all namespaces that the process looks at."""
+        """Return the cache of a resource, in all namespaces that the process looks at; of Secrets without contents."""
+        metadata_only = metadata_only or is_secret(resource)
         key = (resource, None, None, metadata_only)
         if key not in self._caches:
             self._caches[key] = Cache(self._client, resource, namespaces=self._namespaces, metadata_only=metadata_only)
@@ -131,3 +132,8 @@ class Caches:
         """Wait until everything that existed at the start is here."""
         for cache in self:
             await cache.synced()
+
+
+def is_secret(resource: Resource) -> bool:
+    """Tell whether the contents of these objects are nothing to keep in memory or to plan with."""
+    return (resource.group, resource.plural) == ("", "secrets")

@@ -17,9 +17,3 @@ def generated(desired: Object, generate: Mapping[str, Random]) -> Object:
             value = base64.b64encode(value.encode()).decode()
         filled[field] = {**filled.get(field, {}), key: value}
     return filled
-
-
-def without_secrets(object: Object, generate: Mapping[str, Random]) -> Object:
-    """Return the object as planners may see it: without the values that were made up."""
-    fields = {path.partition(".")[0] for path in generate} | {"data"}
-    return {key: value for key, value in object.items() if key not in fields}

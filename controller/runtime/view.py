@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from controller.runtime.caches import Cache
+from controller.runtime.caches import Cache, is_secret
 from controller.runtime.plan import Object
 from controller.runtime.result import Request
 from kube.resource import Resource
@@ -49,4 +49,6 @@ class View:
 
     def answered(self, resource: Resource, key: str, object: Object | None) -> None:
         """Take what the API server has just said of an object; None if there is none."""
+        if object is not None and is_secret(resource):
+            object = {field: object[field] for field in ("apiVersion", "kind", "metadata")}
         self._objects[resource, key] = object

@@ -6,7 +6,7 @@ from typing import Any
 from controller.runtime.applied import Applied
 from controller.runtime.caches import Cache
 from controller.runtime.drift import covers, digest
-from controller.runtime.generate import generated, without_secrets
+from controller.runtime.generate import generated
 from controller.runtime.guard import refuse_foreign
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
@@ -139,9 +139,9 @@ class Writer:
             if (current := await self.live(resource, key)) is None:
                 raise
             refuse_foreign(resource, key, current, parent)
-            view.answered(resource, key, without_secrets(current, generate))
+            view.answered(resource, key, current)
             return False
-        view.answered(resource, key, without_secrets(answer, generate))
+        view.answered(resource, key, answer)
         self._wrote(parent, resource, key, answer)
         return True
 

@@ -53,6 +53,8 @@ class Process(logging.Handler):
         self.runtime = runtime
         self.agent = agent
         self.stop = asyncio.Event()
+        self.kill: Callable[[], object]
+        """Ends the process without any goodbye."""
         self.completed: set[str] = set()
         self._logged = asyncio.Event()
 
@@ -89,7 +91,8 @@ def controller(webapps_installed: ControlPlane, namespace: str) -> Start:
         log.addHandler(process)
         log.setLevel(logging.INFO)
         async with asyncio.timeout(120), asyncio.TaskGroup() as group:
-            group.create_task(runtime.run(process.stop))
+            running = group.create_task(runtime.run(process.stop))
+            process.kill = running.cancel
             try:
                 yield process
             finally:

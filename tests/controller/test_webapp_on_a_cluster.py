@@ -13,6 +13,7 @@ from kube.client import Client
 from kube.resource import Resource
 from tests.controller.conftest import Start
 from tests.controller.observer import Observer
+from tests.controller.webapps import is_running, webapp
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
 
@@ -21,19 +22,9 @@ pytestmark = pytest.mark.controlplane
 WEBAPPS = WEBAPP.resource
 
 
-def webapp(namespace: str, name: str = "shop", **spec: Any) -> dict[str, Any]:
-    """A WebApp with one replica."""
-    return {
-        "apiVersion": "example.com/v1",
-        "kind": "WebApp",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"replicas": 1, "image": "nginx:alpine", **spec},
-    }
-
-
-def is_running(webapp: dict[str, Any]) -> bool:
-    """The phase of a WebApp that is as asked for."""
-    return webapp.get("status", {}).get("phase") == "Running"
+def version(object: dict[str, Any]) -> int:
+    """The resource version, which grows with every change."""
+    return int(object["metadata"]["resourceVersion"])
 
 
 def writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
@@ -74,8 +65,8 @@ async def test_hand_edits_are_put_back(client: Client, observer: Observer, contr
         await observer.until(DEPLOYMENT, "shop", lambda each: bool(each["spec"]["replicas"] == 1))
         edited = await client.patch(SERVICE, "shop", {"spec": {"selector": {"hand": "made"}}}, observer.namespace)
         assert edited["spec"]["selector"] == {"app": "shop", "hand": "made"}
-        edit = edited["metadata"]["resourceVersion"]
-        mended = await observer.until(SERVICE, "shop", lambda each: bool(each["metadata"]["resourceVersion"] > edit))
+        edit = version(edited)
+        mended = await observer.until(SERVICE, "shop", lambda each: version(each) > edit)
         assert mended["spec"]["selector"] == {"app": "shop"}
 
 

@@ -1,0 +1,179 @@
+"""A kind for tests, and a controller for it on a fake API server."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+import pytest
+from prometheus_client import CollectorRegistry
+from pydantic import BaseModel
+
+from config.api.definition import Definition
+from controller.runtime.events import EVENT
+from controller.runtime.plan import Plan, PlannedKind, Seen
+from controller.runtime.runtime import Runtime
+from kube.resource import Resource
+from tests.fakes.apiserver import FakeApiServer
+
+CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
+SECRET = Resource("", "v1", "secrets", "Secret")
+NAMESPACE = "default"
+WITHIN = 10.0
+
+Object = dict[str, Any]
+
+CRD: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "things.test.example"},
+    "spec": {
+        "group": "test.example",
+        "scope": "Namespaced",
+        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+
+
+class Spec(BaseModel):
+    """What a Thing is asked to be."""
+
+    size: int = 1
+
+
+class Thing(BaseModel):
+    """A kind that becomes whatever the test plans."""
+
+    definition: ClassVar[Definition] = Definition("test.example", "v1", "Thing", "things")
+    metadata: dict[str, Any]
+    spec: Spec
+
+
+@dataclass
+class Status:
+    """A status of any fields."""
+
+    fields: Object = field(default_factory=dict)
+
+    def to_api(self) -> Object:
+        """Return the fields."""
+        return dict(self.fields)
+
+
+def configmap(name: str, **data: str) -> Object:
+    """A ConfigMap as a plan has it."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+class Things:
+    """A fake API server with a running controller of Things."""
+
+    def __init__(self, server: FakeApiServer, runtime: Runtime, kind: PlannedKind[Thing]) -> None:
+        self.server = server
+        self.runtime = runtime
+        self.resource = kind.resource
+        self._changed = asyncio.Event()
+        server.storage.listeners.append(lambda _: self._wake())
+
+    def create(self, name: str = "thing", size: Any = 1, **metadata: Any) -> Object:
+        """Create a Thing as a user would."""
+        return self.server.create(
+            self.resource, {"metadata": {"name": name, "namespace": NAMESPACE, **metadata}, "spec": {"size": size}}
+        )
+
+    async def until(self, resource: Resource, name: str, holds: Callable[[Object], bool] = lambda _: True) -> Object:
+        """Wait until an object is as expected."""
+        return await self._until(
+            lambda: next((each for each in [self.server.get(resource, name, NAMESPACE)] if each and holds(each)), None)
+        )
+
+    async def until_ready(self, status: str = "True", reason: str | None = None, name: str = "thing") -> Object:
+        """Wait for the condition Ready, and return it."""
+        thing = await self.until(self.resource, name, lambda each: self._ready(each, status, reason) is not None)
+        return self._ready(thing, status, reason) or {}
+
+    async def until_gone(self, resource: Resource, name: str) -> None:
+        """Wait until an object exists no more."""
+        await self._until(lambda: self.server.get(resource, name, NAMESPACE) is None or None)
+
+    async def until_told(self, reason: str) -> Object:
+        """Wait for an event."""
+        told: Object = await self._until(
+            lambda: next((each for each in self.server.list(EVENT) if each["reason"] == reason), None)
+        )
+        return told
+
+    async def until_quiet(self) -> None:
+        """Wait until the controller has nothing to do about what has happened so far."""
+        marker = f"marker-{self.server.storage.version}"
+        self.create(marker)
+        await self.until_ready(name=marker)
+
+    def writes(self) -> list[str]:
+        """The controller's writes so far: method, resource and name."""
+        return [
+            f"{each.method} {'/'.join(each.path.split('/')[each.path.split('/').index(NAMESPACE) + 1 :])}"
+            for each in self.server.requests.writes
+        ]
+
+    @staticmethod
+    def _ready(thing: Object, status: str, reason: str | None) -> Object | None:
+        for each in thing.get("status", {}).get("conditions", ()):
+            if (each["type"], each["status"]) == ("Ready", status) and reason in (None, each["reason"]):
+                return deepcopy(each)
+        return None
+
+    async def _until(self, find: Callable[[], Any]) -> Any:
+        async with asyncio.timeout(WITHIN):
+            while (found := find()) is None:
+                await self._changed.wait()
+        return found
+
+    def _wake(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+Planner = Callable[[Thing, Seen, datetime], Plan]
+Running = Callable[..., AbstractAsyncContextManager[Things]]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """A fake API server that serves Things."""
+    async with FakeApiServer() as server:
+        server.define(deepcopy(CRD))
+        yield server
+
+
+@pytest.fixture
+def running(server: FakeApiServer) -> Running:
+    """Runs a controller of Things with the plan of the test, until the end of the block."""
+
+    @asynccontextmanager
+    async def start(plan: Planner, **declared: Any) -> AsyncIterator[Things]:
+        kind = PlannedKind(Thing, plan=plan, owns=(CONFIGMAP, SECRET), **declared)
+        runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+        runtime.add_kind(kind)
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(runtime.run(stop))
+            try:
+                await runtime.caches.synced()
+                yield Things(server, runtime, kind)
+            finally:
+                stop.set()
+
+    return start

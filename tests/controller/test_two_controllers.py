@@ -1,0 +1,104 @@
+"""Two controllers and one lease on a real API server: one writes, the other takes over."""
+
+import asyncio
+import time
+
+import pytest
+
+from controller.reconcilers.webapp import WEBAPP
+from controller.runtime.leader import LEASE, LeaseSettings
+from kube.client import Client
+from tests.controller.conftest import Process, Start
+from tests.controller.observer import Observer
+from tests.controller.webapps import is_running, webapp
+from tests.controlplane.audit import WRITES
+from tests.controlplane.plane import ControlPlane
+
+pytestmark = pytest.mark.controlplane
+
+
+@pytest.fixture
+def lease(namespace: str) -> LeaseSettings:
+    """A lease that ends soon."""
+    return LeaseSettings(namespace, "the-lock", duration=3, renew_deadline=2, retry_period=0.4)
+
+
+async def until_leading(process: Process) -> None:
+    """Wait until a process leads."""
+    assert process.runtime.election is not None
+    async with asyncio.timeout(20):
+        await process.runtime.election.leading.wait()
+
+
+def times_of_writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
+    """When a process wrote, leaving out what it did about the lease."""
+    return [
+        event["requestReceivedTimestamp"]
+        for event in plane.audit_events(since, verb=WRITES)
+        if event["userAgent"] == agent
+    ]
+
+
+async def test_a_standby_writes_nothing_and_takes_over_at_once_when_the_leader_ends(
+    client: Client, observer: Observer, controller: Start, lease: LeaseSettings, webapps_installed: ControlPlane
+) -> None:
+    """A leader that ends releases the lease; what came in the meantime is not lost."""
+    mark = await asyncio.to_thread(webapps_installed.audit_mark)
+    async with controller(lease=lease) as first:
+        await until_leading(first)
+        async with controller(lease=lease) as second:
+            await client.create(WEBAPP.resource, webapp(observer.namespace, "one"))
+            await observer.until(WEBAPP.resource, "one", is_running)
+            ending = time.monotonic()
+            first.stop.set()
+            await client.create(WEBAPP.resource, webapp(observer.namespace, "two"))
+            await until_leading(second)
+            assert time.monotonic() - ending < lease.duration - 0.5
+            await observer.until(WEBAPP.resource, "two", is_running)
+            held = await client.get(LEASE, "the-lock", observer.namespace)
+    assert held["spec"]["holderIdentity"] == second.agent
+    assert held["spec"]["leaseTransitions"] == 1
+    before = await asyncio.to_thread(times_of_writes, webapps_installed, mark, first.agent)
+    after = await asyncio.to_thread(times_of_writes, webapps_installed, mark, second.agent)
+    assert max(before) < min(after)
+
+
+async def test_a_standby_takes_over_when_the_leader_dies(
+    client: Client, observer: Observer, controller: Start, lease: LeaseSettings
+) -> None:
+    """A leader that says no goodbye is waited for as long as its lease lasts, and no longer."""
+    async with controller(lease=lease) as first:
+        await until_leading(first)
+        async with controller(lease=lease) as second:
+            died = time.monotonic()
+            first.kill()
+            await client.create(WEBAPP.resource, webapp(observer.namespace, "one"))
+            await until_leading(second)
+            waited = time.monotonic() - died
+            await observer.until(WEBAPP.resource, "one", is_running)
+    assert lease.renew_deadline < waited < lease.duration + 3 * lease.retry_period
+
+
+async def test_the_released_lease_has_no_holder(observer: Observer, controller: Start, lease: LeaseSettings) -> None:
+    """A process that ends leaves the lease to whoever comes."""
+    async with controller(lease=lease) as process:
+        await until_leading(process)
+    released = await observer.until(LEASE, "the-lock", lambda each: not each["spec"].get("holderIdentity"))
+    assert released["spec"]["leaseDurationSeconds"] == 1
+
+
+async def test_a_leader_whose_lease_is_taken_ends(
+    client: Client, observer: Observer, controller: Start, lease: LeaseSettings
+) -> None:
+    """Somebody else's name in the lease ends the process with an error."""
+
+    async def lead_until_taken() -> None:
+        async with controller(lease=lease) as process:
+            await until_leading(process)
+            taken = {"holderIdentity": "somebody-else", "leaseDurationSeconds": 60}
+            await client.patch(LEASE, "the-lock", {"spec": taken}, observer.namespace)
+            await observer.until(LEASE, "never", lambda _: False)
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await lead_until_taken()
+    assert "somebody-else leads now" in str(raised.value.exceptions[0])
