@@ -1,14 +1,17 @@
 """Read multi-document YAML as the API server would, and remember on which line each field stands."""
 
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
 import yaml
 
 STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
+LARGEST = 1_000_000  # nodes of a document, what aliases repeat included: no object of the API comes near
 
 
 class DocumentError(ValueError):
@@ -16,7 +19,17 @@ class DocumentError(ValueError):
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's JSON: no dates and no base-60 numbers, which the API's YAML does not know either."""
+    """YAML as the API's clients read it: keys are text, 3.0 is 3, and there are no dates and no base-60 numbers."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        mapping = super().construct_mapping(node, deep)
+        return {key if isinstance(key, str) else orjson.dumps(key).decode(): item for key, item in mapping.items()}
+
+    def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
+        number = super().construct_yaml_float(node)
+        if not math.isfinite(number):
+            raise yaml.constructor.ConstructorError(None, None, "this number is too large", node.start_mark)
+        return int(number) if number.is_integer() else number
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -33,6 +46,7 @@ _Loader.add_implicit_resolver(
     re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"),
     list("-+.0123456789"),
 )
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +83,31 @@ class Document:
         return f"{self.source}:{self.line(path)}"
 
 
-def parse_documents(text: str, source: str) -> Iterator[Document]:
-    """Yield the documents of `text` that are not empty, a `kind: List` as its items. DocumentError names the line."""
-    loader = _Loader(text)
+def parse_documents(data: bytes, source: str) -> Iterator[Document]:
+    """Yield the documents of `data` that are not empty, a `kind: List` as its items. DocumentError names the line."""
+    try:
+        loader = _Loader(data.decode())
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{source}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+    except yaml.reader.ReaderError as error:
+        raise DocumentError(f"{source}: not YAML: a control character at position {error.position}") from None
     try:
         while loader.check_node():
             node = loader.get_node()
             assert node is not None
-            _refuse_duplicates(node, source)
+            line = node.start_mark.line + 1
+            if _measured(node, source, {}) > LARGEST:
+                raise DocumentError(f"{source}:{line}: larger than {LARGEST} values")
             value = loader.construct_document(node)
-            if value is None:
-                continue
-            yield from _items(Document(source, value, node))
+            if value is not None:
+                _refuse_foreign(value, f"{source}:{line}")
+                yield from _items(Document(source, value, node))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line = f":{mark.line + 1}" if mark else ""
-        raise DocumentError(f"{source}{line}: not YAML: {error.problem or error.context}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        if isinstance(error, DocumentError):
-            raise
-        raise DocumentError(f"{source}: not YAML: {error}") from None
+        at = f":{mark.line + 1}" if mark else ""
+        raise DocumentError(f"{source}{at}: not YAML: {error.problem or error.context}") from None
+    except RecursionError:
+        raise DocumentError(f"{source}: not YAML: nested too deeply") from None
     finally:
         loader.dispose()
 
@@ -96,12 +115,10 @@ def parse_documents(text: str, source: str) -> Iterator[Document]:
 def read_documents(path: Path) -> Iterator[Document]:
     """Yield the documents of the file at `path`. DocumentError where it cannot be read or parsed."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+        data = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}") from None
-    yield from parse_documents(text, str(path))
+    yield from parse_documents(data, str(path))
 
 
 def yaml_files(path: Path) -> list[Path]:
@@ -144,14 +161,28 @@ def _items(document: Document) -> Iterator[Document]:
         yield document
 
 
-def _refuse_duplicates(node: yaml.Node, source: str) -> None:
+def _refuse_foreign(value: Any, where: str) -> None:
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError as error:
+        raise DocumentError(f"{where}: not JSON: {error}") from None
+
+
+def _measured(node: yaml.Node, source: str, sizes: dict[int, int]) -> int:
+    """Return how many nodes there are, each alias counted as what it repeats; DocumentError where a key is repeated."""
+    if id(node) in sizes:
+        return sizes[id(node)]
+    below: list[yaml.Node] = []
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
-            if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                raise DocumentError(f"{source}:{key.start_mark.line + 1}: key {key.value!r} stands here a second time")
-            seen.add(key.value)
-            _refuse_duplicates(value, source)
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
+                    line = key.start_mark.line + 1
+                    raise DocumentError(f"{source}:{line}: key {key.value!r} stands here a second time")
+                seen.add(key.value)
+            below.append(value)
     elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _refuse_duplicates(item, source)
+        below = node.value
+    sizes[id(node)] = 1 + sum(_measured(each, source, sizes) for each in below)
+    return sizes[id(node)]
