@@ -2,7 +2,8 @@
 
 import difflib
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -45,11 +46,11 @@ def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field
 
 
 def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
-    location = item["loc"]
+    location, within = _followed(model, item["loc"])
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).lstrip(".")
     match item["type"]:
         case "extra_forbidden":
-            siblings = _keys_at(model, location[:-1])
+            siblings = [field.alias or name for name, field in within.model_fields.items()] if within else []
             return path, f"unknown {noun}{did_you_mean(str(location[-1]), siblings)}"
         case "missing":
             return path, "missing; it is required"
@@ -64,17 +65,30 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 64 else f"{text[:63]}…"
 
 
-def _keys_at(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
-    """Return the keys that may stand at `location` in a `model`."""
+def _followed(
+    model: type[BaseModel], location: tuple[str | int, ...]
+) -> tuple[list[str | int], type[BaseModel] | None]:
+    """Return `location` without pydantic's names for the branches of a union, and the model its last step is in."""
+    steps: list[str | int] = []
+    within: type[BaseModel] | None = model
+    here: type[BaseModel] | None = model
+    branch_next = False
     for step in location:
-        if isinstance(step, int):
+        if branch_next:
+            branch_next = False
             continue
-        fields = [field for name, field in model.model_fields.items() if step in (name, field.alias)]
-        nested = _model_in(fields[0].annotation) if fields else None
-        if nested is None:
-            return []
-        model = nested
-    return [field.alias or name for name, field in model.model_fields.items()]
+        steps.append(step)
+        within = here
+        if isinstance(step, int) or here is None:
+            continue
+        annotation = next((f.annotation for name, f in here.model_fields.items() if step in (name, f.alias)), None)
+        here, branch_next = _model_in(annotation), _has_branches(annotation)
+    return steps, within
+
+
+def _has_branches(annotation: Any) -> bool:
+    union = get_origin(annotation) in (Union, UnionType)
+    return union and len([each for each in get_args(annotation) if each is not type(None)]) > 1
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
