@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, faults
@@ -29,9 +29,9 @@ def _duration(value: Any) -> Any:
 
 
 def _address(value: Any) -> Any:
-    if not isinstance(value, str):
+    if isinstance(value, tuple):
         return value
-    host, colon, port = value.rpartition(":")
+    host, colon, port = str(value).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ValueError("must be an address of the form HOST:PORT, or :PORT for every interface")
@@ -40,7 +40,7 @@ def _address(value: Any) -> Any:
 
 def _several(value: Any) -> Any:
     """Read `a,b` as two values, on the command line, in the environment and in a file alike."""
-    values = [value] if isinstance(value, str) else value
+    values = value if isinstance(value, list | tuple) else [value]
     return [part for each in values for part in (each.split(",") if isinstance(each, str) else [each]) if part]
 
 
@@ -54,6 +54,18 @@ class Settings(BaseSettings):
     """Everything that can be set. Each command takes those settings that concern it."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what `load_settings` gives and nothing else: it reads the environment, and knows who said what."""
+        return (init_settings,)
 
     kubeconfig: Path | None = Field(
         None, description="kubeconfig file; else $KUBECONFIG, ~/.kube/config or the pod's own"
@@ -132,7 +144,7 @@ def _told(
     found: list[tuple[str, str]], flags: Mapping[str, Any], variables: Mapping[str, str], document: Document | None
 ) -> ValueError:
     """Say where each fault was written: as a flag, a variable, or on a line of the file."""
-    lines = []
+    lines, in_file = [], []
     for path, text in found:
         name = re.split(r"[.\[]", path)[0]
         if name in flags:
@@ -141,5 +153,5 @@ def _told(
             lines.append((f"${PREFIX}{name.upper()}", text))
         elif document is not None:
             key = name if name in document.value else name.replace("_", "-")
-            return DocumentError(f"{document.where(key)}: {key}: {text}")
-    return FaultsError(lines)
+            in_file.append(f"{document.where(key)}: {key}: {text}")
+    return FaultsError(lines) if lines else DocumentError("\n".join(in_file))
