@@ -27,25 +27,29 @@ class Patcher:
     def set(self, patch: Patch) -> bool:
         """Carry out `patch`; return whether it changed anything. A parent of the wrong type is a WrongTypeError."""
         current = self._current(patch.path)
-        if current is not None and (not patch.overwrite or _same(current, patch.value)):
+        if same(current, patch.value) or (current is not None and not patch.overwrite):
             return False
         node, missing_from, made = self._writable(patch.path)
         value = patch.value
         for depth in range(len(patch.path) - 1, missing_from, -1):
             value = {patch.path[depth]: value}
         node[patch.path[missing_from]] = value
+        set_at = patch.path[: missing_from + 1]
         new = {patch.path[:depth] for depth in range(missing_from + 1, len(patch.path))}
-        self._own |= new
-        self._made |= new
+        self._own = {path for path in self._own if path[: missing_from + 1] != set_at} | new
+        self._made = {path for path in self._made if path[: missing_from + 1] != set_at} | new
         if not made:
-            where = pointer(patch.path[: missing_from + 1])
-            self.operations.append({"op": "add" if current is None else "replace", "path": where, "value": value})
+            adds = current is None and isinstance(set_at[-1], str)  # into a list, "add" would insert
+            operation = {"op": "add" if adds else "replace", "path": pointer(set_at), "value": value}
+            self.operations.append(operation)
         return True
 
     def _current(self, path: tuple[Step, ...]) -> Any:
         value: Any = self.object
         for depth, step in enumerate(path):
             if value is None:
+                if any(isinstance(later, int) for later in path[depth:]):
+                    raise LookupError(f"no item {pointer(path)}")
                 return None
             wanted: type = list if isinstance(step, int) else dict
             if not isinstance(value, wanted):
@@ -77,6 +81,12 @@ def _child(node: Any, step: Step) -> Any:
     return node[step] if isinstance(step, int) else node.get(step)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON: in Python True == 1, in JSON they differ."""
-    return type(one) is type(other) and bool(one == other)
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal as JSON: in Python True == 1, in JSON they differ."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
