@@ -46,8 +46,8 @@ def read(body: bytes) -> Request:
     if not isinstance(request, dict):
         raise NotAReviewError("request: missing, or not an object")
     uid = request.get("uid")
-    if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID:
-        raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} characters")
+    if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID or not uid.isprintable():
+        raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters")
     return _request(uid, request)
 
 

@@ -52,7 +52,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy:
     if not isinstance(value, dict):
         raise FaultsError([("", "not an object")])
     if value.get("apiVersion") != API_VERSION or value.get("kind") != "ClusterAdmissionPolicy":
-        found = f"{value.get('apiVersion')} {value.get('kind')}"
+        found = " ".join(str(value[key]) for key in ("apiVersion", "kind") if key in value) or "this"
         raise FaultsError([("", f"a policy set holds {API_VERSION} ClusterAdmissionPolicy objects, not {found}")])
     spec = parse(ClusterAdmissionPolicy, value).spec
     policy = catalogue.get(spec.policy)
@@ -61,7 +61,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy:
     try:
         params = parse(policy.params, spec.params, noun="parameter")
     except FaultsError as error:
-        raise FaultsError((f"spec.params.{path}", text) for path, text in error.faults) from None
+        raise FaultsError((f"spec.params.{path}".rstrip("."), text) for path, text in error.faults) from None
     judged = {target.kind.kind for target in policy.targets}
     faults = [
         (f"spec.match.any[{index}].kinds", f'{policy.name} does not look at "{kind}"{did_you_mean(kind, judged)}')

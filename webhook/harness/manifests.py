@@ -9,11 +9,14 @@ import jsonpatch
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine.fields import JSON_TYPES
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
+from webhook.review import MalformedRequestError
 
 CLUSTER_SCOPED = frozenset({"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding"})
 NAME_LABEL = "kubernetes.io/metadata.name"
+METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # what is read before any policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str) -> Iter
     """
     documents = list(documents)
     for document in documents:
-        _require_object(document)
+        require_object(document)
     labels = {
         metadata["name"]: {NAME_LABEL: metadata["name"], **(metadata.get("labels") or {})}
         for document in documents
@@ -64,13 +67,18 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str) -> Iter
         yield _judge(engine, document, namespace, labels)
 
 
-def _require_object(document: Document) -> None:
+def require_object(document: Document) -> None:
+    """Raise DocumentError where a document is no object of the API."""
     value = document.value
     for field in ("apiVersion", "kind"):
-        if not isinstance(value, dict) or not isinstance(value.get(field), str):
+        if not isinstance(value, dict) or not isinstance(value.get(field), str) or not value[field]:
             raise DocumentError(f"{document.where(field)}: {field}: missing; every object of the API has one")
     if not isinstance(value.get("metadata"), dict):
         raise DocumentError(f"{document.where('metadata')}: metadata: missing, or not an object")
+    for field, wanted in METADATA.items():
+        if not isinstance(value["metadata"].get(field), wanted | None):
+            path = f"metadata.{field}"
+            raise DocumentError(f"{document.where(path)}: {path}: must be {JSON_TYPES[wanted]}")
 
 
 def _judge(engine: Engine, document: Document, namespace: str, labels: dict[str, dict[str, str]]) -> Judged:
@@ -78,7 +86,10 @@ def _judge(engine: Engine, document: Document, namespace: str, labels: dict[str,
     where = "" if value["kind"] in CLUSTER_SCOPED else value["metadata"].get("namespace") or namespace
     looked_up = {NAMESPACE_LABELS: labels[where]} if where in labels else {}
     admission = Admission(object=defaulted(value), namespace=where)
-    answer = ask(engine, admission, looked_up)
+    try:
+        answer = ask(engine, admission, looked_up)
+    except MalformedRequestError as error:
+        raise DocumentError(f"{document.where()}: {error}") from None
     patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
     return Judged(document, where, _verdict(answer), tuple(_findings(answer)), tuple(patch))
 

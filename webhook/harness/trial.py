@@ -8,8 +8,10 @@ from typing import Any
 import jsonpatch
 import orjson
 
+from config.documents import DocumentError
 from webhook import review
 from webhook.engine import NAMESPACE_LABELS, Engine, Outcome, Verdict
+from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
 from webhook.harness.cases import Expectation, Finding, Trial
 from webhook.harness.reviews import Admission
@@ -64,7 +66,10 @@ def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple
 
 def differences(trial: Trial) -> list[str]:
     """Return what came otherwise than expected, a line each; empty when the case passes."""
-    answer = ask(trial.engine, trial.admission, {NAMESPACE_LABELS: trial.namespace_labels})
+    try:
+        answer = ask(trial.engine, trial.admission, {NAMESPACE_LABELS: trial.namespace_labels})
+    except review.MalformedRequestError as error:
+        raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
     return list(_differences(trial, answer))
 
 
@@ -127,5 +132,5 @@ def _join(prefix: str, path: str) -> str:
 
 def _object(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
     wanted = trial.admission.object if expected.patched is None else merge(trial.admission.object, expected.patched)
-    if answer.allowed and answer.object != wanted:
+    if answer.allowed and not same(answer.object, wanted):
         yield from (f"patched otherwise: {operation}" for operation in jsonpatch.make_patch(wanted, answer.object))
