@@ -44,7 +44,8 @@ def write_pairs(directory: Path, ca: KeyPair, serving: KeyPair) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in zip(FILES, (ca.certificate, ca.key, serving.certificate, serving.key), strict=True):
             file = directory / name
-            file.touch(mode=0o600 if name.endswith(".key") else 0o644)
+            file.unlink(missing_ok=True)  # what is replaced keeps its mode, and a key must be nobody else's
+            file.touch(mode=0o600 if name.endswith(".key") else 0o644, exist_ok=False)
             file.write_bytes(content)
     except OSError as error:
         raise CertificateError(f"{error.filename or directory}: {error.strerror}") from None

@@ -41,7 +41,7 @@ def command(settings: Settings, manifests: tuple[str, ...], output: str, namespa
 
 def _read(manifest: str) -> list[Document]:
     if manifest == "-":
-        return list(parse_documents(sys.stdin.read(), "<stdin>"))
+        return list(parse_documents(sys.stdin.buffer.read(), "<stdin>"))
     return [document for file in yaml_files(Path(manifest)) for document in read_documents(file)]
 
 

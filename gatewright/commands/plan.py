@@ -6,12 +6,14 @@ from pathlib import Path
 
 import click
 import yaml
+from pydantic import ValidationError
 
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError, read_documents, yaml_files
-from config.faults import FaultsError, did_you_mean, parse
+from config.faults import FaultsError, did_you_mean, faults, parse
 from controller.reconcilers import planned_kinds
 from controller.runtime.plan import Apply, Given, Once, Plan, PlannedKind, Step
+from webhook.harness.manifests import require_object
 
 
 @click.command
@@ -24,12 +26,16 @@ def command(files: tuple[Path, ...]) -> None:
 
 def _planned(document: Document) -> Iterator[str]:
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in planned_kinds()}
-    value = document.value if isinstance(document.value, dict) else {}
-    kind = kinds.get((str(value.get("apiVersion")), str(value.get("kind"))))
+    require_object(document)
+    value = document.value
+    kind = kinds.get((value["apiVersion"], value["kind"]))
     if kind is None:
-        names = [name for _, name in kinds]
-        found = value.get("kind", "something without a kind")
-        raise DocumentError(f"{document.where('kind')}: {found} is not planned here{did_you_mean(str(found), names)}")
+        found = f"{value['apiVersion']} {value['kind']}"
+        known = [" ".join(each) for each in kinds]
+        raise DocumentError(f"{document.where('kind')}: {found} is not planned here{did_you_mean(found, known)}")
+    if not value["metadata"].get("name"):
+        path = "metadata.name"
+        raise DocumentError(f"{document.where(path)}: {path}: missing; what is made is named after it")
     plan = _plan(kind, document)
     title = f"{kind.resource.kind} {value['metadata']['name']}"
     if plan.problem is not None:
@@ -42,13 +48,17 @@ def _planned(document: Document) -> Iterator[str]:
 
 def _plan(kind: PlannedKind, document: Document) -> Plan:  # type: ignore[type-arg]
     object = defaulted(document.value)
-    metadata = {"namespace": "default"} | object.get("metadata", {})
+    metadata = {"namespace": "default"} | object["metadata"]
     try:
         parse(kind.type.model_fields["spec"].annotation, object.get("spec"))
+        resource = kind.type.model_validate(object | {"metadata": metadata})
+    except ValidationError as error:
+        paths = faults(kind.type, error)
     except FaultsError as error:
-        paths = ((f"spec.{path}" if path else "spec", text) for path, text in error.faults)
-        raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in paths)) from None
-    return kind.plan(kind.type.model_validate(object | {"metadata": metadata}), Given(), datetime.now(UTC))
+        paths = [(f"spec.{path}" if path else "spec", text) for path, text in error.faults]
+    else:
+        return kind.plan(resource, Given(), datetime.now(UTC))
+    raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in paths))
 
 
 def _objects(step: Step) -> Iterator[dict[str, object]]:
