@@ -1,8 +1,67 @@
-# Plain `make` lists the targets.
+# Plain `make` lists the targets. Everything Python runs in .venv, which is made when it is needed.
 PYTHON ?= python3
 BIN := .venv/bin
+IMG ?= gatewright:v$(shell sed -n 's/__version__ = "\(.*\)"/\1/p' gatewright/__init__.py)
+KUBECTL ?= kubectl
+HELM ?= helm
+export PYTHONUNBUFFERED := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo cluster run lint format test test-unit test-integration manifests install \
+	docker-build deploy undeploy clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/ready: pyproject.toml
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --editable '.[dev]'
+	@echo "Making .venv with what pyproject.toml asks for"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
+
+demo: .venv/ready ## show denials and defaults by the real webhook, with no cluster
+	@$(BIN)/gatewright demo
+
+cluster: .venv/ready ## a real control plane with webhook, policies and controller, until Ctrl-C
+	@$(BIN)/python -m tests.controlplane.cluster .cluster/kubeconfig
+
+run: .venv/ready ## webhook and controller in one process, against the cluster of your kubeconfig
+	@$(BIN)/gatewright run --policies config/policies
+
+lint: .venv/ready ## ruff, mypy and the import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: .venv/ready ## let ruff format and sort
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+test: test-unit test-integration ## every test
+
+test-unit: .venv/ready ## the tests that need no control plane
+	$(BIN)/pytest -m "not controlplane"
+
+test-integration: .venv/ready ## the tests on a real control plane (built once: Go, about 5 minutes)
+	$(BIN)/pytest -m controlplane
+
+manifests: .venv/ready ## generate CRDs, rights, the chart's files and config/manager
+	$(BIN)/python -m tests.config.regenerate
+
+install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
+	$(BIN)/gatewright crds | $(KUBECTL) apply -f -
+
+docker-build: ## build the image IMG
+	docker build --tag $(IMG) .
+
+deploy: ## install or upgrade the chart with the image IMG
+	$(HELM) upgrade --install gatewright charts/gatewright --namespace gatewright-system --create-namespace \
+		--set image.repository=$(firstword $(subst :, ,$(IMG))),image.tag=$(lastword $(subst :, ,$(IMG)))
+
+undeploy: ## stop judging first, then remove the chart
+	$(KUBECTL) delete validatingwebhookconfiguration,mutatingwebhookconfiguration gatewright --ignore-not-found
+	$(HELM) uninstall gatewright --namespace gatewright-system
+
+clean: ## remove .venv, .cluster and caches
+	rm -rf .venv .cluster .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

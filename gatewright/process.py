@@ -13,9 +13,7 @@ import uvloop
 
 from gatewright.listeners import Address, Observed, listening
 
-Part = Callable[
-    [asyncio.Event], Coroutine[Any, Any, None]
-]  # runs until the event is set, then ends in its own good time
+Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]  # until the event is set, then ends in its own time
 Background = Callable[[], Awaitable[Any]]  # runs for ever; cancelled when all parts have ended
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

@@ -29,6 +29,18 @@ TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 @dataclass(frozen=True, slots=True)
+class Drain:
+    """How an ending webhook lets its clients go: seconds it goes on listening, and then waits for connections to end."""
+
+    linger: float
+    grace: float
+
+
+IN_A_CLUSTER = Drain(linger=5, grace=100)  # endpoints take a while to go, and the API server keeps connections for 90 s
+UNREGISTERED = Drain(linger=0, grace=1)  # nobody is sent here any more
+
+
+@dataclass(frozen=True, slots=True)
 class Webhook:
     """The webhook of a process: what serves until told to stop, what runs for ever beside it, and its policies."""
 
@@ -38,7 +50,13 @@ class Webhook:
 
 
 async def webhook_of(
-    settings: Settings, certificate: Path, key: Path, observed: Observed, stack: AsyncExitStack
+    settings: Settings,
+    certificate: Path,
+    key: Path,
+    observed: Observed,
+    stack: AsyncExitStack,
+    *,
+    drain: Drain = IN_A_CLUSTER,
 ) -> Webhook:
     """Return the webhook with its checks added to `observed`; what is opened is closed with `stack`.
 
@@ -56,7 +74,7 @@ async def webhook_of(
         background["namespaces"] = Watch(client, NAMESPACE, namespaces, metadata_only=True).run
         look_ups[NAMESPACE_LABELS] = NamespaceLabels(client, namespaces)
     host, port = settings.listen
-    config = ServerConfig(host=host, port=port)
+    config = ServerConfig(host=host, port=port, linger_seconds=drain.linger, grace_seconds=drain.grace)
 
     async def serve_reviews(stop: asyncio.Event) -> None:
         await serve(stop, config, policies, serving, metrics, look_ups)

@@ -20,7 +20,7 @@ from gatewright.commands.certs import write_pairs
 from gatewright.controlling import CONFIGURATION, own_namespaces, run_leading, runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, settings_options
-from gatewright.serving import following, webhook_of
+from gatewright.serving import UNREGISTERED, following, webhook_of
 from kube.client import Client
 from kube.credentials import load
 from kube.endpoint import Endpoint
@@ -64,7 +64,8 @@ async def _run(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ca = _certificates(directory, url)
-        webhook = await webhook_of(settings, directory / "tls.crt", directory / "tls.key", observed, stack)
+        pair = directory / "tls.crt", directory / "tls.key"
+        webhook = await webhook_of(settings, *pair, observed, stack, drain=UNREGISTERED)
         runtime = runtime_of(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION
         registrar = Registrar(

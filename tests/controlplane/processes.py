@@ -96,6 +96,16 @@ class Process:
         self._reaper.forget(self._process.pid)
         self._process = None
 
+    def end(self, within: float) -> int:
+        """Ask it to end with SIGTERM, wait, and return its exit code; TimeoutExpired where it takes longer."""
+        if not self._process:
+            raise ValueError(f"{self.name} does not run")
+        self._process.terminate()
+        code = self._process.wait(within)
+        self._reaper.forget(self._process.pid)
+        self._process = None
+        return code
+
     def tail(self, lines: int = 20) -> str:
         """The end of its log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""

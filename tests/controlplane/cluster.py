@@ -1,0 +1,51 @@
+"""`python -m tests.controlplane.cluster KUBECONFIG`: a control plane with Gatewright at work in it, until Ctrl-C."""
+
+import argparse
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.controlplane.gobuild import BuildError, MissingToolError
+from tests.controlplane.plane import ControlPlane, ControlPlaneError
+from tests.gatewright.processes import Gatewright, GatewrightError
+
+ROOT = Path(__file__).parents[2]
+READY = """
+Ready: a real API server with the production policies registered and the controller running.
+
+  export KUBECONFIG={kubeconfig}
+  kubectl apply -f config/samples/my-webapp.yaml
+  kubectl create deployment shop --image=nginx:1.21 --replicas=11 -n production
+
+Ctrl-C ends it, and leaves no process behind.
+"""
+
+
+def main() -> None:
+    """Start everything, say how to reach it, and wait."""
+    parser = argparse.ArgumentParser(description="A control plane with Gatewright at work in it, until Ctrl-C.")
+    parser.add_argument("kubeconfig", type=Path, help="where to write its kubeconfig")
+    kubeconfig: Path = parser.parse_args().kubeconfig.absolute()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with tempfile.TemporaryDirectory() as directory, ControlPlane.start(Path(directory)) as plane:
+            plane.kubectl("apply", "-f", str(ROOT / "config/crd/bases"))
+            plane.create_namespace("production")
+            with Gatewright.run(plane, Path(directory), policies=ROOT / "config/policies"):
+                kubeconfig.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(plane.kubeconfig, kubeconfig)
+                print(READY.format(kubeconfig=kubeconfig), flush=True)
+                signal.pause()
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+    except (MissingToolError, BuildError, ControlPlaneError, GatewrightError, subprocess.CalledProcessError) as error:
+        sys.exit(str(error))
+    finally:
+        kubeconfig.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""Gatewright's own processes, started as a person would start them, on a control plane of the tests."""
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import Process, Reaper, free_ports
+
+READY_WITHIN = 30.0
+ENDS_WITHIN = 30.0
+COMMAND = Path(sys.executable).with_name("gatewright")
+
+
+class GatewrightError(Exception):
+    """A process of ours died or did not get ready; the text ends with its log."""
+
+
+class Gatewright:
+    """One running process of ours: `gatewright run`, `webhook` or `controller`. Its methods block."""
+
+    def __init__(self, plane: ControlPlane, directory: Path, verb: str, *options: str, kubeconfig: Path | None = None):
+        """Prepare it with free ports, and a log in `directory`."""
+        listen, metrics, health = free_ports(3)
+        self.plane = plane
+        self.url = f"https://127.0.0.1:{listen}"
+        self.metrics_url = f"http://127.0.0.1:{metrics}/metrics"
+        self.health_url = f"http://127.0.0.1:{health}"
+        command = [
+            *(str(COMMAND), verb, "--kubeconfig", str(kubeconfig or plane.kubeconfig)),
+            *("--metrics-listen", f"127.0.0.1:{metrics}", "--health-listen", f"127.0.0.1:{health}"),
+            *(("--listen", f"127.0.0.1:{listen}") if verb != "controller" else ()),
+            *options,
+        ]
+        self._reaper = Reaper()
+        self.process = Process(verb, command, directory / f"gatewright-{verb}-{listen}.log", self._reaper)
+
+    @classmethod
+    def run(cls, plane: ControlPlane, directory: Path, *options: str, policies: Path) -> Self:
+        """Start `gatewright run` and wait until the API server asks it."""
+        started = cls(plane, directory, "run", "--policies", str(policies), *options)
+        try:
+            return started.start().until("registered", lambda: registered(plane) == {"validate", "mutate"})
+        except BaseException:
+            started.close()
+            raise
+
+    def start(self) -> Self:
+        """Start it, after it was prepared, killed or ended, and wait until it is ready."""
+        self.process.start()
+        return self.until("ready", self.is_ready)
+
+    def is_ready(self) -> bool:
+        """Whether /readyz says so."""
+        return self.get("/readyz")[0] == 200
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Return status and text of a path of the health listener; 0 where nobody listens."""
+        try:
+            with urllib.request.urlopen(f"{self.health_url}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+        except OSError as error:
+            return 0, str(error)
+
+    def logged(self) -> list[dict[str, Any]]:
+        """Return its log lines."""
+        return [json.loads(line) for line in self.process.log.read_text().splitlines() if line.startswith("{")]
+
+    def until(self, what: str, sign: Callable[[], bool]) -> Self:
+        """Ask for a sign until it shows, the process dies, or time is up."""
+        deadline = time.monotonic() + READY_WITHIN
+        while not sign():
+            if self.process.died or time.monotonic() > deadline:
+                raise GatewrightError(f"gatewright {self.process.name}: not {what}\n{self.process.tail()}")
+            time.sleep(0.05)
+        return self
+
+    def end(self) -> int:
+        """End it with SIGTERM and return its exit code."""
+        return self.process.end(ENDS_WITHIN)
+
+    def close(self) -> None:
+        """End it in any case."""
+        if self.process.pid is not None and not self.process.died:
+            self.end()
+        self._reaper.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+def registered(plane: ControlPlane) -> set[str]:
+    """Return the verbs that the API server would ask a webhook of ours for."""
+    kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    items = json.loads(plane.kubectl("get", kinds, "-o", "json").stdout)["items"]
+    webhooks = [webhook for item in items for webhook in item.get("webhooks", ()) if webhook.get("rules")]
+    return {webhook["name"].partition(".")[0] for webhook in webhooks if webhook["name"].endswith(".gatewright.io")}
