@@ -74,22 +74,22 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
     namespace = settings.namespace or endpoint.namespace
     at = settings.webhook_url or Service(namespace, settings.webhook_service)
     policies = policy_files(settings, Metrics(CollectorRegistry()))  # what it counts is the webhook's to show
-    certificates: Certificates | None = None
+    name = settings.webhook_configuration or CONFIGURATION
+    ca_bundle, also = None, ()
+    if not settings.cert_manager:
+        names = Names(namespace, settings.ca_secret, settings.tls_secret, name, _dns_names(settings, namespace))
+        certificates = Certificates(runtime.client, runtime.caches, names)
+        runtime.add(certificates.controller(runtime.metrics))
+        ca_bundle, also = certificates.ca_bundle, (certificates.ca_cache, certificates.tls_cache)
     registrar = Registrar(
         runtime.client,
         runtime.caches,
-        settings.webhook_configuration or CONFIGURATION,
+        name,
         at,
         policies,
-        ca_bundle=None if settings.cert_manager else lambda: certificates.ca_bundle() if certificates else None,
+        ca_bundle=ca_bundle,
         excluded_namespaces=own_namespaces(settings, endpoint),
     )
-    also = []
-    if not settings.cert_manager:
-        names = Names(namespace, settings.ca_secret, settings.tls_secret, _dns_names(settings, namespace))
-        certificates = Certificates(runtime.client, runtime.caches, names, registrar.published)
-        runtime.add(certificates.controller(runtime.metrics, also=tuple(registrar.caches.values())))
-        also = [certificates.ca_cache, certificates.tls_cache]
     registration = registrar.controller(runtime.metrics, also=also)
     runtime.add(registration)
     return {"policies": following(policies, lambda: registration.add(registrar.request))}

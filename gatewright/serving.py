@@ -36,7 +36,8 @@ class Drain:
     grace: float
 
 
-IN_A_CLUSTER = Drain(linger=5, grace=100)  # endpoints take a while to go, and the API server keeps connections for 90 s
+# Endpoints take a while to go, and the API server keeps its connections for 90 s.
+IN_A_CLUSTER = Drain(linger=5, grace=100)
 UNREGISTERED = Drain(linger=0, grace=1)  # nobody is sent here any more
 
 
