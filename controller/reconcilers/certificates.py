@@ -26,6 +26,7 @@ from certs import (
     renewal_due,
     renewal_time,
 )
+from controller.reconcilers.registration import MUTATING, VALIDATING, published
 from controller.runtime.caches import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
@@ -125,11 +126,12 @@ def _decoded(secret: Object | None, key: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of the Secrets, and those under which clients reach the webhook, the API server's first."""
+    """The names of the Secrets, of the webhook configurations, and those of the webhook, the API server's first."""
 
     namespace: str
     ca_secret: str
     tls_secret: str
+    configuration: str
     dns_names: tuple[str, ...]
 
 
@@ -146,26 +148,24 @@ class Certificates:
         client: Client,
         caches: Caches,
         names: Names,
-        published: Callable[[], Sequence[bytes]],
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take what the registered webhooks are trusted by now as a function."""
         self.request = Request(names.namespace, names.tls_secret)
         self.ca_cache = caches.one(SECRET, names.ca_secret, names.namespace)
         self.tls_cache = caches.one(SECRET, names.tls_secret, names.namespace)
+        self._configurations = [caches.one(resource, names.configuration) for resource in (VALIDATING, MUTATING)]
         self._own_writes = OwnWrites()
         self._client = client
         self._names = names
-        self._published = published
         self._now = now
 
-    def controller(self, metrics: Metrics, also: Sequence[Cache] = ()) -> Controller:
-        """Return the controller that runs it; the changes of further caches wake it too."""
+    def controller(self, metrics: Metrics) -> Controller:
+        """Return the controller that runs it."""
         controller = Controller(
             "certificates", reconcile=self.reconcile, metrics=metrics, workers=1, own_writes=self._own_writes
         )
-        for cache in (self.ca_cache, self.tls_cache, *also):
+        for cache in (self.ca_cache, self.tls_cache, *self._configurations):
             controller.watch(cache, always(self.request))
         controller.add(self.request)
         return controller
@@ -182,7 +182,10 @@ class Certificates:
         stored = self._stored(self.ca_cache, self._names.ca_secret)
         served = self._stored(self.tls_cache, self._names.tls_secret)
         authority = read_authority(stored, now)
-        todo = plan(authority, read_pair(served), self._published(), self._names.dns_names[0], now)
+        trusted = [
+            bundle for cache in self._configurations for bundle in published(cache.get(self._names.configuration))
+        ]
+        todo = plan(authority, read_pair(served), trusted, self._names.dns_names[0], now)
         if todo.authority:
             pair = issue_ca(f"{self._names.ca_secret}.{self._names.namespace}", now)
             bundle = join(pair.certificate, prune(authority.bundle, now) if authority else b"")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from controller.reconcilers.probe import ProbeError, probe
 from controller.reconcilers.registration import (
@@ -98,59 +98,56 @@ class Registrar:
         controller.add(self.request)
         return controller
 
-    def published(self) -> list[bytes]:
-        """Return the CA bundles that the API server trusts now, one for each registered webhook."""
-        return [bundle for cache in self.caches.values() for bundle in published(cache.get(self.request.name))]
-
     async def reconcile(self, request: Request) -> Result:
         """Fill and repair what is not as it should be."""
-        engine = self._policies.engine
-        trusted = self._ca_bundle() if self._ca_bundle else next(filter(None, self.published()), None)
-        if engine is None or (self._ca_bundle and trusted is None):
-            return Result()  # whatever brings the policies or the authority wakes us
-        address = Address(self._at, trusted if self._ca_bundle else None)
-        wanted = registration(request.name, engine, address, self._excluded_namespaces, active=trusted is not None)
-        waits = [
-            await self._keep(resource, configuration["webhooks"], address.url, trusted)
-            for resource, configuration in zip((VALIDATING, MUTATING), wanted, strict=True)
-        ]
+        del request
+        waits = [await self._keep(resource) for resource in self.caches]
         return Result(requeue_after=min(filter(None, waits), default=None))
 
-    async def _keep(
-        self, resource: Resource, wanted: list[Object], url: str, trusted: bytes | None
-    ) -> timedelta | None:
-        """Write one configuration if it needs it; return when to look again if it cannot be done now."""
+    async def _keep(self, resource: Resource) -> timedelta | None:
+        """Write one configuration if it needs it; return when to look again if that cannot be done now."""
         stored = self.caches[resource].get(self.request.name)
-        if stored is None and not self._makes_them:
-            return None
-        found = self._ours(stored)
+        trusted = self._ca_bundle() if self._ca_bundle else next(filter(None, published(stored)), None)
+        if (
+            (engine := self._policies.engine) is None
+            or (stored is None and not self._makes_them)
+            or (trusted is None and self._ca_bundle is not None)
+        ):
+            return None  # whatever brings what is missing wakes us
+        address = Address(self._at, trusted)
+        both = registration(self.request.name, engine, address, self._excluded_namespaces, active=trusted is not None)
+        wanted = next(each["webhooks"] for each in both if each["kind"] == resource.kind)
+        found = _ours(stored)
         if found == wanted:
             return None
         if (before := self._written.get(resource)) is not None and before.wanted == wanted:
-            if found == before.answered:  # the server stores it in words of its own
+            if found == before.answered:  # the API server has words of its own for it
                 return None
             if (wait := before.at + REPAIR_SECONDS - self._clock()) > 0:
                 return timedelta(seconds=wait)
         is_new = not any(webhook["rules"] for webhook in found)
-        if is_new and trusted is not None and not await self._answers(url, trusted):
+        if is_new and trusted is not None and not await self._answers(address.url, trusted):
             return PROBE_AGAIN
-        body = {"metadata": {"name": self.request.name}, "webhooks": wanted}
-        answer = await self._client.apply(resource, body, field_manager=FIELD_MANAGER, force=True)
-        self._written[resource] = Written(self._clock(), wanted, self._ours(answer))
-        version = int(answer["metadata"]["resourceVersion"])
-        self._own_writes.wrote(self.request, self.caches[resource], self.request.name, version)
-        LOG.info("registered", extra={"fields": {"kind": resource.kind, "webhooks": [each["name"] for each in wanted]}})
+        await self._write(resource, stored, wanted)
         return None
 
-    def _ours(self, configuration: Object | None) -> list[Any]:
-        """Return our webhooks of a stored configuration, without what somebody else is to fill in."""
-        webhooks = [
-            webhook for webhook in (configuration or {}).get("webhooks") or [] if webhook["name"].endswith(f".{DOMAIN}")
-        ]
-        if self._ca_bundle is None:
-            for webhook in webhooks:
-                webhook["clientConfig"].pop("caBundle", None)
-        return webhooks
+    async def _write(self, resource: Resource, stored: Object | None, wanted: list[Object]) -> None:
+        """Put our webhooks in the place of those that stand there.
+
+        Not by server-side apply, which would leave in force what somebody added: a matchCondition that is never true.
+        """
+        name, metadata = self.request.name, {"name": self.request.name}
+        if stored is None:
+            made = {"metadata": metadata, "webhooks": wanted}
+            answer = await self._client.create(resource, made, field_manager=FIELD_MANAGER)
+        else:
+            others = [webhook for webhook in stored.get("webhooks") or [] if not _is_ours(webhook)]
+            version = {"resourceVersion": stored["metadata"]["resourceVersion"]}
+            patch = {"metadata": version, "webhooks": others + wanted}
+            answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
+        self._written[resource] = Written(self._clock(), wanted, _ours(answer))
+        self._own_writes.wrote(self.request, self.caches[resource], name, int(answer["metadata"]["resourceVersion"]))
+        LOG.info("registered", extra={"fields": {"kind": resource.kind, "webhooks": [each["name"] for each in wanted]}})
 
     async def _answers(self, url: str, trusted: bytes) -> bool:
         try:
@@ -162,3 +159,12 @@ class Registrar:
             return False
         self._problem = ""
         return True
+
+
+def _is_ours(webhook: Object) -> bool:
+    return str(webhook["name"]).endswith(f".{DOMAIN}")
+
+
+def _ours(configuration: Object | None) -> list[Object]:
+    """Return our webhooks of a stored configuration."""
+    return list(filter(_is_ours, (configuration or {}).get("webhooks") or []))

@@ -46,10 +46,7 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the API server finds the webhook, and whose certificates it trusts there.
-
-    Without a bundle, somebody else fills it in.
-    """
+    """Where the API server finds the webhook, and whose certificates it trusts there, as far as that is known."""
 
     at: Service | str
     ca_bundle: bytes | None

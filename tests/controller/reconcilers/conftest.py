@@ -1,0 +1,164 @@
+"""A cluster with the reconcilers of certificates and registration, and a webhook whose pair comes from the cluster."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller.reconcilers.certificates import Certificates, Names
+from controller.reconcilers.registrar import Registrar
+from controller.reconcilers.registration import MUTATING, VALIDATING
+from controller.runtime.runtime import Runtime
+from kube.client import Client
+from kube.endpoint import Endpoint
+from kube.resource import Resource
+from tests.fakes.apiserver import FakeApiServer
+from webhook.engine import BoundPolicy, Engine, Params, Policy
+from webhook.engine.match import Match
+from webhook.server.app import Rim
+from webhook.server.metrics import Metrics
+from webhook.server.serve import Listener, ServerConfig, listening
+from webhook.server.tls import ServingCertificate
+
+NAMESPACE = "gatewright-system"
+NAME = "gatewright"
+NAMES = Names(NAMESPACE, "gatewright-ca", "gatewright-webhook-tls", NAME, ("localhost", "gatewright-webhook"))
+
+
+def bound(name: str, *, mutates: bool = False, kinds: Any = ("Deployment",)) -> BoundPolicy:
+    """Put a policy in force that looks at some kinds and finds nothing."""
+    function = {"mutate" if mutates else "validate": lambda request, params: iter(())}
+    policy = Policy(name, Params, kinds=kinds, **function)
+    return BoundPolicy(name, policy, Params(), Match(()), frozenset({"Deny"}), fails_closed=True)
+
+
+@dataclass
+class Policies:
+    """The engine in force."""
+
+    engine: Engine | None = field(default_factory=lambda: Engine([bound("a"), bound("b", mutates=True)]))
+
+
+@dataclass
+class System:
+    """The reconcilers at work on a cluster, and the webhook."""
+
+    certificates: Certificates
+    registrar: Registrar
+    policies: Policies
+    listener: Listener
+    directory: Path
+    changed: asyncio.Event
+    wake: Callable[[], None]
+
+    def secret(self, name: str) -> dict[str, bytes]:
+        """Return the data of a Secret as the reconcilers see it."""
+        cache = self.certificates.ca_cache if name == NAMES.ca_secret else self.certificates.tls_cache
+        stored = cache.get(f"{NAMESPACE}/{name}") or {}
+        return {key: base64.b64decode(value) for key, value in (stored.get("data") or {}).items()}
+
+    def webhooks(self, resource: Resource) -> list[dict[str, Any]]:
+        """Return the webhooks of a configuration as the reconcilers see it."""
+        return (self.registrar.caches[resource].get(NAME) or {}).get("webhooks") or []
+
+    async def until(self, holds: Callable[[], Any]) -> None:
+        """Wait until something holds of what the reconcilers see."""
+        async with asyncio.timeout(30):
+            while not holds():
+                self.changed.clear()
+                await self.changed.wait()
+
+    def registered(self) -> bool:
+        """Say whether both configurations ask for something."""
+        return all(any(each["rules"] for each in self.webhooks(resource)) for resource in (VALIDATING, MUTATING))
+
+    def mount(self) -> None:
+        """Do what the kubelet does: give the webhook the pair of its Secret."""
+        for key in ("tls.crt", "tls.key"):
+            (self.directory / key).write_bytes(self.secret(NAMES.tls_secret)[key])
+        self.listener.certificate.refresh()
+
+
+@asynccontextmanager
+async def working(
+    endpoint: Endpoint, directory: Path, *, makes_them: bool = False, own_certificates: bool = True
+) -> AsyncIterator[System]:
+    """Run the reconcilers and the webhook, whose files are not mounted yet."""
+    runtime = Runtime(endpoint, CollectorRegistry(), identity="test")
+    policies = Policies()
+    metrics = Metrics(CollectorRegistry())
+    certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
+    config = ServerConfig(host="127.0.0.1", port=0)
+    async with listening(config, Rim(policies, metrics, {}), certificate, metrics) as listener:
+        certificates = Certificates(runtime.client, runtime.caches, NAMES)
+        registrar = Registrar(
+            runtime.client,
+            runtime.caches,
+            NAME,
+            f"https://localhost:{listener.port}",
+            policies,
+            ca_bundle=certificates.ca_bundle if own_certificates else None,
+            excluded_namespaces=[NAMESPACE],
+            makes_them=makes_them,
+        )
+        registering = registrar.controller(runtime.metrics, also=[certificates.ca_cache])
+        runtime.add(registering)
+        if own_certificates:
+            runtime.add(certificates.controller(runtime.metrics))
+        changed, stop = asyncio.Event(), asyncio.Event()
+        for cache in runtime.caches:
+            cache.subscribe(lambda change: changed.set())
+        running = asyncio.create_task(runtime.run(stop))
+        await runtime.caches.synced()
+        try:
+            yield System(
+                certificates,
+                registrar,
+                policies,
+                listener,
+                directory,
+                changed,
+                lambda: registering.add(registrar.request),
+            )
+        finally:
+            stop.set()
+            await running
+
+
+async def install(client: Client) -> None:
+    """Install what the chart does: two empty configurations."""
+    for resource in (VALIDATING, MUTATING):
+        await client.create(resource, {"metadata": {"name": NAME}})
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """A fake API server with the installation's namespace."""
+    async with FakeApiServer() as fake:
+        fake.create(Resource("", "v1", "namespaces", "Namespace", namespaced=False), {"metadata": {"name": NAMESPACE}})
+        yield fake
+
+
+@pytest.fixture
+async def client(server) -> AsyncIterator[Client]:
+    """A client of it."""
+    async with Client(server.endpoint) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def system(server, client, tmp_path) -> AsyncIterator[System]:
+    """The reconcilers at work on an installation, with a webhook that has its pair."""
+    await install(client)
+    async with working(server.endpoint, tmp_path) as running:
+        await running.until(lambda: running.secret(NAMES.tls_secret))
+        running.mount()
+        running.wake()
+        await running.until(running.registered)
+        yield running

@@ -1,0 +1,268 @@
+"""The reconcilers at work: certificates are made, and nothing is registered that does not answer."""
+
+import asyncio
+import base64
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs import issue_ca, issue_serving, join
+from controller.reconcilers import registrar
+from controller.reconcilers.certificates import OURS, SECRET
+from controller.reconcilers.probe import ProbeError, probe
+from controller.reconcilers.registration import MUTATING, VALIDATING
+from kube.client import Client
+from kube.credentials import load
+from kube.resource import Resource
+from tests.controller.reconcilers.conftest import NAME, NAMES, NAMESPACE, bound, install, working
+from webhook.engine import Engine
+
+CONFIGURATIONS = (VALIDATING, MUTATING)
+
+
+def encoded(**data: bytes) -> dict[str, str]:
+    """Return the data of a Secret."""
+    return {key.replace("_", "."): base64.b64encode(value).decode() for key, value in data.items()}
+
+
+def bundle_of(webhook: dict) -> bytes:
+    """Return the caBundle of a webhook."""
+    return base64.b64decode(webhook["clientConfig"]["caBundle"])
+
+
+async def test_both_secrets_are_made_at_the_first_start(system):
+    """The leaf is verified by the bundle, and the key of the authority is in one Secret only."""
+    authority, serving = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
+    assert sorted(authority) == ["ca.crt", "tls.crt", "tls.key"]
+    assert sorted(serving) == ["tls.crt", "tls.key"]
+    assert authority["tls.key"] not in serving.values()
+
+
+async def test_nothing_is_registered_before_a_webhook_answers(server, client, tmp_path, monkeypatch):
+    """A webhook without a certificate is none; once it answers, both configurations are filled."""
+    monkeypatch.setattr(registrar, "PROBE_AGAIN", timedelta(milliseconds=10))
+    await install(client)
+    async with working(server.endpoint, tmp_path) as system:
+        await system.until(lambda: system.secret(NAMES.tls_secret))
+        with pytest.raises(ProbeError, match="cannot be reached"):
+            await probe(system.registrar._at, system.certificates.ca_bundle())
+        assert not any(server.get(resource, NAME).get("webhooks") for resource in CONFIGURATIONS)
+        system.mount()
+        await system.until(system.registered)
+        for resource in CONFIGURATIONS:
+            (webhook,) = system.webhooks(resource)
+            assert bundle_of(webhook) == system.certificates.ca_bundle()
+
+
+async def test_a_webhook_without_policies_does_not_answer(system):
+    """What it would say is that it cannot judge yet."""
+    system.policies.engine = None
+    with pytest.raises(ProbeError, match="answers with 503: the policies are not loaded yet"):
+        await probe(system.registrar._at, system.certificates.ca_bundle())
+
+
+async def test_a_webhook_of_somebody_else_does_not_answer(system):
+    """A certificate that the bundle does not verify is no proof."""
+    other = issue_ca("other", datetime.now(UTC))
+    with pytest.raises(ProbeError, match=r"cannot be reached: .*certificate verify failed"):
+        await probe(system.registrar._at, other.certificate)
+
+
+async def test_a_change_of_policies_changes_the_rules(system):
+    """More kinds, then none; the webhook that nobody needs goes."""
+    system.policies.engine = Engine([bound("a", kinds="scalable")])
+    system.wake()
+    await system.until(lambda: not system.webhooks(MUTATING))
+    assert len(system.webhooks(VALIDATING)[0]["rules"]) > 2
+
+
+@pytest.mark.parametrize("field", ["caBundle", "rules", "namespaceSelector", "failurePolicy", "matchConditions"])
+async def test_what_somebody_changes_is_put_back(system, server, field):
+    """Whichever field it is."""
+    (before,) = system.webhooks(VALIDATING)
+    edited = {
+        "caBundle": before | {"clientConfig": before["clientConfig"] | {"caBundle": ""}},
+        "rules": before | {"rules": []},
+        "namespaceSelector": before | {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+        "failurePolicy": before | {"failurePolicy": "Ignore"},
+        "matchConditions": before | {"matchConditions": [{"name": "never", "expression": "false"}]},
+    }[field]
+    system.registrar._written.clear()  # as long after the last write
+    server.change(VALIDATING, NAME, {"webhooks": [edited]})
+    await system.until(lambda: system.webhooks(VALIDATING) == [edited])
+    await system.until(lambda: system.webhooks(VALIDATING) == [before])
+
+
+async def test_whoever_keeps_changing_it_is_not_fought(system, server):
+    """A second repair within half a minute is put off."""
+    server.requests.clear()
+    for number in range(5):
+        server.change(VALIDATING, NAME, {"webhooks": [], "metadata": {"labels": {"n": str(number)}}})
+        await system.until(lambda: not system.webhooks(VALIDATING))
+        await system.registrar.reconcile(system.registrar.request)
+    assert server.requests.writes == []
+
+
+async def test_a_webhook_of_somebody_else_in_the_same_configuration_stays(system, server):
+    """Only those under our domain are ours."""
+    theirs = {"name": "validate.example.com", "clientConfig": {"url": "https://example.com"}, "rules": []}
+    (before,) = system.webhooks(VALIDATING)
+    system.registrar._written.clear()
+    server.change(VALIDATING, NAME, {"webhooks": [theirs, before | {"rules": []}]})
+    await system.until(lambda: system.webhooks(VALIDATING) == [theirs, before])
+
+
+async def test_a_configuration_that_somebody_deleted_stays_deleted(system, server):
+    """That is how one gets out of trouble."""
+    server.delete(VALIDATING, NAME)
+    await system.until(lambda: not system.webhooks(VALIDATING))
+    system.registrar._written.clear()
+    await system.registrar.reconcile(system.registrar.request)
+    assert server.get(VALIDATING, NAME) is None
+
+
+async def test_they_are_made_where_no_chart_made_them(server, client, tmp_path):
+    """Outside a cluster nobody else does."""
+    async with working(server.endpoint, tmp_path, makes_them=True) as system:
+        await system.until(lambda: system.secret(NAMES.tls_secret))
+        system.mount()
+        system.wake()
+        await system.until(system.registered)
+
+
+async def test_once_all_is_right_there_are_no_requests(system, server):
+    """Looking again costs nothing."""
+    server.requests.clear()
+    for _ in range(3):
+        await system.registrar.reconcile(system.registrar.request)
+        await system.certificates.reconcile(system.certificates.request)
+    assert server.requests.log == []
+
+
+async def test_a_deleted_serving_secret_comes_back(system, server):
+    """With a new pair of the same authority."""
+    before = system.secret(NAMES.tls_secret)
+    server.delete(SECRET, NAMES.tls_secret, NAMESPACE)
+    await system.until(lambda: system.secret(NAMES.tls_secret) not in ({}, before))
+
+
+@pytest.mark.parametrize("name", [NAMES.ca_secret, NAMES.tls_secret])
+async def test_a_secret_of_somebody_else_is_never_overwritten(server, client, tmp_path, caplog, name):
+    """The error says what to do; nothing is registered."""
+    data = encoded(tls_crt=b"theirs", tls_key=b"theirs")
+    theirs = server.create(SECRET, {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data})
+    await install(client)
+    async with working(server.endpoint, tmp_path) as system:
+        await system.until(lambda: f"Secret {NAMESPACE}/{name} is not ours" in told(caplog) or wait_once(system))
+        assert server.get(SECRET, name, NAMESPACE) == theirs
+        assert not system.registered()
+
+
+def told(caplog) -> str:
+    """Return the errors in the log."""
+    return " ".join(record.fields.get("error", "") for record in caplog.records if hasattr(record, "fields"))
+
+
+def wait_once(system) -> bool:
+    """Look again soon: a line in the log is no change of a cache."""
+    asyncio.get_running_loop().call_later(0.02, system.changed.set)
+    return False
+
+
+async def test_a_rotation_publishes_the_new_authority_before_it_serves_its_leaf(server, client, tmp_path):
+    """Old and new are trusted, then the leaf follows; what is served is verified at each moment."""
+    now = datetime.now(UTC)
+    old = issue_ca("old", now - timedelta(days=300))
+    pair = issue_serving(old, NAMES.dns_names, [], now)
+    metadata = {"namespace": NAMESPACE, "labels": OURS}
+    for name, data in (
+        (NAMES.ca_secret, encoded(tls_crt=old.certificate, tls_key=old.key, ca_crt=old.certificate)),
+        (NAMES.tls_secret, encoded(tls_crt=pair.certificate, tls_key=pair.key)),
+    ):
+        server.create(SECRET, {"metadata": metadata | {"name": name}, "data": data})
+    await install(client)
+    for resource in CONFIGURATIONS:  # registered long ago, with the old authority
+        registered = {
+            "name": "validate.gatewright.io" if resource is VALIDATING else "mutate.gatewright.io",
+            "clientConfig": {"url": "https://x", "caBundle": base64.b64encode(old.certificate).decode()},
+            "rules": [{"resources": ["deployments"]}],
+        }
+        server.change(resource, NAME, {"webhooks": [registered]})
+    async with working(server.endpoint, tmp_path) as system:
+        await system.until(lambda: system.secret(NAMES.tls_secret).get("tls.crt") != pair.certificate)
+        authority, serving = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
+        assert authority["ca.crt"] == join(authority["tls.crt"], old.certificate)
+        for resource in CONFIGURATIONS:
+            assert bundle_of(system.webhooks(resource)[0]) == authority["ca.crt"]
+            assert version(server, resource, NAME) < version(server, SECRET, NAMES.tls_secret, NAMESPACE)
+        assert version(server, SECRET, NAMES.ca_secret, NAMESPACE) < version(server, VALIDATING, NAME)
+        system.mount()
+        await probe(system.registrar._at, authority["ca.crt"])
+        await probe(system.registrar._at, authority["tls.crt"])
+        assert (tmp_path / "tls.crt").read_bytes() == serving["tls.crt"]
+
+
+def version(server, *which: str) -> int:
+    """Return the resource version of an object."""
+    return int(server.get(*which)["metadata"]["resourceVersion"])
+
+
+async def test_a_bundle_that_somebody_else_fills_in_is_waited_for(server, client, tmp_path):
+    """The webhooks are there for the bundle to be put in; the rules follow once it verifies what answers."""
+    authority = issue_ca("theirs", datetime.now(UTC))
+    pair = issue_serving(authority, NAMES.dns_names, [], datetime.now(UTC))
+    await install(client)
+    async with working(server.endpoint, tmp_path, own_certificates=False) as system:
+        (tmp_path / "tls.crt").write_bytes(pair.certificate)
+        (tmp_path / "tls.key").write_bytes(pair.key)
+        system.listener.certificate.refresh()
+        await system.until(lambda: system.webhooks(VALIDATING) and system.webhooks(MUTATING))
+        assert not system.registered()
+        injected = base64.b64encode(authority.certificate).decode()
+        for resource in CONFIGURATIONS:
+            (webhook,) = system.webhooks(resource)
+            config = webhook["clientConfig"] | {"caBundle": injected}
+            server.change(resource, NAME, {"webhooks": [webhook | {"clientConfig": config}]})
+        await system.until(system.registered)
+        assert {bundle_of(system.webhooks(resource)[0]) for resource in CONFIGURATIONS} == {authority.certificate}
+
+
+@pytest.mark.controlplane
+async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_control_plane, tmp_path):
+    """From empty configurations to a review, with no difference left between what is wanted and what is stored."""
+    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
+    namespaces = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+    deployments = Resource("apps", "v1", "deployments", "Deployment")
+    endpoint = await load(plane.kubeconfig)
+    async with Client(endpoint) as client:
+        for name in (NAMESPACE, "shop"):
+            await client.create(namespaces, {"metadata": {"name": name}})
+        await install(client)
+        async with working(endpoint, tmp_path) as system:
+            await system.until(lambda: system.secret(NAMES.tls_secret))
+            system.mount()
+            system.wake()
+            await system.until(system.registered)
+            assert await asyncio.to_thread(created, plane, "shop") == 0
+            reviews = system.listener.connections.metrics.reviews
+            assert reviews.labels("validate", "CREATE", "allowed")._value.get() == 1
+            versions = {
+                each: system.registrar.caches[each].get(NAME)["metadata"]["resourceVersion"] for each in CONFIGURATIONS
+            }
+            system.registrar._written.clear()
+            await system.registrar.reconcile(system.registrar.request)
+            for resource in CONFIGURATIONS:
+                assert (await client.get(resource, NAME))["metadata"]["resourceVersion"] == versions[resource]
+            assert await asyncio.to_thread(created, plane, NAMESPACE) == 0
+            assert reviews.labels("validate", "CREATE", "allowed")._value.get() == 1
+            await client.get(deployments, "web", "shop")
+
+
+def created(plane, namespace: str) -> int:
+    """Create a Deployment with kubectl, and return its exit code."""
+    command = ("create", "deployment", "web", "--image=nginx", "--namespace", namespace)
+    try:
+        return plane.kubectl(*command).returncode
+    except subprocess.CalledProcessError as error:
+        return error.returncode
