@@ -15,6 +15,7 @@ from controller.reconcilers import planned_kinds
 from controller.reconcilers.certificates import Certificates, Names, service_names
 from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import Service
+from controller.runtime.caches import Cache
 from controller.runtime.leader import LeadershipLostError, LeaseSettings
 from controller.runtime.plan import PlannedKind
 from controller.runtime.runtime import Runtime
@@ -75,12 +76,12 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
     at = settings.webhook_url or Service(namespace, settings.webhook_service)
     policies = policy_files(settings, Metrics(CollectorRegistry()))  # what it counts is the webhook's to show
     name = settings.webhook_configuration or CONFIGURATION
-    ca_bundle, also = None, ()
+    ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
         names = Names(namespace, settings.ca_secret, settings.tls_secret, name, _dns_names(settings, namespace))
         certificates = Certificates(runtime.client, runtime.caches, names)
         runtime.add(certificates.controller(runtime.metrics))
-        ca_bundle, also = certificates.ca_bundle, (certificates.ca_cache, certificates.tls_cache)
+        ca_bundle, also = certificates.ca_bundle, [certificates.ca_cache, certificates.tls_cache]
     registrar = Registrar(
         runtime.client,
         runtime.caches,

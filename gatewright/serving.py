@@ -30,7 +30,7 @@ TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 @dataclass(frozen=True, slots=True)
 class Drain:
-    """How an ending webhook lets its clients go: seconds it goes on listening, and then waits for connections to end."""
+    """How an ending webhook lets its clients go: seconds it still listens, and then waits for connections to end."""
 
     linger: float
     grace: float
