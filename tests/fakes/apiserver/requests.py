@@ -1,7 +1,9 @@
 """The log of all requests, and the faults that the next ones meet."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -70,6 +72,21 @@ class Requests:
 
     log: list[Logged] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def note(self, request: Logged, code: int) -> None:
+        """Note what a request is answered with (0: not yet)."""
+        if code == 0:
+            self.log.append(request)
+        request.code = code
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def until(self, holds: Callable[[Self], bool], seconds: float = 10.0) -> None:
+        """Return as soon as something holds of the requests so far."""
+        async with asyncio.timeout(seconds):
+            while not holds(self):
+                await self._news.wait()
 
     @property
     def writes(self) -> list[Logged]:

@@ -47,7 +47,7 @@ class Routes:
             request.content_type,
             request.headers.get("User-Agent", ""),
         )
-        self._requests.log.append(logged)
+        self._requests.note(logged, 0)
         try:
             if body := await request.read():
                 logged.body = orjson.loads(body)
@@ -61,7 +61,7 @@ class Routes:
             response = encoded(400, Refusal(400, "the body is not JSON").status)
         except Refusal as refusal:
             response = encoded(refusal.code, refusal.status)
-        logged.code = response.status
+        self._requests.note(logged, response.status)
         return response
 
     async def _route(self, request: web.Request, logged: Logged) -> web.StreamResponse:
@@ -94,7 +94,7 @@ class Routes:
             return encoded(200, form(self._writes.existing(write)))
         if logged.watch:
             watcher = self._watches.start(kind, write.namespace, request.query, form)
-            logged.code = 200
+            self._requests.note(logged, 200)
             return await self._watches.serve(request, watcher, float(request.query.get("timeoutSeconds") or 1800))
         page = self._reads.page(kind, write.namespace, request.query)
         return encoded(200, metadata_only(page) if partial else page)

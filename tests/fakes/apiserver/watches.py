@@ -12,6 +12,7 @@ from tests.fakes.apiserver.refusals import Object, Refusal, invalid
 from tests.fakes.apiserver.selectors import Matches, matcher
 from tests.fakes.apiserver.storage import Event, Storage
 
+BOOKMARK_BEFORE_END = 2.0
 END = b""
 CUT = b'{"type":"ADDED","object":{"metada'  # what is left of a line when the connection breaks
 
@@ -73,6 +74,8 @@ class Watches:
         """Whether new watches say nothing, and do not end."""
         self.watch_list = True
         """Whether `sendInitialEvents` is known."""
+        self.cut_initial = 0
+        """How many more initial events break off before they are complete."""
         self._storage = storage
 
     def start(self, kind: Definition, namespace: str, query: Any, form: Callable[[Object], Object]) -> Watcher:
@@ -89,7 +92,10 @@ class Watches:
             for _, object in self._storage.all(kind.bucket, namespace):
                 if chosen(object):
                     watcher.send("ADDED", object)
-            if initial:
+            if initial and self.cut_initial:
+                self.cut_initial -= 1
+                watcher.lines.put_nowait(CUT)
+            elif initial:
                 watcher.bookmark(self._storage.version, initial=True)
         elif not watcher.silent:
             try:
@@ -118,6 +124,9 @@ class Watches:
     async def serve(self, request: web.Request, watcher: Watcher, seconds: float) -> web.StreamResponse:
         """Write the lines of a watch until it ends, its time is over or its connection breaks."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        bookmark = asyncio.get_running_loop().call_later(
+            max(0.0, seconds - BOOKMARK_BEFORE_END), lambda: watcher.bookmark(self._storage.version)
+        )
         try:
             await response.prepare(request)
             async with asyncio.timeout(None if self.silent else seconds):
@@ -129,9 +138,8 @@ class Watches:
                     if request.transport:
                         request.transport.abort()
         except TimeoutError:
-            watcher.bookmark(self._storage.version)
-            while not watcher.lines.empty():
-                await response.write(watcher.lines.get_nowait())
+            pass
         finally:
+            bookmark.cancel()
             self.stop(watcher)
         return response

@@ -1,0 +1,129 @@
+"""Watches as our own relies on them, shown of the fake API server and of a real one alike."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from kube.client import Client
+from kube.errors import Gone, Invalid
+from tests.fakes.apiserver import FakeApiServer
+from tests.kube.conftest import CONFIG_MAP, FROM_THE_BEGINNING, GIZMO, Api
+
+LABELLED = {"labelSelector": "app=x"}
+
+
+def version(object: dict[str, Any]) -> int:
+    """Return the resourceVersion of an object."""
+    return int(object["metadata"]["resourceVersion"])
+
+
+async def test_a_watch_goes_on_from_a_version(api: Api) -> None:
+    """It tells everything after that version, in order, and nothing before."""
+    await api.gizmo("before")
+    first = await api.gizmo("one")
+    await api.client.patch(GIZMO, "one", {"spec": {"size": 2}}, api.namespace)
+    async with api.watch(GIZMO, resourceVersion=first["metadata"]["resourceVersion"]) as events:
+        kind, changed = await anext(events)
+        assert (kind, changed["spec"]["size"]) == ("MODIFIED", 2)
+        await api.gizmo("two")
+        assert (await anext(events))[0] == "ADDED"
+        await api.client.delete(GIZMO, "one", api.namespace)
+        kind, deleted = await anext(events)
+    assert (kind, deleted["metadata"]["name"]) == ("DELETED", "one")
+    assert version(deleted) > version(changed) > version(first)
+
+
+async def test_a_watch_can_begin_with_what_exists(api: Api) -> None:
+    """Initial events end with an annotated bookmark; what happens later follows on the same stream."""
+    for name in ("one", "two"):
+        await api.gizmo(name)
+    found = set()
+    async with api.watch(GIZMO, **FROM_THE_BEGINNING) as events:
+        async for kind, object in events:
+            if kind == "BOOKMARK":
+                break
+            found.add((kind, object["metadata"]["name"]))
+        assert found == {("ADDED", "one"), ("ADDED", "two")}
+        assert object["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+        created = await api.gizmo("three")
+        assert await anext(events) == ("ADDED", created)
+        assert version(created) > version(object)
+
+
+async def test_initial_events_need_their_version_match(api: Api) -> None:
+    """The server refuses a request that leaves open how old the initial events may be."""
+    with pytest.raises(Invalid):
+        async with api.watch(GIZMO, sendInitialEvents="true"):
+            pass
+
+
+async def test_objects_come_and_go_with_their_labels(api: Api) -> None:
+    """For a watch with a selector, an object that stops matching is deleted, one that begins to is added."""
+    created = await api.config_map("one", labels={"app": "x"})
+    async with api.watch(CONFIG_MAP, resourceVersion=created["metadata"]["resourceVersion"], **LABELLED) as events:
+        moved = await api.client.patch(CONFIG_MAP, "one", {"metadata": {"labels": {"app": "y"}}}, api.namespace)
+        kind, left = await anext(events)
+        assert (kind, version(left)) == ("DELETED", version(moved))
+        await api.client.patch(CONFIG_MAP, "one", {"metadata": {"labels": {"app": "x"}}}, api.namespace)
+        assert (await anext(events))[0] == "ADDED"
+
+
+async def test_a_quiet_watch_still_says_how_far_it_is(api: Api) -> None:
+    """Shortly before its time is over, a watch sends a bookmark, though nothing happened."""
+    created = await api.gizmo("one")
+    query = {"resourceVersion": created["metadata"]["resourceVersion"], "timeoutSeconds": "5"}
+    async with api.watch(GIZMO, **query) as events:
+        kind, bookmark = await anext(events)
+    assert kind == "BOOKMARK"
+    assert version(bookmark) >= version(created)
+
+
+async def test_a_watch_ends_in_time(api: Api) -> None:
+    """The server ends a watch when the client wants it to."""
+    created = await api.gizmo("one")
+    query = {"resourceVersion": created["metadata"]["resourceVersion"], "timeoutSeconds": "1"}
+    async with api.watch(GIZMO, **query) as events:
+        assert [kind async for kind, _ in events if kind != "BOOKMARK"] == []
+
+
+async def test_a_watch_from_the_future_is_silent(api: Api) -> None:
+    """A version that the server has not reached gives no error and no event."""
+    await api.gizmo("one")
+    async with api.watch(GIZMO, resourceVersion="99999999999", timeoutSeconds="1") as events:
+        assert [event async for event in events] == []
+
+
+async def test_metadata_alone_can_be_watched(api: Api) -> None:
+    """With the right Accept header an event has the metadata and nothing else, bookmarks included."""
+    await api.config_map("one", {"a": "hunter2"})
+    query = {"watch": "true", "allowWatchBookmarks": "true", "fieldSelector": "metadata.name=one"}
+    async with (
+        asyncio.timeout(10),
+        api.client.stream(CONFIG_MAP, api.namespace, query | FROM_THE_BEGINNING, metadata_only=True) as lines,
+    ):
+        added, end = await anext(lines), await anext(lines)
+    assert b'"kind":"PartialObjectMetadata"' in added
+    assert b"hunter2" not in added
+    assert b"k8s.io/initial-events-end" in end
+
+
+async def test_metadata_alone_can_be_listed(api: Api) -> None:
+    """A list of metadata has no data either."""
+    await api.config_map("one", {"a": "hunter2"})
+    pages = [page async for page in api.client.pages(CONFIG_MAP, api.namespace, metadata_only=True)]
+    found = [item for page in pages for item in page["items"] if item["metadata"]["name"] == "one"]
+    assert [set(item) for item in found] == [{"apiVersion", "kind", "metadata"}]
+
+
+async def test_a_continue_token_gets_too_old() -> None:
+    """When the past is forgotten, a list cannot be gone on with (the real server takes five minutes for that)."""
+    async with FakeApiServer() as server, Client(server.endpoint) as client:
+        for name in ("one", "two"):
+            server.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}})
+        pages = client.pages(CONFIG_MAP, limit=1)
+        await anext(pages)
+        server.create(CONFIG_MAP, {"metadata": {"name": "three", "namespace": "default"}})
+        server.storage.compact()
+        with pytest.raises(Gone):
+            await anext(pages)
