@@ -1,0 +1,140 @@
+"""Typed reading by path: null is absent, and a wrong type is told by where and what it is."""
+
+import pytest
+
+from webhook.engine.fields import Fields, WrongTypeError, shown
+
+WHOLE = {
+    "kind": "Pod",
+    "metadata": {"name": "it", "labels": {"a/b.c": "d"}, "annotations": None},
+    "spec": {
+        "replicas": 3,
+        "paused": False,
+        "containers": [{"name": "app", "image": "x", "resources": {"limits": {"cpu": 1}}}, {"image": "y"}],
+        "volumes": None,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("read", "path", "expected"),
+    [
+        (Fields.integer, "spec.replicas", 3),
+        (Fields.integer, "spec.maximum", None),
+        (Fields.integer, "status.replicas", None),
+        (Fields.integer, "metadata.annotations.count", None),
+        (Fields.string, "metadata.name", "it"),
+        (Fields.string, "metadata.annotations", None),
+        (Fields.boolean, "spec.paused", False),
+        (Fields.mapping, "metadata.labels", {"a/b.c": "d"}),
+        (Fields.mapping, "metadata.annotations", {}),
+        (Fields.mapping, "status.conditions", {}),
+    ],
+)
+def test_what_is_there_is_returned_and_null_is_absent(read, path, expected):
+    """A field is its value; an absent or null one, or one below such a parent, is None, or an empty object."""
+    assert read(Fields(WHOLE), path) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "read", "found", "wanted"),
+    [
+        ("3", Fields.integer, '"3" is a string', "an integer"),
+        (True, Fields.integer, "true is a boolean", "an integer"),
+        (3.0, Fields.integer, "3.0 is a number", "an integer"),
+        (18446744073709551616.0, Fields.integer, "1.8446744073709552e+19 is a number", "an integer"),
+        ([], Fields.integer, "a list", "an integer"),
+        ({}, Fields.integer, "an object", "an integer"),
+        (1, Fields.boolean, "1 is an integer", "a boolean"),
+        ("true", Fields.boolean, '"true" is a string', "a boolean"),
+        (0, Fields.string, "0 is an integer", "a string"),
+        (False, Fields.string, "false is a boolean", "a string"),
+        ({"a": "secret"}, Fields.string, "an object", "a string"),
+        ([], Fields.mapping, "a list", "an object"),
+        ("", Fields.mapping, '"" is a string', "an object"),
+        (False, Fields.mapping, "false is a boolean", "an object"),
+    ],
+)
+def test_a_wrong_type_is_told_whole(value, read, found, wanted):
+    """JSON's types are not coerced: the error names the path, what was found, and what belongs there."""
+    with pytest.raises(WrongTypeError) as told:
+        read(Fields({"spec": {"field": value}}), "spec.field")
+    assert (told.value.path, told.value.found, told.value.wanted) == ("spec.field", found, wanted)
+    assert str(told.value) == f"spec.field: must be {wanted}"
+
+
+def test_a_parent_of_the_wrong_type_is_the_one_told():
+    """What is not an object cannot hold a field; the path ends at it."""
+    with pytest.raises(WrongTypeError) as told:
+        Fields({"spec": {"template": "none"}}).integer("spec.template.spec.replicas")
+    assert (told.value.path, told.value.found) == ("spec.template", '"none" is a string')
+
+
+def test_items_are_told_by_name_or_else_by_index():
+    """The path of an item shows its name; without one, its index."""
+    containers = list(Fields(WHOLE).each("spec.containers"))
+    assert [each.path("image") for each in containers] == ["spec.containers[name=app].image", "spec.containers[1].image"]
+
+
+@pytest.mark.parametrize("name", ["", None, 5, "line\nbreak", ["a"]])
+def test_a_name_that_cannot_be_shown_is_no_name(name):
+    """An item whose name is no printable string is told by its index."""
+    (item,) = Fields({"items": [{"name": name}]}).each("items")
+    assert item.path() == "items[0]"
+
+
+def test_paths_go_on_below_items():
+    """Fields of an object in an item know the whole path."""
+    (container, _) = Fields(WHOLE).each("spec.containers")
+    limits = container.fields("resources").fields("limits")
+    assert (limits.integer("cpu"), limits.path("cpu")) == (1, "spec.containers[name=app].resources.limits.cpu")
+
+
+def test_fields_of_what_is_absent_are_none():
+    """An absent object has no fields, but a path to be named by."""
+    absent = Fields(WHOLE).fields("spec.securityContext")
+    assert (absent.value, absent.boolean("runAsNonRoot")) == ({}, None)
+    assert absent.path("runAsNonRoot") == "spec.securityContext.runAsNonRoot"
+
+
+@pytest.mark.parametrize("path", ["spec.volumes", "spec.initContainers"])
+def test_a_list_that_is_absent_has_no_items(path):
+    """Null and absent lists are empty."""
+    assert list(Fields(WHOLE).each(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "found", "wanted"),
+    [
+        ("app", "containers", '"app" is a string', "a list"),
+        ({}, "containers", "an object", "a list"),
+        ([{}, None], "containers[1]", "null", "an object"),
+        (["app"], "containers[0]", '"app" is a string', "an object"),
+        ([[]], "containers[0]", "a list", "an object"),
+    ],
+)
+def test_a_list_of_something_else_is_told(value, path, found, wanted):
+    """Each item must be an object; the one that is none is named."""
+    with pytest.raises(WrongTypeError) as told:
+        list(Fields({"containers": value}).each("containers"))
+    assert (told.value.path, told.value.found, told.value.wanted) == (path, found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("nginx:1.21", '"nginx:1.21"'),
+        ("größe", '"größe"'),
+        ('quo"te', '"quo\\"te"'),
+        ("a\nb\x1b[31m", '"a\\nb\\u001b[31m"'),
+        ("right\u202eleft", '"right\\u202eleft"'),
+        ("x" * 300, '"' + "x" * 255 + '…"'),
+        (None, "null"),
+        (1.5, "1.5"),
+        ({"secret": 1}, "an object"),
+        ([1], "a list"),
+    ],
+)
+def test_values_are_shown_in_one_safe_line(value, text):
+    """Strings are quoted and escaped, long ones are cut, and containers are not shown."""
+    assert shown(value) == text

@@ -1,0 +1,186 @@
+"""Image references are parsed as the container runtimes parse them, and compared by their parts."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from webhook.engine.images import (
+    ApprovedRegistry,
+    ImageReference,
+    ImageReferenceError,
+    parse_image,
+    parse_registry,
+)
+
+DIGEST = "sha256:" + "a" * 64
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("nginx", ("docker.io", "library/nginx", None, None)),
+        ("nginx:1.21", ("docker.io", "library/nginx", "1.21", None)),
+        ("team/app", ("docker.io", "team/app", None, None)),
+        ("docker.io/nginx", ("docker.io", "library/nginx", None, None)),
+        ("index.docker.io/library/nginx", ("docker.io", "library/nginx", None, None)),
+        ("registry-1.docker.io/nginx", ("docker.io", "library/nginx", None, None)),
+        ("registry.hub.docker.com/library/nginx", ("docker.io", "library/nginx", None, None)),
+        ("DOCKER.IO/nginx", ("docker.io", "library/nginx", None, None)),
+        ("registry.company.com/shop:1.4", ("registry.company.com", "shop", "1.4", None)),
+        ("Registry.Company.COM/a/b/c", ("registry.company.com", "a/b/c", None, None)),
+        ("registry.company.com:5000/shop", ("registry.company.com:5000", "shop", None, None)),
+        ("localhost/app", ("localhost", "app", None, None)),
+        ("localhost:5000/app:x", ("localhost:5000", "app", "x", None)),
+        ("LOCAL/app", ("local", "app", None, None)),
+        ("host:5000", ("docker.io", "library/host", "5000", None)),
+        ("10.0.0.1/app", ("10.0.0.1", "app", None, None)),
+        ("[2001:db8::1]/app", ("[2001:db8::1]", "app", None, None)),
+        ("[2001:DB8::1]:5000/app:1", ("[2001:db8::1]:5000", "app", "1", None)),
+        (f"nginx@{DIGEST}", ("docker.io", "library/nginx", None, DIGEST)),
+        (f"ghcr.io/a/b:1@{DIGEST}", ("ghcr.io", "a/b", "1", DIGEST)),
+        ("a__b/c-d.e---f:T_a.g-1", ("docker.io", "a__b/c-d.e---f", "T_a.g-1", None)),
+    ],
+)
+def test_a_reference_has_parts(text, parts):
+    """Registry, repository, tag and digest are told apart, with Docker Hub's defaults filled in."""
+    assert parse_image(text) == ImageReference(*parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "its repository is malformed; it must be lower case"),
+        (" nginx", "its repository is malformed; it must be lower case"),
+        ("nginx ", "its repository is malformed; it must be lower case"),
+        ("nginx\n", "its repository is malformed; it must be lower case"),
+        ("Nginx", "its repository is malformed; it must be lower case"),
+        ("registry.company.com/UPPER", "its repository is malformed; it must be lower case"),
+        ("registry.company.com/", "its repository is malformed; it must be lower case"),
+        ("registry.company.com//x", "its repository is malformed; it must be lower case"),
+        ("a/../b", "its repository is malformed; it must be lower case"),
+        ("a..b", "its repository is malformed; it must be lower case"),
+        ("a___b", "its repository is malformed; it must be lower case"),
+        ("a" * 256, "its repository is malformed; it must be lower case"),
+        ("https://registry.company.com/x", "its tag is malformed"),
+        ("registry.company.com@evil.io/x", "its digest is malformed"),
+        ("nginx:", "its tag is malformed"),
+        ("nginx:-1", "its tag is malformed"),
+        ("nginx:1:2", "its tag is malformed"),
+        ("nginx:١", "its tag is malformed"),
+        (f"nginx:{'x' * 129}", "its tag is malformed"),
+        ("nginx@", "its digest is malformed"),
+        ("nginx@sha256:abc", "its digest is malformed"),
+        (f"nginx@{DIGEST}@{DIGEST}", "its digest is malformed"),
+        (f"nginx@{DIGEST}\n", "its digest is malformed"),
+        ("registry.company.com:99999999/x", "its registry is malformed"),
+        ("registry_.company.com/x", "its registry is malformed"),
+        ("-a.company.com/x", "its registry is malformed"),
+        ("régistry.company.com/x", "its registry is malformed"),
+        ("[::1/x", "its registry is malformed"),
+    ],
+)
+def test_what_is_no_reference_is_refused(text, fault):
+    """The error says which part is wrong."""
+    with pytest.raises(ImageReferenceError) as told:
+        parse_image(text)
+    assert str(told.value) == fault
+
+
+TEXT = st.text(alphabet="aZ09.-_/:@[]\n \u0661é", max_size=40) | st.text(max_size=40)
+COMPONENT = st.from_regex(r"[a-z0-9]+([._-][a-z0-9]+){0,2}", fullmatch=True)
+REFERENCE = st.builds(
+    lambda registry, path, tag, digest: "".join((registry, "/".join(path), tag, digest)),
+    st.sampled_from(["", "docker.io/", "Ghcr.IO/", "localhost:5000/", "[::1]:80/", "registry.company.com/"]),
+    st.lists(COMPONENT, min_size=1, max_size=3),
+    st.just("") | st.from_regex(r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}", fullmatch=True),
+    st.just("") | st.just(f"@{DIGEST}"),
+)
+
+
+@given(TEXT)
+@example("a" * 10_000)
+@example("-" * 10_000 + "/x.y/z")
+def test_any_text_is_a_reference_or_is_refused(text):
+    """Whatever a person writes, there is one kind of error, and what was read has whole parts."""
+    try:
+        image = parse_image(text)
+    except ImageReferenceError:
+        return
+    assert image.registry == image.registry.lower() != ""
+    assert image.repository == image.repository.lower() != ""
+
+
+@given(REFERENCE)
+def test_a_reference_written_out_is_the_same_reference(text):
+    """The parts, put together again, are read as the same parts."""
+    image = parse_image(text)
+    tag, digest = f":{image.tag}" if image.tag else "", f"@{image.digest}" if image.digest else ""
+    assert parse_image(f"{image.registry}/{image.repository}{tag}{digest}") == image
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "registry.company.com.evil.io/x",
+        "registry.company.community/x",
+        "evil.io/registry.company.com/x",
+        "registry-company.com/x",
+        "xregistry.company.com/x",
+        "registry.company.com:5000/x",
+        "registry.company.com",
+        "registry.company.com:x",
+    ],
+)
+def test_a_registry_is_not_its_look_alike(text):
+    """Only the whole host counts, its port included; a name without a slash is Docker Hub's."""
+    assert not parse_registry("registry.company.com").holds(parse_image(text))
+
+
+@given(REFERENCE, st.sampled_from(["ghcr.io", "docker.io", "registry.company.com", "localhost:5000", "[::1]:80"]))
+def test_an_image_comes_from_its_registry_alone(text, host):
+    """A registry holds an image exactly when it is the image's own."""
+    image = parse_image(text)
+    assert parse_registry(host).holds(image) is (image.registry == host)
+
+
+@pytest.mark.parametrize(
+    ("registry", "image", "held"),
+    [
+        ("registry.company.com/team", "registry.company.com/team/app", True),
+        ("registry.company.com/team/", "registry.company.com/team/a/b", True),
+        ("registry.company.com/team", "registry.company.com/team", True),
+        ("registry.company.com/team", "registry.company.com/team-evil/app", False),
+        ("registry.company.com/team", "registry.company.com/app", False),
+        ("registry.company.com/a/b", "registry.company.com/a", False),
+        ("docker.io", "nginx", True),
+        ("index.docker.io/library", "nginx", True),
+        ("docker.io/library", "team/nginx", False),
+        ("REGISTRY.company.com", "registry.company.com/x", True),
+    ],
+)
+def test_a_path_holds_what_lies_below_it(registry, image, held):
+    """Whole components of the path count."""
+    assert parse_registry(registry).holds(parse_image(image)) is held
+
+
+def test_a_registry_is_kept_by_its_parts():
+    """Host, port and path are told apart."""
+    assert parse_registry("Registry.Company.com:5000/a/b/") == ApprovedRegistry("registry.company.com:5000", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "its registry is malformed"),
+        ("*", "its registry is malformed"),
+        ("https://registry.company.com", "its registry is malformed"),
+        ("registry.company.com/Team", "its path is malformed"),
+        ("registry.company.com/team:1", "its path is malformed"),
+        ("registry.company.com/*", "its path is malformed"),
+    ],
+)
+def test_what_is_no_registry_is_refused(text, fault):
+    """A pattern or a URL is not taken for a registry that holds nothing."""
+    with pytest.raises(ImageReferenceError) as told:
+        parse_registry(text)
+    assert str(told.value) == fault

@@ -1,0 +1,66 @@
+"""Objects that are not what they should be, judged over the wire by the production policies."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from config.documents import read_documents
+from tests.webhook.server.conftest import review
+from webhook.engine import Engine
+from webhook.engine.policy_set import load
+from webhook.policies import catalogue
+
+ENGINE = Engine(load(read_documents(Path("config/policies/production.yaml")), catalogue()))
+CONTAINER = {"name": "app", "image": "registry.company.com/app:1", "resources": {}}
+
+
+def pod(**spec) -> dict:
+    """Make a review of a pod."""
+    object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+    return review(namespace="production", object=object)
+
+
+@pytest.mark.parametrize(
+    ("spec", "code"),
+    [
+        ({"containers": None}, None),
+        ({"containers": []}, None),
+        ({"containers": "app"}, 400),
+        ({"containers": {}}, 400),
+        ({"containers": [None]}, 400),
+        ({"containers": ["app"]}, 400),
+        ({"containers": [CONTAINER | {"image": 7}]}, 400),
+        ({"containers": [CONTAINER | {"resources": []}]}, 400),
+        ({"containers": [CONTAINER], "initContainers": "app"}, 400),
+        ({"containers": [CONTAINER] * 1000}, 403),
+    ],
+)
+@pytest.mark.parametrize("path", ["/validate", "/mutate"])
+async def test_a_pod_that_is_none_is_denied_and_named(start, spec, code, path):
+    """Null is absent, a wrong type is a denial with code 400 that names the field; nothing is a failure of ours."""
+    async with start(ENGINE) as webhook, asyncio.timeout(5):
+        response = (await webhook.post(pod(**spec), path)).response
+    assert response["uid"] == "u-1"
+    if path == "/validate":
+        assert response.get("status", {}).get("code") == code
+    assert response.get("status", {}).get("code") != 500
+
+
+@pytest.mark.parametrize("depth", [100, 500, 1000])
+async def test_deep_nesting_is_judged_or_refused(start, depth):
+    """What the decoder takes is judged; what it does not take is no review; the webhook goes on."""
+    nested = "[" * depth + "]" * depth
+    body = json.dumps(pod(containers=[CONTAINER])).replace('"p"', f'"p", "deep": {nested}').encode()
+    async with start(ENGINE) as webhook:
+        assert (await webhook.post(body)).status in (200, 400)
+        assert (await webhook.post(pod(containers=[]))).status == 200
+
+
+async def test_many_findings_are_all_in_the_answer(start):
+    """A thousand containers are a thousand findings."""
+    async with start(ENGINE) as webhook:
+        containers = [CONTAINER | {"name": f"c{number}"} for number in range(1000)]
+        response = (await webhook.post(pod(containers=containers))).response
+    assert len(response["status"]["details"]["causes"]) >= 1000

@@ -1,0 +1,74 @@
+"""Where the labels of a namespace come from."""
+
+import asyncio
+
+import pytest
+
+from kube.client import Client
+from kube.errors import ApiError, NotFound
+from kube.store import Store
+from kube.watch import Watch
+from tests.fakes.apiserver import FakeApiServer
+from webhook.engine import About, Request
+from webhook.server.namespaces import NAMESPACE, NamespaceLabels
+
+
+LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
+
+
+def request(namespace: str) -> Request:
+    """Make a request about something in a namespace."""
+    about = About("u", "CREATE", "", "v1", "Pod", "", "pods", namespace=namespace)
+    return Request(about, {"kind": "Pod"})
+
+
+@pytest.fixture
+async def server():
+    """An API server with one labelled namespace."""
+    async with FakeApiServer() as fake:
+        fake.create(NAMESPACE, {"metadata": {"name": "shop", "labels": LABELS}})
+        yield fake
+
+
+@pytest.fixture
+async def client(server):
+    """A client of it."""
+    async with Client(server.endpoint) as connected:
+        yield connected
+
+
+async def test_labels_come_from_the_watch_without_a_request(server, client):
+    """What is watched is not asked for."""
+    store = Store(NAMESPACE)
+    watching = asyncio.create_task(Watch(client, NAMESPACE, store, metadata_only=True).run())
+    await store.synced.wait()
+    server.requests.clear()
+    assert await NamespaceLabels(client, store)(request("shop")) == LABELS
+    assert server.requests.log == []
+    watching.cancel()
+
+
+async def test_a_namespace_that_was_not_seen_yet_is_asked_for(server, client):
+    """One live GET, and no empty answer."""
+    labels = NamespaceLabels(client, Store(NAMESPACE))
+    assert await labels(request("shop")) == LABELS
+    assert await labels(request("default")) == server.get(NAMESPACE, "default")["metadata"].get("labels", {})
+    assert len(server.requests.log) == 2
+
+
+async def test_a_namespace_that_does_not_exist_is_an_error(client):
+    """It is not one without labels."""
+    with pytest.raises(NotFound):
+        await NamespaceLabels(client, Store(NAMESPACE))(request("nowhere"))
+
+
+async def test_an_api_server_that_fails_is_an_error(server, client):
+    """Whoever asks decides what that means."""
+    server.fail(1, 503)
+    with pytest.raises(ApiError):
+        await NamespaceLabels(client, Store(NAMESPACE))(request("shop"))
+
+
+async def test_what_is_in_no_namespace_has_no_labels(client):
+    """Nothing is asked for a cluster-scoped object."""
+    assert await NamespaceLabels(client, Store(NAMESPACE))(request("")) == {}
