@@ -38,12 +38,12 @@ class Cache:
     def entry(self, key: str) -> Entry | None:
         """Return what is known of one object, without decoding it."""
         store = self._store(key)
-        return store.entry(key) if store else None
+        return None if store is None else store.entry(key)
 
     def get(self, key: str) -> Object | None:
         """Return a private copy of one object, or None."""
         store = self._store(key)
-        return store.get(key) if store else None
+        return None if store is None else store.get(key)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the keys of all objects."""
@@ -84,7 +84,7 @@ class Cache:
             await store.synced.wait()
 
     def _store(self, key: str) -> Store | None:
-        return self.stores.get(None) or self.stores.get(key.partition("/")[0])
+        return self.stores[None] if None in self.stores else self.stores.get(key.partition("/")[0])
 
 
 class Caches:

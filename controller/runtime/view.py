@@ -49,6 +49,8 @@ class View:
 
     def answered(self, resource: Resource, key: str, object: Object | None) -> None:
         """Take what the API server has just said of an object; None if there is none."""
+        if object is not None:
+            object["metadata"].pop("managedFields", None)
         if object is not None and is_secret(resource):
             object = {field: object[field] for field in ("apiVersion", "kind", "metadata")}
         self._objects[resource, key] = object

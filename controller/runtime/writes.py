@@ -7,7 +7,7 @@ from controller.runtime.applied import Applied
 from controller.runtime.caches import Cache
 from controller.runtime.drift import covers, digest
 from controller.runtime.generate import generated
-from controller.runtime.guard import refuse_foreign
+from controller.runtime.guard import is_of_others, refuse_foreign
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
 from controller.runtime.plan import Apply, Delete, Object, Once, Patch, PlannedKind, Random, Reference, Write
@@ -81,11 +81,9 @@ class Writer:
         """Read an object from the API server; None if there is none."""
         namespace, name = Request.of(key)
         try:
-            found = await self._client.get(resource, name, namespace)
+            return await self._client.get(resource, name, namespace)
         except NotFound:
             return None
-        found["metadata"].pop("managedFields", None)
-        return found
 
     def forget(self, request: Request) -> None:
         """Forget an object that is gone."""
@@ -114,13 +112,21 @@ class Writer:
         return True
 
     async def _create(self, resource: Resource, key: str, desired: Object, parent: Parent, view: View) -> None:
-        """Apply without force to a name that was free a moment ago."""
+        """Apply without force to a name that was free a moment ago.
+
+        Should somebody else have made an object of that name in that moment, without a field that conflicts, then our
+        fields are in it now: applying nothing takes them out again.
+        """
         try:
             answer = await self._client.apply(resource, desired, field_manager=FIELD_MANAGER)
         except (AlreadyExists, Conflict, Invalid):
             if (current := await self.live(resource, key)) is not None:
                 refuse_foreign(resource, key, current, parent)
             raise
+        if is_of_others(answer, FIELD_MANAGER):
+            nothing = {"metadata": {each: answer["metadata"].get(each) for each in ("name", "namespace", "uid")}}
+            restored = await self._client.apply(resource, nothing, field_manager=FIELD_MANAGER, force=True)
+            refuse_foreign(resource, key, restored, parent)
         self._answered(resource, key, desired, answer, parent, view)
 
     async def _create_once(
@@ -184,7 +190,6 @@ class Writer:
     def _answered(
         self, resource: Resource, key: str, desired: Object, answer: Object, parent: Parent, view: View
     ) -> None:
-        answer["metadata"].pop("managedFields", None)
         view.answered(resource, key, answer)
         self._applied.remember(resource, key, desired, answer)
         self._wrote(parent, resource, key, answer)

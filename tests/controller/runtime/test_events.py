@@ -1,0 +1,104 @@
+"""Events: one series for what repeats, a limit for who talks too much, and nobody waits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from controller.runtime.events import BURST, EVENT, Recorder
+from controller.runtime.plan import Event
+from kube.client import Client
+from tests.controller.runtime.conftest import NAMESPACE, Object
+from tests.controller.runtime.test_leader import Clock
+from tests.fakes.apiserver import FakeApiServer
+
+THING: Object = {
+    "apiVersion": "test.example/v1",
+    "kind": "Thing",
+    "metadata": {"name": "thing", "namespace": NAMESPACE, "uid": "1", "resourceVersion": "7"},
+}
+FAILED = Event("ReconcileFailed", "no luck", "Warning")
+
+
+@pytest.fixture
+async def client(server: FakeApiServer) -> AsyncIterator[Client]:
+    """A client of the fake API server."""
+    async with Client(server.endpoint) as client:
+        yield client
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that only the test moves."""
+    return Clock()
+
+
+@pytest.fixture
+def recorder(client: Client, clock: Clock) -> Recorder:
+    """A recorder that writes when the test says so."""
+    return Recorder(client, "controller-1", clock=clock)
+
+
+async def written(server: FakeApiServer, recorder: Recorder) -> list[Object]:
+    """Write all that was told, and return what is stored."""
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(recorder.run())
+        await recorder.flush()
+        running.cancel()
+    return server.list(EVENT)
+
+
+async def test_an_event_names_its_object(server: FakeApiServer, recorder: Recorder) -> None:
+    """What kubectl describe shows of it."""
+    recorder.tell(THING, FAILED)
+    (event,) = await written(server, recorder)
+    assert event["regarding"] == {
+        "apiVersion": "test.example/v1",
+        "kind": "Thing",
+        "name": "thing",
+        "namespace": NAMESPACE,
+        "uid": "1",
+        "resourceVersion": "7",
+    }
+    assert (event["type"], event["reason"], event["note"]) == ("Warning", "ReconcileFailed", "no luck")
+    assert event["reportingController"] == "gatewright.io/controller"
+
+
+async def test_repetitions_become_a_series(server: FakeApiServer, recorder: Recorder, clock: Clock) -> None:
+    """One event, written again at the second time and then every half hour."""
+    for _ in range(10):
+        recorder.tell(THING, FAILED)
+        clock.now += 60
+    (event,) = await written(server, recorder)
+    assert event["series"]["count"] == 2
+    assert len(server.requests.writes) == 2
+    for _ in range(30):
+        recorder.tell(THING, FAILED)
+        clock.now += 60
+    (event,) = await written(server, recorder)
+    assert event["series"]["count"] > 30
+    assert len(server.requests.writes) == 3
+
+
+async def test_after_a_pause_it_is_a_new_event(server: FakeApiServer, recorder: Recorder, clock: Clock) -> None:
+    """What happens again much later is told as new."""
+    recorder.tell(THING, FAILED)
+    clock.now += 400
+    recorder.tell(THING, FAILED)
+    assert len(await written(server, recorder)) == 2
+
+
+async def test_an_object_has_an_allowance(server: FakeApiServer, recorder: Recorder) -> None:
+    """One object cannot flood the API server, whatever happens to it."""
+    for number in range(BURST + 10):
+        recorder.tell(THING, Event(f"Reason{number}", ""))
+    other = {**THING, "metadata": {**THING["metadata"], "uid": "2"}}
+    recorder.tell(other, FAILED)
+    assert len(await written(server, recorder)) == BURST + 1
+
+
+async def test_an_event_that_cannot_be_written_is_let_go(server: FakeApiServer, recorder: Recorder) -> None:
+    """Events are never worth a failure."""
+    server.fail(1, 500)
+    recorder.tell(THING, FAILED)
+    assert await written(server, recorder) == []

@@ -1,0 +1,77 @@
+"""Nothing is taken over, not even in the moment between looking and creating."""
+
+import pytest
+
+from controller.runtime.caches import Caches
+from controller.runtime.guard import NameTakenError, StillThereError, refuse_foreign
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.parent import Parent
+from controller.runtime.plan import Apply, Object, PlannedKind
+from controller.runtime.result import Request
+from controller.runtime.view import View
+from controller.runtime.writes import Writer
+from kube.client import Client
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Thing, configmap
+from tests.controller.runtime.test_planned import single
+from tests.fakes.apiserver import FakeApiServer
+
+KIND = PlannedKind(Thing, plan=single, owns=(CONFIGMAP,))
+THING = {"apiVersion": "test.example/v1", "kind": "Thing", "metadata": {"name": "thing", "uid": "our-uid"}}
+PARENT = Parent(Request(NAMESPACE, "thing"), KIND.resource, THING)
+
+
+def controlled_by(**owner: str) -> Object:
+    """An object with a controller."""
+    reference = {
+        "apiVersion": "test.example/v1",
+        "kind": "Thing",
+        "name": "thing",
+        "uid": "our-uid",
+        "controller": True,
+    }
+    return {"metadata": {"name": "a", "ownerReferences": [{**reference, **owner}]}}
+
+
+def test_our_child_may_be_written() -> None:
+    """The controller's uid is what counts."""
+    refuse_foreign(CONFIGMAP, "default/a", controlled_by(), PARENT)
+
+
+@pytest.mark.parametrize(
+    ("object", "why"),
+    [
+        ({"metadata": {"name": "a"}}, "ConfigMap a exists and was not made by this Thing"),
+        (controlled_by(uid="x", name="other"), "ConfigMap a exists and belongs to Thing other"),
+        (controlled_by(uid="x", kind="Widget"), "ConfigMap a exists and belongs to Widget thing"),
+    ],
+)
+def test_anything_else_is_refused(object: Object, why: str) -> None:
+    """The message says whose it is."""
+    with pytest.raises(NameTakenError, match=why):
+        refuse_foreign(CONFIGMAP, "default/a", object, PARENT)
+
+
+def test_a_child_of_an_earlier_parent_is_waited_for() -> None:
+    """The same name and kind, another uid: the garbage collector is on its way."""
+    with pytest.raises(StillThereError):
+        refuse_foreign(CONFIGMAP, "default/a", controlled_by(uid="earlier"), PARENT)
+
+
+async def test_an_object_made_in_the_very_last_moment_is_given_back(server: FakeApiServer) -> None:
+    """The name was free when we looked; what somebody made then keeps all it had, and nothing of ours."""
+    thing = server.create(KIND.resource, {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}})
+    parent = Parent(Request(NAMESPACE, "thing"), KIND.resource, thing)
+    theirs = server.create(
+        CONFIGMAP, {"metadata": {"name": "thing", "namespace": NAMESPACE}, "data": {"whose": "theirs"}}
+    )
+    server.fail(1, 404, method="GET", path="/configmaps/thing")
+    async with Client(server.endpoint) as client:
+        caches = {each: Caches(client).of(each) for each in (KIND.resource, CONFIGMAP)}
+        writer = Writer(KIND, client, caches, OwnWrites())
+        view = View(parent.request, caches, {})
+        with pytest.raises(NameTakenError):
+            await writer.write(Apply(configmap("thing", size="1")), parent, view, may_create=True)
+    now = server.get(CONFIGMAP, "thing", NAMESPACE)
+    assert now is not None
+    assert now["data"] == theirs["data"]
+    assert "ownerReferences" not in now["metadata"]

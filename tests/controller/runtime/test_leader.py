@@ -1,0 +1,182 @@
+"""Leader election on a fake API server, with clocks that only the test moves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from controller.runtime.leader import LEASE, Election, LeadershipLostError, LeaseSettings, NotLeadingError
+from kube.client import Client
+from tests.controller.runtime.conftest import NAMESPACE, Object
+from tests.fakes.apiserver import FakeApiServer
+
+QUICK = LeaseSettings(NAMESPACE, "lock", duration=15, renew_deadline=10, retry_period=0.001)
+
+
+class Clock:
+    """A clock that only the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The monotonic clock of everybody."""
+    return Clock()
+
+
+@pytest.fixture
+async def client(server: FakeApiServer) -> AsyncIterator[Client]:
+    """A client without a gate, as the election needs it."""
+    async with Client(server.endpoint) as client:
+        yield client
+
+
+def election(client: Client, clock: Clock, identity: str = "one") -> Election:
+    """A candidate whose wall clock is in another time zone."""
+    east = timezone(timedelta(hours=5))
+    return Election(client, QUICK, identity, clock=clock, now=lambda: datetime(2026, 1, 1, 5, tzinfo=east))
+
+
+def lease(server: FakeApiServer) -> Object:
+    """The stored lease."""
+    stored = server.get(LEASE, "lock", NAMESPACE)
+    assert stored is not None
+    return stored["spec"]  # type: ignore[no-any-return]
+
+
+async def test_the_first_candidate_leads(server: FakeApiServer, client: Client, clock: Clock) -> None:
+    """The lease says who, since when (in UTC, with microseconds) and for how long."""
+    one = election(client, clock)
+    await one.campaign()
+    one.check()
+    assert lease(server) == {
+        "holderIdentity": "one",
+        "leaseDurationSeconds": 15,
+        "acquireTime": "2026-01-01T00:00:00.000000Z",
+        "renewTime": "2026-01-01T00:00:00.000000Z",
+        "leaseTransitions": 0,
+    }
+
+
+async def test_a_process_that_does_not_lead_cannot_write(client: Client, clock: Clock) -> None:
+    """The gate is closed until the election is won."""
+    with pytest.raises(NotLeadingError):
+        election(client, clock).check()
+
+
+async def test_the_gate_closes_before_anybody_else_may_lead(client: Client, clock: Clock) -> None:
+    """A process that was stopped, and wakes, cannot write before it has renewed."""
+    one = election(client, clock)
+    await one.campaign()
+    clock.now += 9.9
+    one.check()
+    clock.now += 0.1
+    with pytest.raises(NotLeadingError):
+        one.check()
+
+
+async def test_a_lease_is_respected_until_it_did_not_change_for_its_duration(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
+    """Other people's clocks are never compared with ours: only how long we saw no change."""
+    await election(client, clock).campaign()
+    two = election(client, clock, "two")
+    assert await two._try() is False
+    clock.now += 14.9
+    assert await two._try() is False
+    server.change(LEASE, "lock", {"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}}, NAMESPACE)
+    clock.now += 0.2
+    assert await two._try() is False
+    clock.now += 15
+    assert await two._try() is True
+    assert (lease(server)["holderIdentity"], lease(server)["leaseTransitions"]) == ("two", 1)
+
+
+async def test_renewing_takes_one_request(server: FakeApiServer, client: Client, clock: Clock) -> None:
+    """A leader knows the lease that it wrote last."""
+    one = election(client, clock)
+    await one.campaign()
+    server.requests.clear()
+    assert await one._try() is True
+    assert [each.method for each in server.requests.log] == ["PUT"]
+
+
+async def test_a_lease_that_somebody_deleted_is_made_again(server: FakeApiServer, client: Client, clock: Clock) -> None:
+    """The leader goes on leading."""
+    one = election(client, clock)
+    await one.campaign()
+    server.delete(LEASE, "lock", NAMESPACE)
+    assert await one._try() is True
+    assert lease(server)["holderIdentity"] == "one"
+
+
+async def test_a_leader_outlives_failures_shorter_than_the_deadline(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
+    """An API server that is away for a moment costs nobody the lead."""
+    one = election(client, clock)
+    await one.campaign()
+    server.fail(3, 503)
+    async with asyncio.timeout(5):
+        await one._renew()
+    one.check()
+
+
+async def test_a_leader_that_cannot_renew_in_time_gives_up(server: FakeApiServer, client: Client, clock: Clock) -> None:
+    """Losing the lease ends `hold` with an error, and the gate is closed."""
+    changes: list[bool] = []
+    one = Election(client, QUICK, "one", clock=clock, on_change=changes.append)
+    await one.campaign()
+    server.fail(1000, 503)
+    clock.now += 10
+    with pytest.raises(LeadershipLostError, match="not renewed in time"):
+        await one.hold()
+    with pytest.raises(NotLeadingError):
+        one.check()
+    assert changes == [True, False]
+
+
+async def test_a_leader_sees_that_another_leads(server: FakeApiServer, client: Client, clock: Clock) -> None:
+    """It does not fight for the lease."""
+    one = election(client, clock)
+    await one.campaign()
+    server.change(LEASE, "lock", {"spec": {"holderIdentity": "two"}}, NAMESPACE)
+    with pytest.raises(LeadershipLostError, match="two leads now"):
+        await one.hold()
+
+
+async def test_a_released_lease_is_free_at_once(server: FakeApiServer, client: Client, clock: Clock) -> None:
+    """A process that ends makes nobody wait."""
+    one = election(client, clock)
+    await one.campaign()
+    await one.release()
+    assert lease(server).get("holderIdentity") is None
+    with pytest.raises(NotLeadingError):
+        one.check()
+    assert await election(client, clock, "two")._try() is True
+
+
+async def test_of_two_that_try_at_once_one_wins(client: Client, clock: Clock) -> None:
+    """The API server decides by the version of the lease."""
+    candidates = [election(client, clock, identity) for identity in ("one", "two", "three")]
+    won = await asyncio.gather(*(each._try() for each in candidates))
+    assert sorted(won) == [False, False, True]
+
+
+@pytest.mark.parametrize("times", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
+def test_times_at_which_two_could_lead_are_refused(times: tuple[float, float, float]) -> None:
+    """The lease must last longer than a leader tries to renew it."""
+    with pytest.raises(ValueError, match="leader election: leaseDuration"):
+        LeaseSettings(NAMESPACE, "lock", *times)
+
+
+def test_micro_time_is_utc() -> None:
+    """The fixture's wall clock is five hours ahead; what is written is not."""
+    assert datetime(2026, 1, 1, 5, tzinfo=timezone(timedelta(hours=5))).astimezone(UTC).hour == 0

@@ -1,0 +1,83 @@
+"""A reconcile waits until the caches know what was written for its object."""
+
+import pytest
+
+from controller.runtime.caches import Cache, Caches
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.result import Request
+from kube.client import Client
+from kube.endpoint import Endpoint
+from tests.controller.runtime.conftest import CONFIGMAP
+
+REQUEST = Request("default", "a")
+
+
+class Clock:
+    """A clock that only the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the patience."""
+    return Clock()
+
+
+@pytest.fixture
+def own_writes(clock: Clock) -> OwnWrites:
+    """Nothing was written yet."""
+    return OwnWrites(clock=clock, patience=5.0)
+
+
+@pytest.fixture
+def cache() -> Cache:
+    """A cache that nobody fills but the test."""
+    return Caches(Client(Endpoint("http://127.0.0.1:1"))).of(CONFIGMAP)
+
+
+def shown(cache: Cache, version: int) -> None:
+    """Let the cache see a version of the object."""
+    (store,) = cache.stores.values()
+    store.put({"metadata": {"namespace": "default", "name": "a", "uid": "1", "resourceVersion": str(version)}})
+
+
+def test_nothing_written_is_nothing_to_wait_for(own_writes: OwnWrites) -> None:
+    """A first reconcile begins at once."""
+    assert own_writes.wait(REQUEST) == 0
+
+
+def test_a_write_is_waited_for_until_the_cache_shows_it(own_writes: OwnWrites, cache: Cache) -> None:
+    """An older version is not enough; a later one is."""
+    own_writes.wrote(REQUEST, cache, "default/a", 7)
+    shown(cache, 6)
+    assert own_writes.wait(REQUEST) == 5
+    shown(cache, 8)
+    assert own_writes.wait(REQUEST) == 0
+
+
+def test_a_cache_that_is_past_the_write_has_seen_it(own_writes: OwnWrites, cache: Cache) -> None:
+    """What was written and deleted again never shows, but the version passes."""
+    own_writes.wrote(REQUEST, cache, "default/a", 7)
+    (store,) = cache.stores.values()
+    store.resource_version = 7
+    assert own_writes.unseen(REQUEST) == []
+
+
+def test_patience_ends(own_writes: OwnWrites, cache: Cache, clock: Clock) -> None:
+    """After a while the reconcile goes on, and knows what it must read from the API server."""
+    own_writes.wrote(REQUEST, cache, "default/a", 7)
+    clock.now += 5
+    assert own_writes.wait(REQUEST) == 0
+    assert [each.key for each in own_writes.unseen(REQUEST)] == ["default/a"]
+
+
+def test_one_object_does_not_wait_for_another(own_writes: OwnWrites, cache: Cache) -> None:
+    """Each request has writes of its own."""
+    own_writes.wrote(REQUEST, cache, "default/a", 7)
+    assert own_writes.wait(Request("default", "b")) == 0
