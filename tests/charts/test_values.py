@@ -1,8 +1,12 @@
 import subprocess
 from pathlib import Path
 
+import click
 import pytest
+from click.core import ParameterSource
 
+from config.settings import load_settings
+from gatewright.cli import gatewright
 from tests.charts.rendered import CHART, MODES
 
 # The published table of values, with its defaults.
@@ -34,6 +38,19 @@ def test_every_mode_lints(helm: Path, mode: Path | None):
     command = [helm, "lint", "--strict", CHART] + ([f"--values={mode}"] if mode else [])
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.stem if mode else "defaults")
+def test_the_commands_take_their_arguments(render, mode: Path | None):
+    """What the pods are started with, the command line understands."""
+    for (kind, name), object in render(files=(mode,) if mode else ()).items():
+        if kind == "Deployment":
+            verb, *arguments = object["spec"]["template"]["spec"]["containers"][0]["args"]
+            command = gatewright.get_command(click.Context(gatewright), verb)
+            context = command.make_context(name, arguments)
+            source = context.get_parameter_source
+            given = {key: context.params[key] for key in context.params if source(key) is ParameterSource.COMMANDLINE}
+            load_settings(given, environment={})
 
 
 def test_the_published_values_are_the_defaults(render, tmp_path: Path):
