@@ -42,6 +42,7 @@ class Fault:
     method: str | None = None
     path: str = ""
     watch: bool | None = None
+    query: str = ""
     retry_after: str | None = None
     garbage: bool = False
     """Answer with HTML, whatever the code."""
@@ -53,6 +54,7 @@ class Fault:
             and self.method in (None, request.method)
             and self.path in request.path
             and self.watch in (None, request.watch)
+            and (not self.query or self.query in request.query)
         )
 
     def answer(self) -> web.Response:

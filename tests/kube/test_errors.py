@@ -1,0 +1,95 @@
+"""Answers of the API server as typed errors."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from kube import errors
+from kube.errors import error_for, seconds
+
+
+def status(reason: str = "", message: str = "why", **details: Any) -> dict[str, Any]:
+    """Return a Status."""
+    return {"kind": "Status", "reason": reason, "message": message, "details": details}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind", "retryable"),
+    [
+        (400, "BadRequest", errors.BadRequest, False),
+        (401, "Unauthorized", errors.Unauthorized, True),
+        (403, "Forbidden", errors.Forbidden, True),
+        (404, "NotFound", errors.NotFound, True),
+        (405, "MethodNotAllowed", errors.Refused, False),
+        (409, "AlreadyExists", errors.AlreadyExists, True),
+        (409, "Conflict", errors.Conflict, True),
+        (410, "Expired", errors.Gone, True),
+        (413, "RequestEntityTooLarge", errors.Refused, False),
+        (415, "UnsupportedMediaType", errors.Refused, False),
+        (418, "", errors.ApiError, True),
+        (422, "Invalid", errors.Invalid, False),
+        (429, "TooManyRequests", errors.TooManyRequests, True),
+        (500, "InternalError", errors.ServerError, True),
+        (504, "Timeout", errors.ServerError, True),
+    ],
+)
+def test_each_code_has_its_type(code: int, reason: str, kind: type[errors.ApiError], retryable: bool) -> None:
+    """The type says what went wrong and whether to try again."""
+    error = error_for(code, status(reason))
+    assert type(error) is kind
+    assert (error.code, error.retryable, error.message) == (code, retryable, "why")
+
+
+@pytest.mark.parametrize("answer", [None, {}, {"kind": "Pod"}, {"kind": "Status"}, {"kind": "Status", "details": None}])
+def test_an_answer_need_not_be_a_status(answer: object) -> None:
+    """A proxy's page, or half a Status, still gives an error with the code."""
+    assert str(error_for(502, answer)) == "502 Unknown: an answer without a Status"
+
+
+def test_another_uid_is_a_conflict() -> None:
+    """The server calls a patch for another uid invalid; what it means is that the object is another."""
+    answer = status("Invalid", causes=[{"field": "metadata.uid", "message": "field is immutable"}])
+    assert isinstance(error_for(422, answer), errors.Conflict)
+
+
+def test_what_was_sent_is_not_quoted() -> None:
+    """The server's texts quote whole objects; ours do not, in the message or in a cause."""
+    quoted = 'patch: Invalid value: "{\\"data\\":{\\"password\\":\\"hunter2\\"}}": cannot be read ({"data":{"pass ...)'
+    error = error_for(422, status("Invalid", quoted, causes=[{"field": "patch", "message": quoted}]))
+    assert "hunter2" not in f"{error}{error.details}"
+    assert error.message == 'patch: Invalid value: "{…}": cannot be read ('
+
+
+def test_a_long_message_is_cut() -> None:
+    """A message has its limits, whatever the server says."""
+    assert len(error_for(500, status("", "x" * 100_000)).message) == errors.MESSAGE_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [("0", 0), ("1", 1), ("86400", 86400), (None, None), ("soon", None), ("", None), ("-1", None), ("1.5", None)],
+)
+def test_retry_after(header: str | None, expected: float | None) -> None:
+    """Seconds are read, garbage is nothing."""
+    assert seconds(header) == expected
+    assert error_for(429, None, header).retry_after == expected
+
+
+def test_retry_after_may_be_a_date() -> None:
+    """The date of HTTP is the other form; one in the past is no wait."""
+    soon = datetime.now(UTC) + timedelta(seconds=100)
+    assert 95 < (seconds(format_datetime(soon, usegmt=True)) or 0) <= 100
+    assert seconds("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+
+
+def test_a_status_can_say_when_to_retry() -> None:
+    """Without the header the details count."""
+    assert error_for(504, status("Timeout", retryAfterSeconds=3)).retry_after == 3
+
+
+def test_no_answer_has_no_code() -> None:
+    """Unreachable is an ApiError too, with the code 0."""
+    error = errors.Unreachable("cannot reach it")
+    assert (error.code, error.retryable, str(error)) == (0, True, "cannot reach it")

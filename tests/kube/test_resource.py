@@ -1,0 +1,30 @@
+"""Paths of the API."""
+
+import pytest
+
+from kube.resource import Resource
+
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+
+def test_paths() -> None:
+    """A path has the group, the namespace, the name and the subresource that it is asked for."""
+    assert DEPLOYMENT.path() == "/apis/apps/v1/deployments"
+    assert DEPLOYMENT.path("a") == "/apis/apps/v1/namespaces/a/deployments"
+    assert DEPLOYMENT.path("a", "b", "status") == "/apis/apps/v1/namespaces/a/deployments/b/status"
+    assert NODE.path(None, "n") == "/api/v1/nodes/n"
+    assert (DEPLOYMENT.api_version, NODE.api_version) == ("apps/v1", "v1")
+
+
+def test_a_namespace_is_given_where_there_is_one() -> None:
+    """A path that would lead elsewhere is an error."""
+    with pytest.raises(ValueError, match="a namespace is needed"):
+        DEPLOYMENT.path(None, "b")
+    with pytest.raises(ValueError, match="not namespaced"):
+        NODE.path("a", "n")
+
+
+def test_keys() -> None:
+    """Keys are what stores and queues use."""
+    assert (DEPLOYMENT.key("a", "b"), NODE.key(None, "n")) == ("a/b", "n")

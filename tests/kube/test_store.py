@@ -1,0 +1,119 @@
+"""The store keeps bytes, finds by key, owner and index, and gives private copies."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from kube.resource import Resource
+from kube.store import Owner, Store, entry_of
+
+WIDGET = Resource("example.com", "v1", "widgets", "Widget")
+NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
+
+
+def widget(name: str = "one", version: int = 1, **fields: Any) -> dict[str, Any]:
+    """Return an object as a watch brings it."""
+    metadata = {"namespace": "a", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata | fields.pop("metadata", {}), **fields}
+
+
+def by_image(object: dict[str, Any]) -> list[str]:
+    """Index by the images of an object."""
+    return object.get("spec", {}).get("images", [])
+
+
+def test_an_object_is_found_by_its_key() -> None:
+    """Keys have the namespace where there is one."""
+    store, nodes = Store(WIDGET), Store(NODE)
+    store.put(widget())
+    nodes.put({"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}})
+    assert (store.keys(), nodes.keys()) == (["a/one"], ["n"])
+    assert "a/one" in store
+    assert store.get("a/two") is None
+    assert store.entry("a/two") is None
+
+
+def test_a_reader_cannot_change_what_is_stored() -> None:
+    """Each read decodes anew, and the object that was put in is not kept."""
+    store = Store(WIDGET)
+    given = widget(spec={"size": 1})
+    store.put(given)
+    given["spec"]["size"] = 2
+    read = store.get("a/one")
+    assert read
+    read["spec"]["size"] = 3
+    assert store.get("a/one") == widget(spec={"size": 1})
+
+
+def test_an_entry_knows_what_predicates_ask() -> None:
+    """Generation, deletion, labels, annotations and owner need no decoding; managedFields are not kept."""
+    owners = [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1"}]
+    owners.append({"apiVersion": "v1", "kind": "B", "name": "b", "uid": "2", "controller": True})
+    metadata = {
+        "generation": 3,
+        "deletionTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"x": "y"},
+        "annotations": {"a": "b", "c": "d"},
+        "ownerReferences": owners,
+        "managedFields": [{"manager": "m"}],
+    }
+    entry = entry_of(widget(version=7, metadata=metadata))
+    assert (entry.uid, entry.resource_version, entry.generation, entry.deleting) == ("uid-one", 7, 3, True)
+    assert entry.labels == {"x": "y"}
+    assert entry.owner == Owner("v1", "B", "b", "2")
+    assert entry.owner_uid == "2"
+    assert "managedFields" not in entry.object["metadata"]
+    same = entry_of(widget(metadata={"annotations": {"c": "d", "a": "b"}}))
+    assert entry.annotations_hash == same.annotations_hash != entry_of(widget()).annotations_hash
+
+
+def test_an_entry_takes_no_more_memory_than_its_json() -> None:
+    """The bytes are exactly as long as they are: the encoder's buffer is not kept."""
+    stored = widget(spec={"text": "x" * 5000})
+    raw = entry_of(stored).raw
+    assert raw == orjson.dumps(stored)
+    assert raw.__sizeof__() < len(raw) + 100
+
+
+def test_an_index_follows_changes() -> None:
+    """An object is found under the values that it has now, and under none once it is gone."""
+    store = Store(WIDGET)
+    store.add_index("image", by_image)
+    store.put(widget(spec={"images": ["a", "b"]}))
+    store.put(widget("two", spec={"images": ["b"]}))
+    assert sorted(store.index("image", "b")) == ["a/one", "a/two"]
+    store.put(widget(version=2, spec={"images": ["c"]}))
+    assert (store.index("image", "a"), store.index("image", "b"), store.index("image", "c")) == (
+        [],
+        ["a/two"],
+        ["a/one"],
+    )
+    store.remove("a/one")
+    assert store.index("image", "c") == []
+
+
+def test_an_index_can_come_later() -> None:
+    """A new index knows what is already there, and its name is used once."""
+    store = Store(WIDGET)
+    store.put(widget(spec={"images": ["a"]}))
+    store.add_index("image", by_image)
+    assert store.index("image", "a") == ["a/one"]
+    with pytest.raises(ValueError, match="already have an index image"):
+        store.add_index("image", by_image)
+    with pytest.raises(KeyError):
+        store.index("color", "red")
+
+
+def test_objects_are_found_by_their_controller() -> None:
+    """`owned_by` follows the owner reference with controller: true."""
+    store = Store(WIDGET)
+    owner = {"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": True}
+    store.put(widget(metadata={"ownerReferences": [owner]}))
+    assert store.owned_by("1") == ["a/one"]
+    store.put(widget(version=2, metadata={"ownerReferences": [owner | {"uid": "2"}]}))
+    assert (store.owned_by("1"), store.owned_by("2")) == ([], ["a/one"])
+    assert store.remove("a/one")
+    assert store.owned_by("2") == []
+    assert store.remove("a/one") is None
+    assert len(store) == 0

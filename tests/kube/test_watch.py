@@ -1,0 +1,343 @@
+"""A Watch keeps its Store right whatever the API server does."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+import kube.watch
+from kube.changes import Change
+from kube.client import Client
+from kube.resource import Resource
+from kube.store import Store
+from kube.watch import Watch
+from tests.fakes.apiserver import FakeApiServer
+from tests.fakes.apiserver.requests import Requests
+from tests.kube.conftest import CONFIG_MAP, NAMESPACE
+
+
+class Following:
+    """A running Watch, what it told, and how long it waited after failures (in truth it hardly does)."""
+
+    def __init__(self, client: Client, resource: Resource, **options: Any) -> None:
+        self.store = Store(resource)
+        self.changes: asyncio.Queue[Change] = asyncio.Queue()
+        self.delays: list[float] = []
+        self._failed = asyncio.Event()
+        options = {"sleep": self._sleep, "uniform": lambda low, high: high} | options
+        self.watch = Watch(client, resource, self.store, **options)
+        self.watch.subscribe(self.changes.put_nowait)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.delays.append(seconds)
+        self._failed.set()
+        await asyncio.sleep(0.01)
+
+    async def next(self) -> tuple[str, str]:
+        """Return kind and key of the next change."""
+        change = await asyncio.wait_for(self.changes.get(), 10)
+        return (change.kind, change.key)
+
+    async def failures(self, number: int) -> None:
+        """Return when so many failures have been waited out."""
+        while len(self.delays) < number:
+            self._failed.clear()
+            await asyncio.wait_for(self._failed.wait(), 10)
+
+    async def synced(self) -> None:
+        """Return when the store has all that existed at the start."""
+        await asyncio.wait_for(self.store.synced.wait(), 10)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """A fake API server."""
+    async with FakeApiServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def client(server: FakeApiServer) -> AsyncIterator[Client]:
+    """A client of it."""
+    async with Client(server.endpoint) as client:
+        yield client
+
+
+@asynccontextmanager
+async def following(client: Client, resource: Resource = CONFIG_MAP, **options: Any) -> AsyncIterator[Following]:
+    """Run a Watch."""
+    follower = Following(client, resource, **options)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(follower.watch.run())
+        yield follower
+        task.cancel()
+
+
+def put(server: FakeApiServer, name: str, **data: str) -> dict[str, Any]:
+    """Let somebody else create a ConfigMap."""
+    return server.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}, "data": data})
+
+
+def watching(number: int) -> Any:
+    """Return whether so many watches have been opened."""
+    return lambda requests: sum(each.code == 200 for each in requests.watches) >= number
+
+
+def versions(requests: Requests) -> list[str]:
+    """Return the version that each watch went on from ("" for the beginning)."""
+    return [each.query.get("resourceVersion", "") for each in requests.watches]
+
+
+async def test_what_exists_comes_first(server: FakeApiServer, client: Client) -> None:
+    """At the start everything is added as initial, then the store is synced at the version of the whole."""
+    put(server, "one")
+    last = put(server, "two")
+    async with following(client) as follower:
+        await follower.synced()
+        assert follower.store.keys() == ["default/one", "default/two"]
+        assert follower.store.resource_version >= int(last["metadata"]["resourceVersion"])
+        assert follower.watch.last_heard is not None
+    assert [follower.changes.get_nowait().initial for _ in range(2)] == [True, True]
+
+
+async def test_changes_follow(server: FakeApiServer, client: Client) -> None:
+    """Later changes are told with the entries before and after, once the store has them."""
+    async with following(client) as follower:
+        await follower.synced()
+        put(server, "one", a="1")
+        assert await follower.next() == ("added", "default/one")
+        changed = server.change(CONFIG_MAP, "one", {"data": {"a": "2"}}, "default")
+        change = await follower.changes.get()
+        assert not change.initial
+        assert change.old
+        assert change.new
+        assert (change.old.object["data"], change.new.object["data"]) == ({"a": "1"}, {"a": "2"})
+        assert follower.store.resource_version == int(changed["metadata"]["resourceVersion"])
+        server.delete(CONFIG_MAP, "one", "default")
+        assert await follower.next() == ("deleted", "default/one")
+        assert follower.store.get("default/one") is None
+
+
+async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client) -> None:
+    """A bookmark says how far we are, though none of our objects changed; a broken watch goes on from there."""
+    async with following(client) as follower:
+        await follower.synced()
+        namespace = server.create(NAMESPACE, {"metadata": {"name": "other"}})
+        server.bookmark()
+        put(server, "one")
+        await follower.next()
+        server.cut_watches()
+        await server.requests.until(watching(2))
+    assert int(versions(server.requests)[1]) > int(namespace["metadata"]["resourceVersion"])
+
+
+@pytest.mark.parametrize("end", ["close_watches", "cut_watches"])
+async def test_a_broken_watch_goes_on_where_it_was(server: FakeApiServer, client: Client, end: str) -> None:
+    """Whether it ends properly or in the middle of a line: nothing is listed again, and nothing is missed."""
+    async with following(client) as follower:
+        await follower.synced()
+        last = put(server, "one")
+        await follower.next()
+        getattr(server, end)()
+        put(server, "two")
+        assert await follower.next() == ("added", "default/two")
+    assert versions(server.requests) == ["", last["metadata"]["resourceVersion"]]
+
+
+async def test_a_server_without_watch_list_is_listed(
+    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal is remembered for the server: no other watch asks again; the list is read in pages."""
+    monkeypatch.setattr(kube.watch, "PAGE", 1)
+    server.watches.watch_list = False
+    put(server, "one")
+    put(server, "two")
+    async with following(client) as first, following(client, NAMESPACE) as second:
+        await first.synced()
+        await second.synced()
+        assert len(first.store) == 2
+        put(server, "three")
+        assert [await first.next() for _ in range(3)][-1] == ("added", "default/three")
+    async with following(client) as third:
+        await third.synced()
+        await server.requests.until(watching(3))
+    refused = [each for each in server.requests.watches if each.code == 422]
+    assert 1 <= len(refused) <= 2  # both of the first two had asked before either was answered
+    assert third.delays == []
+
+
+async def test_a_server_that_ignores_watch_list_is_listed(
+    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the end of the initial events does not come, they are not waited for again."""
+    monkeypatch.setattr(kube.watch, "LISTING_IDLE", 0.05)
+    server.watches.silent = True
+    put(server, "one")
+    async with following(client) as follower:
+        await follower.synced()
+    assert follower.store.keys() == ["default/one"]
+
+
+async def test_initial_events_that_break_off_begin_anew(server: FakeApiServer, client: Client) -> None:
+    """Half of what exists is not taken for the whole: not synced, no version, and from the beginning again."""
+    put(server, "one")
+    server.watches.cut_initial = 2
+    async with following(client) as follower:
+        assert await follower.next() == ("added", "default/one")
+        assert not follower.store.synced.is_set()
+        assert follower.store.resource_version == 0
+        await follower.synced()
+        assert follower.changes.empty()
+    assert versions(server.requests) == ["", "", ""]
+
+
+@pytest.mark.parametrize("way", ["status", "event"])
+async def test_an_expired_version_is_listed_anew(server: FakeApiServer, client: Client, way: str) -> None:
+    """After 410, as a status or in the stream, what vanished is deleted and what has another uid is another object."""
+    for name in ("kept", "deleted", "again"):
+        put(server, name)
+    async with following(client) as follower:
+        await follower.synced()
+        [await follower.next() for _ in range(3)]
+        server.watches.silent = True
+        if way == "status":
+            server.fail(1, 410, watch=True)
+        for watcher in server.watches.open:
+            watcher.silent = True
+        server.delete(CONFIG_MAP, "deleted", "default")
+        server.delete(CONFIG_MAP, "again", "default")
+        put(server, "again")
+        put(server, "new")
+        server.watches.silent = False
+        server.storage.compact()
+        server.close_watches()
+        told = [await follower.next() for _ in range(4)]
+        assert told[:2] == [("deleted", "default/again"), ("added", "default/again")]
+        assert sorted(told[2:]) == [("added", "default/new"), ("deleted", "default/deleted")]
+    assert versions(server.requests)[-1] == ""
+
+
+async def test_a_list_that_changes_too_fast_is_read_at_once(
+    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A continue token that is Gone makes the next list one without pages."""
+    monkeypatch.setattr(kube.watch, "PAGE", 1)
+    client.watch_list = False
+    put(server, "one")
+    put(server, "two")
+    server.fail(1, 410, method="GET", path="configmaps", query="continue")
+    async with following(client) as follower:
+        await follower.synced()
+    assert follower.store.keys() == ["default/one", "default/two"]
+    assert follower.delays == [0.8]
+
+
+@pytest.mark.parametrize("answer", [{"code": 503}, {"code": 502, "garbage": True}, {"code": 200, "garbage": True}])
+async def test_failures_are_waited_out_ever_longer(server: FakeApiServer, client: Client, answer: Any) -> None:
+    """Whatever is no answer of the API is no event; the pauses double up to 30 s."""
+    server.fail(7, **answer, watch=True)
+    async with following(client) as follower:
+        await follower.synced()
+        assert follower.delays == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30]
+        assert follower.store.keys() == []
+        assert follower.watch.problem is None
+
+
+@pytest.mark.parametrize(("asked", "waited"), [("7", 7), ("0", 0.8), ("86400", 60), ("soon", 0.8), ("-5", 0.8)])
+async def test_the_server_says_how_long_to_wait(
+    server: FakeApiServer, client: Client, asked: str, waited: float
+) -> None:
+    """Retry-After counts where it is longer than our own pause, up to a minute."""
+    server.fail(1, 429, watch=True, retry_after=asked)
+    async with following(client) as follower:
+        await follower.synced()
+    assert follower.delays == [waited]
+
+
+async def test_a_watch_that_ends_at_once_is_a_failure(server: FakeApiServer, client: Client) -> None:
+    """A server that closes every watch as soon as it is open is not asked in a hot loop."""
+    async with following(client) as follower:
+        await follower.synced()
+        for number in range(2, 5):
+            server.close_watches()
+            await server.requests.until(watching(number))
+    assert follower.delays == [0.8, 1.6, 3.2]
+
+
+async def test_a_silent_watch_is_given_up(
+    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watch without a word past its time proves nothing: what happened meanwhile is found by listing."""
+    monkeypatch.setattr(kube.watch, "WATCH_SECONDS", (0.01, 0.01))
+    monkeypatch.setattr(kube.watch, "IDLE_MARGIN", 0.1)
+    async with following(client) as follower:
+        await follower.synced()
+        server.watches.silent = True
+        server.close_watches()
+        await server.requests.until(watching(2))
+        put(server, "one")
+        server.watches.silent = False
+        assert await follower.next() == ("added", "default/one")
+    assert versions(server.requests)[-1] == ""
+
+
+async def test_an_absent_server_is_tried_every_few_seconds(server: FakeApiServer, client: Client) -> None:
+    """While nobody answers the pauses stay short, and the watch goes on from its version when the server is back."""
+    async with following(client) as follower:
+        await follower.synced()
+        last = put(server, "one")
+        await follower.next()
+        await server.stop()
+        await follower.failures(5)
+        assert max(follower.delays) == 5
+        assert follower.watch.problem == f"cannot reach the API server at {server.url}: connection refused"
+        put(server, "two")
+        await server.start()
+        assert await follower.next() == ("added", "default/two")
+        assert follower.watch.problem is None
+    assert versions(server.requests)[-1] == last["metadata"]["resourceVersion"]
+
+
+async def test_a_problem_is_named_and_logged_once(
+    server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Lost rights show in `problem` for readiness, with one warning however often it is tried, and one line after."""
+    caplog.set_level(logging.INFO, "gatewright.kube.watch")
+    server.fail(4, 403, watch=True)
+    async with following(client) as follower:
+        await server.requests.until(lambda requests: len(requests.watches) == 3)
+        assert "403 Forbidden" in (follower.watch.problem or "")
+        await follower.synced()
+    assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+    assert caplog.records[0].fields["resource"] == "configmaps"
+
+
+async def test_metadata_alone_is_kept(server: FakeApiServer, client: Client) -> None:
+    """A metadata-only watch has labels and owners, and never the data."""
+    put(server, "one", password="hunter2")
+    async with following(client, metadata_only=True) as follower:
+        await follower.synced()
+        entry = follower.store.entry("default/one")
+        assert entry
+        assert b"hunter2" not in entry.raw
+
+
+async def test_a_watch_can_be_of_a_part(server: FakeApiServer, client: Client) -> None:
+    """Namespace and selectors choose what is followed, in the list and after."""
+    put(server, "one")
+    server.create(CONFIG_MAP, {"metadata": {"name": "two", "namespace": "default", "labels": {"app": "x"}}})
+    server.create(CONFIG_MAP, {"metadata": {"name": "three", "namespace": "kube-system", "labels": {"app": "x"}}})
+    async with following(client, namespace="default", labels="app=x") as follower:
+        await follower.synced()
+        assert follower.store.keys() == ["default/two"]
+
+
+async def test_lines_may_be_long(server: FakeApiServer, client: Client) -> None:
+    """An event of more than a megabyte is an event like others."""
+    async with following(client) as follower:
+        await follower.synced()
+        put(server, "one", a="x" * 1_500_000)
+        assert await follower.next() == ("added", "default/one")
