@@ -80,13 +80,21 @@ def _name(common_name: str) -> x509.Name:
 
 def _subject_alternative_names(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> list[x509.GeneralName]:
     try:
-        names: list[x509.GeneralName] = [x509.DNSName(name) for name in dns_names]
+        names = [_dns_name(name) for name in dns_names]
         names += [x509.IPAddress(ip_address(address)) for address in ip_addresses]
     except ValueError as error:
         raise CertificateError(f"not a name that a certificate can carry: {error}") from error
     if not names:
         raise CertificateError("a serving certificate needs at least one name")
     return names
+
+
+def _dns_name(name: str) -> x509.GeneralName:
+    """Return a DNS name, or an address where a host is given by one: clients look for it as an address then."""
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _authority_key_identifier(authority: x509.Certificate) -> x509.AuthorityKeyIdentifier:

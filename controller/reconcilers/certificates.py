@@ -194,6 +194,7 @@ class Certificates:
             await self._write(self.ca_cache, self._names.ca_secret, stored, _data(authority.pair, todo.bundle))
         elif authority is not None and todo.serving:
             pair = issue_serving(authority.pair, self._names.dns_names, [], now)
+            check(pair, authority.bundle, self._names.dns_names[0], now)  # else it would be issued again at once
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
         return Result(requeue_after=todo.look_again)
 

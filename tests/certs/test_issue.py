@@ -39,6 +39,14 @@ def test_a_serving_certificate_is_for_servers_of_its_names_only():
     assert not leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
 
 
+def test_a_host_that_is_an_address_becomes_an_address():
+    """Clients look for 127.0.0.1 among the addresses only."""
+    leaf = read(issue_serving(CA, ["127.0.0.1", "localhost"], [], NOW))
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["localhost"]
+    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
+
+
 def test_keys_are_on_p256():
     """Both keys are on the curve whose handshakes are cheap."""
     for pair in (CA, issue_serving(CA, NAMES, [], NOW)):

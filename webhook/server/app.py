@@ -69,6 +69,7 @@ class Rim:
         in_flight = self._metrics.in_flight.labels(hook)
         in_flight.inc()
         started = time.perf_counter()
+        status = 500
         try:
             _check_headers(request)
             body = await _read_body(request)
@@ -77,10 +78,13 @@ class Rim:
             response = web.Response(body=await self._review(hook, body, request.raw_path), headers=JSON)
         except Refusal as refusal:
             response = refusal.response()
+            status = response.status
+        else:
+            status = 200
         finally:
             in_flight.dec()
-        self._metrics.latency.labels(hook).observe(time.perf_counter() - started)
-        self._metrics.requests.labels(hook, str(response.status)).inc()
+            self._metrics.latency.labels(hook).observe(time.perf_counter() - started)
+            self._metrics.requests.labels(hook, str(status)).inc()
         return response
 
     async def _review(self, hook: str, body: bytes, raw_path: str) -> bytes:

@@ -10,7 +10,7 @@ from aiohttp.web_protocol import RequestHandler
 from webhook.server.metrics import Metrics
 
 KEEP_ALIVE_SECONDS = 120.0  # the API server gives up an idle connection after 90 s; we must never be first
-REQUEST_SECONDS = 10.0  # from a request's first byte to its last, and again for taking the answer
+REQUEST_SECONDS = 10.0  # for the TLS handshake, for a request from first to last byte, and for taking the answer
 LINGER_SECONDS = 1.0  # how long the rest of a refused body is read and dropped, so that the refusal arrives
 MOST_CONNECTIONS = 512
 

@@ -13,7 +13,6 @@ from webhook.server.metrics import Metrics
 from webhook.server.tls import ServingCertificate
 
 BACKLOG = 1024
-HANDSHAKE_SECONDS = 10.0
 TLS_GOODBYE_SECONDS = 1.0
 
 log = logging.getLogger("gatewright.webhook")
@@ -96,7 +95,7 @@ async def listening(
             config.port,
             ssl=certificate.context,
             backlog=BACKLOG,
-            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_handshake_timeout=config.request_seconds,
             ssl_shutdown_timeout=TLS_GOODBYE_SECONDS,
         )
     except OSError as error:

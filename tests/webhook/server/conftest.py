@@ -121,13 +121,19 @@ class Wire:
         await self.send(f"POST {path} HTTP/1.1\r\n{lines}\r\n".encode() + data)
         return await self.answer()
 
-    async def ended(self) -> bool:
-        """Wait for the other side to close the connection, dropping what it still says."""
+    async def rest(self) -> bytes:
+        """Return what the other side still says until it closes the connection."""
+        said = b""
         try:
-            while await self.reader.read(65536):
-                pass
+            while data := await self.reader.read(65536):
+                said += data
         except (ConnectionError, ssl.SSLError):
             pass
+        return said
+
+    async def ended(self) -> bool:
+        """Wait for the other side to close the connection."""
+        await self.rest()
         return True
 
 

@@ -304,6 +304,20 @@ async def test_labels_that_cannot_be_had_are_an_error_and_no_empty_answer(start,
     assert "could not be looked up" in response["status"]["message"]
 
 
+async def breaks(_):
+    """Fail in a way that nobody thought of."""
+    raise RuntimeError("the secret of life")
+
+
+async def test_an_error_of_ours_is_no_answer_at_all(start, caplog):
+    """HTTP 500, for the API server's failurePolicy to decide; the log has the traceback, the answer nothing."""
+    async with start(LABELLED, look_ups={NAMESPACE_LABELS: breaks}) as webhook:
+        answer = await webhook.post(review())
+        assert (answer.status, answer.body) == (500, b"internal error\n")
+        assert webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="500") == 1
+    assert [record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"] == [True]
+
+
 async def test_what_was_decided_is_counted(webhook):
     """Reviews by what was decided, requests by their code; nothing a client sends becomes a label."""
     for name in ("good", "bad", "broken"):

@@ -12,7 +12,6 @@ from tests.fakes.apiserver import FakeApiServer
 from webhook.engine import About, Request
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
 
-
 LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
 
 
