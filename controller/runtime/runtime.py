@@ -118,7 +118,7 @@ async def _work(controllers: Sequence[Controller], stop: asyncio.Event) -> None:
         await stop.wait()
         for controller in controllers:
             controller.stop()
-        _, late = await asyncio.wait(running, timeout=DRAIN_SECONDS)
+        late = (await asyncio.wait(running, timeout=DRAIN_SECONDS))[1] if running else ()
         for task in late:
             LOG.warning("controller %s did not end in time", task.get_name())
             task.cancel()

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from config.api.webapp import WebApp
-from controller.reconcilers.webapp import WEBAPP, by_image
+from controller.reconcilers.webapp import DEPLOYMENT, WEBAPP, by_image
 from controller.runtime.plan import Apply, Given, Object, Plan
+from controller.runtime.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -108,3 +109,20 @@ def test_the_status_follows_the_deployment(children: list[Object], status: Objec
 def test_webapps_are_found_by_image() -> None:
     """The index has the same values as the selectable field."""
     assert list(by_image({"spec": {"image": "nginx:1.21"}})) == ["nginx:1.21"]
+
+
+async def test_s7_one_reconcile_makes_the_deployment() -> None:
+    """S7: one WebApp (3 replicas, port 80), one reconcile, Deployment test-webapp with 3 replicas."""
+    client = FakeClient()
+    spec = {"replicas": 3, "image": "nginx:alpine", "port": 80}
+    await client.create(WEBAPP.resource, {"metadata": {"name": "test-webapp", "namespace": "default"}, "spec": spec})
+    await reconcile(WEBAPP, client, "test-webapp")
+    deployment = await client.get(DEPLOYMENT, "test-webapp", "default")
+    assert deployment["spec"]["replicas"] == 3
+    assert client.writes[1:] == [
+        "apply deployments default/test-webapp",
+        "apply services default/test-webapp",
+        "apply webapps/status default/test-webapp",
+    ]
+    await reconcile(WEBAPP, client, "test-webapp")
+    assert len(client.writes) == 4

@@ -1,0 +1,164 @@
+"""Controllers without planned kinds, for those who know controller-runtime."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller.runtime.controller import Controller
+from controller.runtime.result import Request, Result, TerminalError
+from controller.runtime.runtime import Runtime
+from controller.runtime.wakes import itself
+from kube.errors import Conflict
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
+from tests.fakes.apiserver import FakeApiServer
+
+ONE = Request(NAMESPACE, "one")
+
+
+@asynccontextmanager
+async def running(
+    server: FakeApiServer, reconcile: Callable[[Request], Awaitable[Result]], **options: Any
+) -> AsyncIterator[Runtime]:
+    """A process with one controller that is woken by the ConfigMap `one`."""
+    runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+    controller = Controller("test", reconcile=reconcile, metrics=runtime.metrics, **options)
+    controller.watch(runtime.caches.one(CONFIGMAP, "one", NAMESPACE), itself, periodic=True)
+    runtime.add(controller)
+    stop = asyncio.Event()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(runtime.run(stop))
+        try:
+            yield runtime
+        finally:
+            stop.set()
+
+
+def configmap(server: FakeApiServer, name: str = "one") -> None:
+    """Create a ConfigMap."""
+    server.create(CONFIGMAP, {"metadata": {"name": name, "namespace": NAMESPACE}})
+
+
+async def test_a_single_named_object_is_watched(server: FakeApiServer) -> None:
+    """Others of its kind and namespace neither fill memory nor wake anybody."""
+    looked: asyncio.Queue[Request] = asyncio.Queue()
+
+    async def reconcile(request: Request) -> Result:
+        looked.put_nowait(request)
+        return Result()
+
+    async with running(server, reconcile) as runtime:
+        configmap(server, "other")
+        configmap(server)
+        assert await looked.get() == ONE
+        assert list(runtime.caches.one(CONFIGMAP, "one", NAMESPACE)) == [ONE.key]
+        server.delete(CONFIGMAP, "one", NAMESPACE)
+        assert await looked.get() == ONE
+
+
+@pytest.mark.parametrize("error", [Conflict(409, "Conflict", "again"), ValueError("a bug"), TimeoutError()])
+async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer, error: Exception) -> None:
+    """One bad object, or a mistake of ours, ends neither the worker nor the process."""
+    attempts, mended = 0, asyncio.Event()
+
+    async def reconcile(request: Request) -> Result:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            raise error
+        mended.set()
+        return Result()
+
+    async with running(server, reconcile, workers=1, uniform=lambda low, high: low) as runtime:
+        configmap(server)
+        await mended.wait()
+    errors = runtime.metrics.registry.get_sample_value(
+        "controller_runtime_reconcile_errors_total", {"controller": "test"}
+    )
+    assert errors == 1
+
+
+async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> None:
+    """It is not tried again, and a change begins anew."""
+    attempts: asyncio.Queue[int] = asyncio.Queue()
+
+    async def reconcile(request: Request) -> Result:
+        attempts.put_nowait(1)
+        raise TerminalError("never")
+
+    async with running(server, reconcile) as runtime:
+        configmap(server)
+        await attempts.get()
+        (controller,) = runtime.controllers
+        assert len(controller.queue) == 0
+        server.change(CONFIGMAP, "one", {"data": {"a": "b"}}, NAMESPACE)
+        await attempts.get()
+
+
+async def test_a_reconcile_that_takes_too_long_is_ended(server: FakeApiServer) -> None:
+    """A time-out is an error like another."""
+    ended, attempts = asyncio.Event(), 0
+
+    async def reconcile(request: Request) -> Result:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
+            await asyncio.Event().wait()
+        ended.set()
+        return Result()
+
+    async with running(server, reconcile, timeout=0.01):
+        configmap(server)
+        await ended.wait()
+
+
+async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
+    """Without any change, after the time it says."""
+    looks: asyncio.Queue[int] = asyncio.Queue()
+
+    async def reconcile(request: Request) -> Result:
+        looks.put_nowait(1)
+        return Result(requeue_after=timedelta(milliseconds=1))
+
+    async with running(server, reconcile):
+        configmap(server)
+        for _ in range(3):
+            await looks.get()
+
+
+async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer) -> None:
+    """The periodic pass comes from the cache: it makes no request."""
+    looks: asyncio.Queue[int] = asyncio.Queue()
+
+    async def reconcile(request: Request) -> Result:
+        looks.put_nowait(1)
+        return Result()
+
+    async with running(server, reconcile, period=0.01):
+        configmap(server)
+        await looks.get()
+        server.requests.clear()
+        await looks.get()
+        await looks.get()
+        assert server.requests.log == []
+
+
+async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> None:
+    """A process that is told to end waits for its workers."""
+    begun, finished = asyncio.Event(), asyncio.Event()
+
+    async def reconcile(request: Request) -> Result:
+        begun.set()
+        await runtime.client.create(CONFIGMAP, {"metadata": {"name": "made", "namespace": NAMESPACE}})
+        finished.set()
+        return Result()
+
+    async with running(server, reconcile) as runtime:
+        configmap(server)
+        await begun.wait()
+    assert finished.is_set()
+    assert server.get(CONFIGMAP, "made", NAMESPACE)

@@ -1,0 +1,63 @@
+"""What is wrong with a controller process, in its own words."""
+
+import asyncio
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller.runtime.health import Heartbeat, Readiness
+from controller.runtime.runtime import Runtime
+from tests.controller.runtime.conftest import CONFIGMAP, SECRET
+from tests.controller.runtime.test_leader import Clock
+from tests.fakes.apiserver import FakeApiServer
+
+
+@pytest.fixture
+def runtime(server: FakeApiServer) -> Runtime:
+    """A process that watches two resources and makes nothing."""
+    runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+    runtime.caches.of(CONFIGMAP)
+    runtime.caches.of(SECRET)
+    return runtime
+
+
+async def test_a_process_that_has_read_nothing_says_what_it_waits_for(runtime: Runtime) -> None:
+    """Each cache by the name of its resource."""
+    assert runtime.readiness.check() == "configmaps: not synced; secrets: not synced"
+
+
+async def test_a_synced_process_is_ready(runtime: Runtime) -> None:
+    """Whether it leads does not matter; it says so when nothing was heard for long."""
+    stop = asyncio.Event()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(runtime.run(stop))
+        await runtime.caches.synced()
+        assert runtime.readiness.check() is None
+        heard = [watch.last_heard for cache in runtime.caches for watch in cache.watches]
+        clock = Clock()
+        clock.now = max(each for each in heard if each is not None) + 200
+        late = Readiness(runtime.caches, clock=clock).check()
+        stop.set()
+    assert late == "configmaps: nothing heard for 200 s; secrets: nothing heard for 200 s"
+
+
+async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(runtime: Runtime, server: FakeApiServer) -> None:
+    """A right that is missing shows at once, and holds up nobody else."""
+    server.fail(1000, 403, path="/configmaps")
+    stop = asyncio.Event()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(runtime.run(stop))
+        await runtime.caches.of(SECRET).synced()
+        fault = runtime.readiness.check() or ""
+        stop.set()
+    assert fault.startswith("configmaps: not synced")
+    assert "secrets" not in fault
+
+
+def test_a_loop_that_stood_still_is_noticed() -> None:
+    """The heart beats each second; six without a beat are too many."""
+    clock = Clock()
+    heartbeat = Heartbeat(clock=clock)
+    assert heartbeat.check() is None
+    clock.now += 7
+    assert heartbeat.check() == "the event loop stood still for 6 s"

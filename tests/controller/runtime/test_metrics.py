@@ -1,0 +1,106 @@
+"""What the controllers count."""
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.queue import WorkQueue
+from controller.runtime.result import Outcome, Request
+
+SHOP = Request("production", "shop")
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    """The collectors of a process."""
+    return Metrics(CollectorRegistry())
+
+
+def value(metrics: Metrics, name: str, /, **labels: str) -> float | None:
+    """A sample, None if there is none."""
+    return metrics.registry.get_sample_value(name, labels)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result"),
+    [("success", "success"), ("requeue_after", "requeue"), ("error", "error"), ("terminal_error", "error")],
+)
+def test_a_kind_counts_its_reconciles_by_result(metrics: Metrics, outcome: Outcome, result: str) -> None:
+    """Each object has series of its own, under the kind's prefix."""
+    KindMetrics("webapp", metrics).reconciled(SHOP, outcome, 0.3)
+    labels = {"namespace": "production", "name": "shop"}
+    assert value(metrics, "webapp_reconcile_total", result=result, **labels) == 1
+    assert value(metrics, "webapp_reconcile_duration_seconds_bucket", le="0.5", **labels) == 1
+    assert value(metrics, "webapp_reconcile_duration_seconds_bucket", le="0.1", **labels) == 0
+
+
+def test_errors_are_counted_by_type(metrics: Metrics) -> None:
+    """Both types are there from the start, so that a rate can be taken."""
+    kind = KindMetrics("webapp", metrics)
+    assert value(metrics, "webapp_errors_total", type="permanent") == 0
+    kind.reconciled(SHOP, "error", 0)
+    kind.reconciled(SHOP, "terminal_error", 0)
+    assert value(metrics, "webapp_errors_total", type="retryable") == 1
+    assert value(metrics, "webapp_errors_total", type="permanent") == 1
+
+
+def test_the_series_of_a_deleted_object_go(metrics: Metrics) -> None:
+    """Nothing names it any more, also when it was never counted."""
+    kind = KindMetrics("webapp", metrics)
+    kind.reconciled(SHOP, "success", 0)
+    kind.phase(SHOP, "Running")
+    kind.forget(SHOP)
+    kind.forget(Request("production", "other"))
+    assert 'name="shop"' not in generate_latest(metrics.registry).decode()
+    assert value(metrics, "gatewright_resources", kind="webapp", phase="Running") == 0
+
+
+def test_large_clusters_count_without_names() -> None:
+    """The switch takes the labels of single objects away."""
+    metrics = Metrics(CollectorRegistry(), per_object=False)
+    kind = KindMetrics("webapp", metrics)
+    kind.reconciled(SHOP, "success", 0)
+    kind.forget(SHOP)
+    assert value(metrics, "webapp_reconcile_total", result="success") == 1
+
+
+def test_creation_is_timed_by_namespace(metrics: Metrics) -> None:
+    """In the published buckets."""
+    KindMetrics("webapp", metrics).created(SHOP, 20)
+    assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="30.0") == 1
+    assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="10.0") == 0
+
+
+def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
+    """An object is in one phase at a time."""
+    kind = KindMetrics("webapp", metrics)
+    kind.phase(SHOP, "Deploying")
+    kind.phase(SHOP, "Running")
+    assert value(metrics, "gatewright_resources", kind="webapp", phase="Deploying") == 0
+    assert value(metrics, "gatewright_resources", kind="webapp", phase="Running") == 1
+
+
+def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
+    """Dashboards for other controllers show ours."""
+    queue: WorkQueue[Request] = WorkQueue(clock=lambda: 0.0)
+    metrics.follow("webapp", queue, 5)
+    assert value(metrics, "controller_runtime_reconcile_total", controller="webapp", result="requeue") == 0
+    metrics.added("webapp")
+    queue.add(SHOP)
+    assert value(metrics, "workqueue_depth", name="webapp") == 1
+    queue.take()
+    assert value(metrics, "controller_runtime_active_workers", controller="webapp") == 1
+    metrics.reconciled("webapp", "terminal_error", 0.2, 0.1)
+    metrics.requests_to("127.0.0.1:6443")("GET", 200, 0.1)
+    metrics.leading("gatewright-controller-lock", leads=True)
+    for name, labels in {
+        "workqueue_adds_total": {"name": "webapp"},
+        "workqueue_queue_duration_seconds_count": {"name": "webapp"},
+        "workqueue_work_duration_seconds_count": {"name": "webapp"},
+        "controller_runtime_reconcile_total": {"controller": "webapp", "result": "error"},
+        "controller_runtime_reconcile_errors_total": {"controller": "webapp"},
+        "controller_runtime_terminal_reconcile_errors_total": {"controller": "webapp"},
+        "rest_client_requests_total": {"code": "200", "method": "GET", "host": "127.0.0.1:6443"},
+        "leader_election_master_status": {"name": "gatewright-controller-lock"},
+    }.items():
+        assert value(metrics, name, **labels) == 1, name
