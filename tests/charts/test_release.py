@@ -43,7 +43,7 @@ def test_the_server_takes_every_mode(helm: Path, control_plane: ControlPlane, na
 
 @pytest.mark.controlplane("kube-controller-manager")
 def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path):
-    """An upgrade keeps what the controller filled in; an uninstall leaves the definitions to the next install."""
+    """An upgrade keeps what the controller filled in and puts back what is gone; definitions outlive an uninstall."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"), audit=False)
     environment = {"KUBECONFIG": str(plane.kubeconfig), "HOME": str(tmp_path)}
 
@@ -65,6 +65,9 @@ def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane]
     plane.kubectl("apply", "--server-side", "--field-manager=gatewright-controller", "-f", "-", input=FILLED)
     run("upgrade", str(CHART), "--set=policies.preset=production")
     assert webhooks() == "validate.gatewright.io"
+    plane.kubectl("delete", *CONFIGURATION)
+    run("upgrade", str(CHART))
+    assert webhooks() == ""
     run("uninstall")
     assert plane.kubectl("get", *CONFIGURATION, check=False).returncode != 0
     plane.kubectl("get", "crd", "webapps.example.com")
