@@ -234,10 +234,11 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     namespaces = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
     deployments = Resource("apps", "v1", "deployments", "Deployment")
-    endpoint = await load(plane.kubeconfig)
-    async with Client(endpoint) as client:
-        for name in (NAMESPACE, "shop"):
-            await client.create(namespaces, {"metadata": {"name": name}})
+    await asyncio.to_thread(plane.kubectl, "apply", "-f", "config/rbac")  # nothing but the rights we install
+    ours = await asyncio.to_thread(plane.service_account_kubeconfig, NAMESPACE, "gatewright-controller-manager")
+    endpoint = await load(ours)
+    async with Client(await load(plane.kubeconfig)) as client:
+        await client.create(namespaces, {"metadata": {"name": "shop"}})
         await install(client)
         async with working(endpoint, tmp_path) as system:
             await system.until(lambda: system.secret(NAMES.tls_secret))

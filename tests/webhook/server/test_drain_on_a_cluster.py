@@ -1,0 +1,99 @@
+"""A webhook that is one of two goes, and the API server's users do not notice."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from certs import issue_serving
+from controller.reconcilers.registration import VALIDATING, Address, registration
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import ApiError
+from kube.resource import Resource
+from tests.webhook.server.conftest import ENGINE, Policies, write_pair
+from webhook.server.app import Rim
+from webhook.server.metrics import Metrics
+from webhook.server.serve import ServerConfig, listening
+from webhook.server.tls import ServingCertificate, utc_now
+
+POD = Resource("", "v1", "pods", "Pod")
+CLIENTS = 16
+
+
+class Service:
+    """What a Service is to the API server: one address, and connections go to one endpoint after the other."""
+
+    def __init__(self) -> None:
+        self.endpoints: list[int] = []
+        self.connected: dict[int, int] = {}
+        self._next = 0
+
+    async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass a connection on, both ways, until one side ends it."""
+        self._next += 1
+        port = self.endpoints[self._next % len(self.endpoints)]
+        self.connected[port] = self.connected.get(port, 0) + 1
+        there, back = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(self._pass(reader, back), self._pass(there, writer), return_exceptions=True)
+
+    @staticmethod
+    async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while data := await reader.read(65536):
+                writer.write(data)
+                await writer.drain()
+        finally:
+            writer.close()
+
+
+@pytest.mark.controlplane
+async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane, authority, tmp_path):
+    """SIGTERM, a second until its endpoint is removed, and the end: under load, with Fail, nobody is refused."""
+    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
+    service, refused, made, over = Service(), [], [], asyncio.Event()
+    write_pair(issue_serving(authority, ["127.0.0.1"], [], utc_now()), tmp_path)
+    async with AsyncExitStack() as stack:
+        listeners = []
+        for _ in range(2):
+            metrics = Metrics(CollectorRegistry())
+            certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics)
+            config = ServerConfig(host="127.0.0.1", port=0, linger_seconds=1.5, grace_seconds=3)
+            rim = Rim(Policies(), metrics, {})
+            listeners.append(await stack.enter_async_context(listening(config, rim, certificate, metrics)))
+        service.endpoints = [listener.port for listener in listeners]
+        proxy = await asyncio.start_server(service.connect, "127.0.0.1", 0)
+        stack.callback(proxy.close)
+        url = f"https://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        client = await stack.enter_async_context(Client(await load(plane.kubeconfig)))
+        configuration, _ = registration("drain", ENGINE, Address(url, authority.certificate), [])
+        await client.create(VALIDATING, configuration)
+
+        async def keep_asking(number: int) -> None:
+            while not over.is_set():
+                pod = {"metadata": {"name": f"p-{number}", "namespace": "default"}, "spec": SPEC}
+                try:
+                    await client.create(POD, pod, dry_run=True)
+                    made.append(number)
+                except ApiError as error:
+                    refused.append(str(error))
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(CLIENTS):
+                group.create_task(keep_asking(number))
+            await asyncio.sleep(1.5)
+            draining = group.create_task(listeners[0].drain())
+            await asyncio.sleep(1)
+            service.endpoints.pop(0)
+            await draining
+            await listeners[0].connections.shutdown(1)
+            after = len(made)
+            await asyncio.sleep(1)
+            over.set()
+    assert refused == []
+    assert len(made) > after > CLIENTS
+    assert len(service.connected) == 2
+
+
+SPEC = {"containers": [{"name": "app", "image": "nginx"}], "automountServiceAccountToken": False}
