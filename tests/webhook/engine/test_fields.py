@@ -73,7 +73,10 @@ def test_a_parent_of_the_wrong_type_is_the_one_told():
 def test_items_are_told_by_name_or_else_by_index():
     """The path of an item shows its name; without one, its index."""
     containers = list(Fields(WHOLE).each("spec.containers"))
-    assert [each.path("image") for each in containers] == ["spec.containers[name=app].image", "spec.containers[1].image"]
+    assert [each.path("image") for each in containers] == [
+        "spec.containers[name=app].image",
+        "spec.containers[1].image",
+    ]
 
 
 @pytest.mark.parametrize("name", ["", None, 5, "line\nbreak", ["a"]])

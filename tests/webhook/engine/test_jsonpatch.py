@@ -1,0 +1,226 @@
+"""A patch is minimal, leads where it says, and touches nothing else."""
+
+import copy
+
+import jsonpatch
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.engine import Patch, WrongTypeError
+from webhook.engine.jsonpatch import Patcher, pointer, same
+
+
+def patched(object, *patches):
+    """Carry out patches; return what becomes of the object and the operations that lead there."""
+    patcher = Patcher(object)
+    for patch in patches:
+        patcher.set(patch)
+    return patcher.object, patcher.operations
+
+
+@pytest.mark.parametrize(
+    ("object", "patches", "operations"),
+    [
+        pytest.param(
+            {"spec": {}},
+            [Patch(("spec", "a"), 1)],
+            [{"op": "add", "path": "/spec/a", "value": 1}],
+            id="a missing field is added",
+        ),
+        pytest.param(
+            {"spec": {"a": None}},
+            [Patch(("spec", "a"), 1)],
+            [{"op": "add", "path": "/spec/a", "value": 1}],
+            id="null is missing",
+        ),
+        pytest.param({"spec": {"a": 0}}, [Patch(("spec", "a"), 1)], [], id="what is set stays, zero included"),
+        pytest.param({"a": False}, [Patch(("a",), True)], [], id="what is set stays, false included"),
+        pytest.param({"a": ""}, [Patch(("a",), "x")], [], id="what is set stays, the empty string included"),
+        pytest.param(
+            {"a": "me"},
+            [Patch(("a",), "us", overwrite=True)],
+            [{"op": "replace", "path": "/a", "value": "us"}],
+            id="overwriting replaces",
+        ),
+        pytest.param({"a": "us"}, [Patch(("a",), "us", overwrite=True)], [], id="overwriting with the same is nothing"),
+        pytest.param(
+            {"a": True},
+            [Patch(("a",), 1, overwrite=True)],
+            [{"op": "replace", "path": "/a", "value": 1}],
+            id="1 is not true",
+        ),
+        pytest.param(
+            {"a": [{"b": 1}]},
+            [Patch(("a",), [{"b": True}], overwrite=True)],
+            [{"op": "replace", "path": "/a", "value": [{"b": True}]}],
+            id="1 is not true, however deep",
+        ),
+        pytest.param({}, [Patch(("a",), None)], [], id="null on nothing is nothing"),
+        pytest.param(
+            {"spec": {}},
+            [Patch(("spec", "securityContext", field), field) for field in ("a", "b", "c")],
+            [{"op": "add", "path": "/spec/securityContext", "value": {"a": "a", "b": "b", "c": "c"}}],
+            id="three fields below a missing parent are one operation",
+        ),
+        pytest.param(
+            {"spec": {"securityContext": None}},
+            [Patch(("spec", "securityContext", field), field) for field in ("a", "b")],
+            [{"op": "add", "path": "/spec/securityContext", "value": {"a": "a", "b": "b"}}],
+            id="a parent that is null is made",
+        ),
+        pytest.param(
+            {},
+            [Patch(("a", "b", "c"), 1), Patch(("a", "b", "d"), 2), Patch(("a", "e"), 3)],
+            [{"op": "add", "path": "/a", "value": {"b": {"c": 1, "d": 2}, "e": 3}}],
+            id="parents of parents too",
+        ),
+        pytest.param(
+            {"a": {"x": 0}},
+            [Patch(("a", "b"), 1), Patch(("a", "c"), 2)],
+            [{"op": "add", "path": "/a/b", "value": 1}, {"op": "add", "path": "/a/c", "value": 2}],
+            id="a parent that is there is not replaced",
+        ),
+        pytest.param(
+            {"metadata": {"labels": {}}},
+            [Patch(("metadata", "labels", "a/b~c"), "d")],
+            [{"op": "add", "path": "/metadata/labels/a~1b~0c", "value": "d"}],
+            id="slash and tilde are escaped",
+        ),
+        pytest.param(
+            {"containers": [{"name": "a"}, {"name": "b"}]},
+            [Patch(("containers", 1, "image"), "x")],
+            [{"op": "add", "path": "/containers/1/image", "value": "x"}],
+            id="items are told by their index",
+        ),
+        pytest.param(
+            {"items": [None, 2]},
+            [Patch(("items", 0), 1)],
+            [{"op": "replace", "path": "/items/0", "value": 1}],
+            id="an item that is null is replaced, not pushed aside",
+        ),
+        pytest.param(
+            {"items": [None, 2]},
+            [Patch(("items", 0, "a"), 1)],
+            [{"op": "replace", "path": "/items/0", "value": {"a": 1}}],
+            id="so is one that a field is set below",
+        ),
+    ],
+)
+def test_operations(object, patches, operations):
+    """The operations are these and no more, and they lead to what the patcher has made."""
+    before = copy.deepcopy(object)
+    after, found = patched(object, *patches)
+    assert found == operations
+    assert jsonpatch.apply_patch(object, found) == after
+    assert object == before
+
+
+@pytest.mark.parametrize(
+    ("patch", "path", "found", "wanted"),
+    [
+        (Patch(("metadata", "labels", "a"), 1), "metadata.labels", "a list", "an object"),
+        (Patch(("metadata", "name", "a"), 1), "metadata.name", '"it" is a string', "an object"),
+        (Patch(("metadata", 0), 1), "metadata", "an object", "a list"),
+    ],
+)
+def test_a_parent_of_the_wrong_type_is_told(patch, path, found, wanted):
+    """Nothing is replaced to make room for a field."""
+    patcher = Patcher({"metadata": {"labels": [], "name": "it"}})
+    with pytest.raises(WrongTypeError) as told:
+        patcher.set(patch)
+    assert (told.value.path, told.value.found, told.value.wanted) == (path, found, wanted)
+    assert patcher.operations == []
+
+
+@pytest.mark.parametrize("path", [("items", 1), ("items", 1, "a"), ("none", 0), ("none", 0, "a")])
+def test_a_missing_item_cannot_be_set(path):
+    """Lists are not grown: an item that is not there is the policy's mistake."""
+    patcher = Patcher({"items": [1]})
+    with pytest.raises(LookupError):
+        patcher.set(Patch(path, 1))
+    assert patcher.operations == []
+
+
+def test_a_policys_constant_is_never_changed():
+    """What a policy sets as a value is its own, though fields are set below it later."""
+    constant = {"drop": ["ALL"]}
+    after, operations = patched(
+        {},
+        Patch(("context", "capabilities"), constant),
+        Patch(("context", "capabilities", "add"), ["NET_BIND_SERVICE"]),
+        Patch(("context", "capabilities"), constant, overwrite=True),
+        Patch(("context", "capabilities", "more"), 1),
+    )
+    assert constant == {"drop": ["ALL"]}
+    assert after == {"context": {"capabilities": {"drop": ["ALL"], "more": 1}}}
+    assert jsonpatch.apply_patch({}, operations) == after
+
+
+def test_setting_says_whether_anything_changed():
+    """True for a change, False for none."""
+    patcher = Patcher({"a": 1})
+    assert [patcher.set(Patch(("a",), 2)), patcher.set(Patch(("b",), 2)), patcher.set(Patch(("b",), 2))] == [
+        False,
+        True,
+        False,
+    ]
+
+
+KEYS = st.sampled_from(["a", "b", "c/d", "e~f", "0", ""])
+SCALARS = st.none() | st.booleans() | st.integers(-1, 1) | st.sampled_from(["", "x", "/~"])
+VALUES = st.recursive(
+    SCALARS, lambda below: st.lists(below, max_size=2) | st.dictionaries(KEYS, below, max_size=3), max_leaves=6
+)
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
+PATHS = st.lists(KEYS | st.integers(0, 1), min_size=1, max_size=4).filter(lambda path: isinstance(path[0], str))
+PATCHES = st.lists(st.builds(Patch, PATHS.map(tuple), VALUES, st.booleans()), max_size=8)
+
+
+@given(OBJECTS, PATCHES)
+def test_operations_lead_to_the_object(object, patches):
+    """Whatever is set in whatever order, the operations, applied elsewhere, make the same; nobody else's value moves."""
+    before, values = copy.deepcopy(object), copy.deepcopy([patch.value for patch in patches])
+    patcher = Patcher(object)
+    done = []
+    for patch in patches:
+        try:
+            if patcher.set(patch):
+                done.append(patch)
+        except (WrongTypeError, LookupError):
+            continue
+    assert same(jsonpatch.apply_patch(before, patcher.operations), patcher.object)
+    assert same(object, before)
+    assert same([patch.value for patch in patches], values)
+    roots = {pointer(patch.path[:1]) for patch in done}
+    assert {f"/{operation['path'].split('/')[1]}" for operation in patcher.operations} <= roots
+    assert len(patcher.operations) <= len(done)
+
+
+@given(OBJECTS, st.dictionaries(PATHS.map(tuple), VALUES, max_size=4))
+def test_a_second_time_nothing_is_left_to_do(object, defaults):
+    """Defaults that were set once are there: setting them again makes no operation."""
+    patcher = Patcher(object)
+    held = []
+    for path, value in defaults.items():
+        try:
+            patcher.set(patch := Patch(path, value))
+        except (WrongTypeError, LookupError):
+            continue
+        held.append(patch)
+    again = Patcher(patcher.object)
+    assert [again.set(patch) for patch in held] == [False] * len(held)
+    assert (again.operations, again.object) == ([], patcher.object)
+
+
+@given(OBJECTS, PATHS.map(tuple), VALUES)
+def test_only_the_named_path_changes(object, path, value):
+    """One patch changes what is at its path, or makes its parents, and leaves every other field alone."""
+    patcher = Patcher(object)
+    try:
+        patcher.set(Patch(path, value, overwrite=True))
+    except (WrongTypeError, LookupError):
+        return
+    for operation in patcher.operations:
+        assert (pointer(path) + "/").startswith(operation["path"] + "/")
+    assert len(patcher.operations) <= 1

@@ -1,0 +1,127 @@
+"""Where a policy applies: globs, selectors, kinds, and what must be looked up to know."""
+
+import pytest
+
+from config.api.policy import LabelSelector
+from config.api.policy import Match as MatchSpec
+from tests.webhook.asking import ask
+from webhook.engine import NAMESPACE_LABELS, NotLookedUpError
+from webhook.engine.match import compile_match, compile_selector
+
+
+def match(*clauses):
+    """Compile a match as it is written in a policy object."""
+    return compile_match(MatchSpec.model_validate({"any": list(clauses)}))
+
+
+@pytest.mark.parametrize(
+    ("globs", "namespace", "selected"),
+    [
+        (["production"], "production", True),
+        (["production"], "production-2", False),
+        (["production"], "my-production", False),
+        (["prod-*"], "prod-eu", True),
+        (["prod-*"], "prod-", True),
+        (["prod-*"], "prod", False),
+        (["team-?"], "team-a", True),
+        (["team-?"], "team-ab", False),
+        (["a", "b*"], "bc", True),
+        (["a|b"], "a", False),
+        (["a.b"], "axb", False),
+        (["*"], "anything", True),
+        (["*"], "", False),
+        (["PRODUCTION"], "production", False),
+    ],
+)
+def test_namespaces_are_matched_by_globs(globs, namespace, selected):
+    """A glob matches the whole name, and never what has no namespace."""
+    assert match({"namespaces": globs}).selects(ask({}, namespace=namespace)) is selected
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "selected"),
+    [
+        ({}, {}, True),
+        ({"matchLabels": {"a": "1"}}, {"a": "1", "b": "2"}, True),
+        ({"matchLabels": {"a": "1"}}, {"a": "2"}, False),
+        ({"matchLabels": {"a": "1", "b": "2"}}, {"a": "1"}, False),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "2"]}]}, {"a": "2"}, True),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1"]}]}, {"a": "3"}, False),
+        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1"]}]}, {}, False),
+        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, {"a": "2"}, True),
+        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, {"a": "1"}, False),
+        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, {}, True),
+        ({"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"a": ""}, True),
+        ({"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"b": ""}, False),
+        ({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, {}, True),
+        ({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, {"a": ""}, False),
+        (
+            {"matchLabels": {"a": "1"}, "matchExpressions": [{"key": "b", "operator": "Exists"}]},
+            {"a": "1"},
+            False,
+        ),
+    ],
+)
+def test_a_selector_selects_labels(selector, labels, selected):
+    """All labels and all expressions must hold, as the API's own selectors have it."""
+    assert compile_selector(LabelSelector.model_validate(selector))(labels) is selected
+
+
+SELECTOR = {"namespaceSelector": {"matchLabels": {"environment": "production"}}}
+
+
+def test_labels_are_those_of_the_namespace():
+    """A namespaceSelector is asked about what was looked up for the request."""
+    looked_up = {NAMESPACE_LABELS: {"environment": "production"}}
+    assert match(SELECTOR).selects(ask({}, looked_up=looked_up))
+    assert not match(SELECTOR).selects(ask({}, looked_up={NAMESPACE_LABELS: {}}))
+
+
+def test_labels_that_nobody_looked_up_are_an_error():
+    """An unknown namespace is not one without labels."""
+    with pytest.raises(NotLookedUpError, match=r"^namespace_labels$"):
+        match(SELECTOR).selects(ask({}))
+
+
+def test_a_name_that_decides_needs_no_labels():
+    """Clauses that need no look-up are asked first, wherever they stand."""
+    both = match(SELECTOR, {"namespaces": ["shop"]})
+    assert both.selects(ask({}, namespace="shop"))
+    with pytest.raises(NotLookedUpError):
+        both.selects(ask({}, namespace="other"))
+
+
+def test_a_name_that_rules_out_needs_no_labels():
+    """Within a clause, the name is asked before the labels."""
+    assert not match(SELECTOR | {"namespaces": ["shop"]}).selects(ask({}, namespace="other"))
+
+
+def test_what_has_no_namespace_is_selected_by_no_namespace():
+    """A clause about namespaces never selects a cluster-scoped object, and needs no labels to say so."""
+    request = ask({}, namespace="")
+    assert not match({"namespaces": ["*"]}).selects(request)
+    assert not match({"namespaceSelector": {}}).selects(request)
+    assert match().selects(request)
+    assert match({}).selects(request)
+
+
+@pytest.mark.parametrize(
+    ("clauses", "kind", "left"),
+    [
+        ([], "Pod", 0),
+        ([{"kinds": ["Deployment"]}], "Deployment", 1),
+        ([{"kinds": ["Deployment"]}], "Pod", None),
+        ([{"kinds": ["Deployment"]}, {"namespaces": ["a"]}], "Pod", 1),
+        ([{"kinds": ["Deployment"]}, {"namespaces": ["a"]}], "Deployment", 2),
+    ],
+)
+def test_kinds_are_decided_beforehand(clauses, kind, left):
+    """For one kind only those clauses are left that can select it; with none, the policy is not asked."""
+    narrowed = match(*clauses).for_kind(kind)
+    assert (None if narrowed is None else len(narrowed.clauses)) == left
+
+
+def test_only_a_selector_needs_labels():
+    """What must be looked up is known without a request."""
+    assert match(SELECTOR).needs == {NAMESPACE_LABELS}
+    assert match({"namespaces": ["a"]}, {"kinds": ["Pod"]}).needs == frozenset()
