@@ -65,6 +65,8 @@ class Planned:
         self.controller.watch(self._primaries, primary, periodic=True)
         for resource in kind.owns:
             self.controller.watch(self._caches[resource], self._wakes(resource))
+        for resource in kind.reads:
+            self.controller.watch(self._caches[resource], self._wakes_neighbours)
 
     async def reconcile(self, request: Request) -> Result:
         """Make what exists for one object what its plan says, and write the status of that."""
@@ -180,6 +182,12 @@ class Planned:
             yield from self._names_awaited.pop((resource, change.key), ())
 
         return wakes
+
+    def _wakes_neighbours(self, change: Change) -> Iterator[Request]:
+        """Wake every object in the namespace of something that planners read."""
+        namespace = Request.of(change.key).namespace
+        requests = map(Request.of, self._primaries)
+        yield from (each for each in requests if namespace in (None, each.namespace))
 
     def _describe(self, request: Request) -> dict[str, Any]:
         """Return the log fields of a request."""

@@ -4,6 +4,7 @@ import base64
 from datetime import datetime, timedelta
 from typing import Any
 
+from controller.runtime.leader import LEASE
 from controller.runtime.plan import (
     Apply,
     Delete,
@@ -334,6 +335,22 @@ async def test_a_plan_can_ask_for_another_look(running: Running) -> None:
     async with running(plan) as things:
         things.create()
         await things.until(things.resource, "thing", lambda each: each.get("status", {}).get("looks") == 3)
+
+
+async def test_what_a_planner_reads_wakes_its_objects(running: Running) -> None:
+    """An object that was waiting for somebody else's goes on when that appears."""
+
+    def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+        del thing, now
+        return Plan((Step("lease", [], holds=bool(seen.find(LEASE, "holder", "somebody"))),), Status())
+
+    async with running(plan, reads=(LEASE,)) as things:
+        things.runtime.caches.of(LEASE).add_index("holder", lambda lease: [lease["spec"]["holderIdentity"]])
+        things.create()
+        await things.until_ready("False")
+        about = {"name": "a", "namespace": NAMESPACE}
+        things.server.create(LEASE, {"metadata": about, "spec": {"holderIdentity": "somebody"}})
+        await things.until_ready()
 
 
 def test_an_empty_seen_is_enough_to_plan() -> None:
