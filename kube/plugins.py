@@ -64,7 +64,8 @@ class Plugin:
         except TimeoutError:
             raise CredentialsError(f"{self._user}: its plugin gave no answer in {PLUGIN_SECONDS:g} s") from None
         except OSError as error:
-            raise CredentialsError(f"{self._user}: its plugin cannot run: {error.strerror}: {error.filename}") from None
+            reason = (error.strerror or type(error).__name__).lower()
+            raise CredentialsError(f"{self._user}: its plugin cannot run: {reason}: {error.filename}") from None
         except (ConfigException, ValueError, KeyError, TypeError) as error:
             # Their texts may quote the whole section, tokens included; only the plugins' own are safe.
             said = str(error) if str(error).startswith(("exec: process returned", "oidc: ")) else type(error).__name__

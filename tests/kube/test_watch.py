@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import kube.watch
 from kube.changes import Change
 from kube.client import Client
+from kube.credentials import load
 from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
@@ -341,3 +343,26 @@ async def test_lines_may_be_long(server: FakeApiServer, client: Client) -> None:
         await follower.synced()
         put(server, "one", a="x" * 1_500_000)
         assert await follower.next() == ("added", "default/one")
+
+
+@pytest.mark.controlplane("etcd", "kube-apiserver")
+async def test_a_killed_api_server_is_found_again(own_control_plane: Any) -> None:
+    """Through kill -9 and a new start nothing is missed, and the store is right soon after the server is."""
+    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
+    async with Client(await load(plane.kubeconfig)) as client:
+        for name in ("kept", "deleted"):
+            await client.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}})
+        async with following(client, sleep=asyncio.sleep, namespace="default") as follower:
+            await follower.synced()
+            assert client.watch_list
+            plane.kill("kube-apiserver")
+            await asyncio.to_thread(plane.restart, "kube-apiserver")
+            ready = time.monotonic()
+            await client.delete(CONFIG_MAP, "deleted", "default")
+            await client.create(CONFIG_MAP, {"metadata": {"name": "new", "namespace": "default"}})
+            told = []
+            while ("added", "default/new") not in told or ("deleted", "default/deleted") not in told:
+                told.append(await follower.next())
+            assert time.monotonic() - ready < 10
+            assert {"default/kept", "default/new"} <= set(follower.store.keys())
+            assert "default/deleted" not in follower.store

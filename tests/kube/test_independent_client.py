@@ -1,0 +1,80 @@
+"""kubernetes_asyncio, which is not ours, and our client see the same API server: a check on both and on the fake."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from kubernetes_asyncio import client as kubernetes
+from kubernetes_asyncio.config import load_kube_config
+
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import Conflict
+from tests.fakes.apiserver import FakeApiServer
+from tests.kube.conftest import CONFIG_MAP, DEPLOYMENT
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A kubeconfig and a namespace of each API server."""
+    if request.param == "real":
+        yield request.getfixturevalue("control_plane").kubeconfig, request.getfixturevalue("namespace")
+        return
+    async with FakeApiServer(token="token") as server:
+        file = tmp_path / "config"
+        content = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server.url}}],
+            "users": [{"name": "c", "user": {"token": "token"}}],
+        }
+        file.write_text(yaml.safe_dump(content))
+        yield file, "default"
+
+
+async def test_two_clients_agree(place: tuple[Path, str]) -> None:
+    """What one writes the other reads, from the same kubeconfig, and a stale write of either conflicts."""
+    file, namespace = place
+    configuration = kubernetes.Configuration()
+    await load_kube_config(str(file), client_configuration=configuration)
+    async with Client(await load(file)) as ours, kubernetes.ApiClient(configuration) as api:
+        theirs = kubernetes.CoreV1Api(api)
+        body = {"metadata": {"name": "one"}, "data": {"a": "1"}}
+        created = await theirs.create_namespaced_config_map(namespace, body)
+        read = await ours.get(CONFIG_MAP, "one", namespace)
+        assert read["metadata"]["uid"] == created.metadata.uid
+        await ours.apply(
+            CONFIG_MAP,
+            {"metadata": {"name": "one", "namespace": namespace}, "data": {"b": "2"}},
+            field_manager="us",
+        )
+        again = await theirs.read_namespaced_config_map("one", namespace)
+        assert again.data == {"a": "1", "b": "2"}
+        assert {entry.manager for entry in again.metadata.managed_fields} >= {"us"}
+        with pytest.raises(kubernetes.ApiException) as caught:
+            await theirs.replace_namespaced_config_map("one", namespace, created)
+        assert caught.value.status == 409
+        with pytest.raises(Conflict):
+            await ours.replace(CONFIG_MAP, read)
+        listed = await theirs.list_namespaced_config_map(namespace, field_selector="metadata.name=one")
+        assert [item.metadata.uid for item in listed.items] == [created.metadata.uid]
+        await theirs.delete_namespaced_config_map("one", namespace)
+        found = [each["metadata"]["name"] async for each in ours.list(CONFIG_MAP, namespace)]
+        assert "one" not in found
+
+
+async def test_a_typed_object_survives_the_way(place: tuple[Path, str]) -> None:
+    """A Deployment that our client creates is one to a typed client."""
+    file, namespace = place
+    container = {"name": "app", "image": "registry.company.com/app:1"}
+    template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "one"}}, "template": template}
+    configuration = kubernetes.Configuration()
+    await load_kube_config(str(file), client_configuration=configuration)
+    async with Client(await load(file)) as ours, kubernetes.ApiClient(configuration) as api:
+        await ours.create(DEPLOYMENT, {"metadata": {"name": "one", "namespace": namespace}, "spec": spec})
+        found = await kubernetes.AppsV1Api(api).read_namespaced_deployment("one", namespace)
+        await ours.delete(DEPLOYMENT, "one", namespace)
+    assert (found.kind, found.spec.replicas, found.metadata.generation) == ("Deployment", 2, 1)
+    assert found.spec.template.spec.containers[0].image == "registry.company.com/app:1"
