@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvloop
+from prometheus_client import disable_created_metrics
 
 from gatewright.listeners import Address, Observed, listening
 
@@ -35,6 +36,8 @@ def execute(main: Coroutine[Any, Any, None]) -> int:
     except OSError as error:
         log.critical("%s", error)
         return 1
+    except KeyboardInterrupt:  # before there was anything to end
+        return 128 + signal.SIGINT
     return 0
 
 
@@ -49,6 +52,7 @@ async def run(
     """Run all parts until SIGTERM or SIGINT; raise ProcessFailedError when one of them fails or ends by itself."""
     stop = asyncio.Event()
     observed.ready["process"] = lambda: "stopping" if stop.is_set() else None
+    disable_created_metrics()  # a second series for each counter, which nobody asks for
     with _signals_set(stop):
         async with listening(observed, metrics, health) as (metrics_address, health_address):
             _settle_memory()

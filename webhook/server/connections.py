@@ -12,7 +12,7 @@ from webhook.server.metrics import Metrics
 KEEP_ALIVE_SECONDS = 120.0  # the API server gives up an idle connection after 90 s; we must never be first
 REQUEST_SECONDS = 10.0  # for the TLS handshake, for a request from first to last byte, and for taking the answer
 LINGER_SECONDS = 1.0  # how long the rest of a refused body is read and dropped, so that the refusal arrives
-MOST_CONNECTIONS = 512
+MOST_CONNECTIONS = 1000  # about 45 kB each
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -69,6 +69,11 @@ class Connection(RequestHandler):
         answer.force_close()
         return answer
 
+    @property
+    def is_unused(self) -> bool:
+        """Whether it has never made a request and makes none now."""
+        return not self.used and self.due is None and not self._request_in_progress
+
     def cut(self, reason: str) -> None:
         """End the connection without a word."""
         self.limits.metrics.connections_cut.labels(reason).inc()
@@ -101,14 +106,14 @@ class Connections(web.Server):
         return Connection(self)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Admit a connection; when there are too many, the oldest that never made a request goes, else the new one."""
+        """Admit a connection; beyond the limit the oldest that never asked for anything goes, or else the new one."""
         assert isinstance(handler, Connection)
         super().connection_made(handler, transport)
         self.open[handler] = None
         self.none_open.clear()
         self.metrics.connections.set(len(self.open))
         if len(self.open) > self.most:
-            next((each for each in self.open if not each.used), handler).cut("too-many")
+            next((each for each in self.open if each.is_unused), handler).cut("too-many")
 
     def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
         """Forget a connection."""
