@@ -90,7 +90,8 @@ def ready_replicas(deployment: Object | None) -> int:
 
 def by_image(webapp: Object) -> Iterator[str]:
     """Yield the image, as `kubectl get webapps --field-selector spec.image=…` finds it."""
-    yield webapp["spec"]["image"]
+    if image := webapp.get("spec", {}).get("image"):
+        yield image
 
 
 WEBAPP = PlannedKind(WebApp, plan=plan, owns=(DEPLOYMENT, SERVICE), indexes={"image": by_image})

@@ -1,6 +1,7 @@
 """A controller process inside the test process, on the real API server."""
 
 import asyncio
+import functools
 import logging
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -22,12 +23,17 @@ from tests.controlplane.plane import ControlPlane
 CRD = Path("config/crd/bases/example.com_webapps.yaml")
 
 
+def install_webapps(plane: ControlPlane) -> ControlPlane:
+    """Create the CRD, and wait until WebApps are served."""
+    plane.kubectl("apply", "--server-side", "-f", str(CRD))
+    plane.kubectl("wait", "--for=condition=Established", "crd/webapps.example.com")
+    return plane
+
+
 @pytest.fixture(scope="session")
 def webapps_installed(control_plane: ControlPlane) -> ControlPlane:
     """The shared control plane, with the WebApp CRD."""
-    control_plane.kubectl("apply", "--server-side", "-f", str(CRD))
-    control_plane.kubectl("wait", "--for=condition=Established", "crd/webapps.example.com")
-    return control_plane
+    return install_webapps(control_plane)
 
 
 @pytest.fixture
@@ -71,32 +77,33 @@ class Process(logging.Handler):
             await self._logged.wait()
 
 
+@asynccontextmanager
+async def running(plane: ControlPlane, namespace: str, *, lease: LeaseSettings | None = None) -> AsyncIterator[Process]:
+    """Run a controller that sees one namespace only; end it as SIGTERM would."""
+    agent = f"controller-{uuid.uuid4()}"
+    endpoint = await credentials.load(plane.kubeconfig, environment={})
+    runtime = Runtime(
+        endpoint, CollectorRegistry(), identity=agent, lease=lease, namespaces=[namespace], user_agent=agent
+    )
+    runtime.add_kind(WEBAPP)
+    process = Process(runtime, agent)
+    log = logging.getLogger("gatewright.controller")
+    log.addHandler(process)
+    log.setLevel(logging.INFO)
+    async with asyncio.timeout(120), asyncio.TaskGroup() as group:
+        task = group.create_task(runtime.run(process.stop))
+        process.kill = task.cancel
+        try:
+            yield process
+        finally:
+            log.removeHandler(process)
+            process.stop.set()
+
+
 Start = Callable[..., AbstractAsyncContextManager[Process]]
 
 
 @pytest.fixture
 def controller(webapps_installed: ControlPlane, namespace: str) -> Start:
-    """Starts controllers that see the test's namespace only; ends them as SIGTERM would."""
-
-    @asynccontextmanager
-    async def start(*, lease: LeaseSettings | None = None) -> AsyncIterator[Process]:
-        agent = f"controller-{uuid.uuid4()}"
-        endpoint = await credentials.load(webapps_installed.kubeconfig, environment={})
-        runtime = Runtime(
-            endpoint, CollectorRegistry(), identity=agent, lease=lease, namespaces=[namespace], user_agent=agent
-        )
-        runtime.add_kind(WEBAPP)
-        process = Process(runtime, agent)
-        log = logging.getLogger("gatewright.controller")
-        log.addHandler(process)
-        log.setLevel(logging.INFO)
-        async with asyncio.timeout(120), asyncio.TaskGroup() as group:
-            running = group.create_task(runtime.run(process.stop))
-            process.kill = running.cancel
-            try:
-                yield process
-            finally:
-                log.removeHandler(process)
-                process.stop.set()
-
-    return start
+    """Starts controllers for the test's namespace."""
+    return functools.partial(running, webapps_installed, namespace)

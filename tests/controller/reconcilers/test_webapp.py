@@ -109,6 +109,7 @@ def test_the_status_follows_the_deployment(children: list[Object], status: Objec
 def test_webapps_are_found_by_image() -> None:
     """The index has the same values as the selectable field."""
     assert list(by_image({"spec": {"image": "nginx:1.21"}})) == ["nginx:1.21"]
+    assert list(by_image({})) == []
 
 
 async def test_s7_one_reconcile_makes_the_deployment() -> None:
