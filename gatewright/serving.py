@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE_LABELS
+from webhook.engine import NAMESPACE_LABELS, NOW, Request
 from webhook.server.app import LookUp
 from webhook.server.content import poll
 from webhook.server.metrics import Metrics
@@ -68,7 +69,7 @@ async def webhook_of(
     serving = ServingCertificate(certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     background: dict[str, Background] = {}
-    look_ups: dict[str, LookUp] = {}
+    look_ups: dict[str, LookUp] = {NOW: _now}
     if settings.cluster:
         client = await stack.enter_async_context(Client(await load(settings.kubeconfig, settings.context)))
         namespaces = Store(NAMESPACE)
@@ -81,6 +82,10 @@ async def webhook_of(
         await serve(stop, config, policies, serving, metrics, look_ups)
 
     return Webhook(serve_reviews, background, policies)
+
+
+async def _now(_: Request) -> datetime:
+    return datetime.now(UTC)
 
 
 def policy_files(settings: Settings, metrics: Metrics) -> PolicyFiles:

@@ -15,6 +15,10 @@ LONGEST_UID = 256  # characters; the API server's are 36
 WARNING_RUNES = 256  # what the API server leaves of each warning once all of them exceed WARNINGS_RUNES
 WARNINGS_RUNES = 4096
 
+KIND_KEYS = ("group", "version", "kind")
+
+TOLERATED = "(It was so before, so this update is let in.)"
+
 REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 
 
@@ -55,7 +59,7 @@ def _request(uid: str, request: dict[str, Any]) -> Request:
     operation = request.get("operation")
     if operation not in OPERATIONS:
         raise MalformedRequestError(uid, "request.operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
-    kind = _triple(uid, request, "kind", ("group", "version", "kind"))
+    kind = _triple(uid, request, "kind", KIND_KEYS)
     resource = _triple(uid, request, "resource", ("group", "version", "resource"))
     user = _part(uid, request, "userInfo", dict)
     object, old_object = _part(uid, request, "object", dict), _part(uid, request, "oldObject", dict)
@@ -73,7 +77,9 @@ def _request(uid: str, request: dict[str, Any]) -> Request:
         name=_part(uid, request, "name", str) or "",
         namespace=_part(uid, request, "namespace", str) or "",
         username=str((user or {}).get("username", "")),
+        groups=_groups(uid, user or {}),
         dry_run=request.get("dryRun") is True,
+        requested=_requested(uid, request, kind),
     )
     for which, whole in (("object", object), ("oldObject", old_object)):
         if whole is not None and operation != "CONNECT" and whole.get("kind") != about.kind:
@@ -97,6 +103,18 @@ def _triple(uid: str, request: dict[str, Any], name: str, keys: tuple[str, str, 
     if not (isinstance(group, str) and isinstance(version, str) and isinstance(last, str) and version and last):
         raise MalformedRequestError(uid, f"request.{name}", f"must name {', '.join(keys)}")
     return group, version, last
+
+
+def _groups(uid: str, user: dict[str, Any]) -> tuple[str, ...]:
+    groups = user.get("groups") or []
+    if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+        raise MalformedRequestError(uid, "request.userInfo.groups", "must be a list of strings")
+    return tuple(groups)
+
+
+def _requested(uid: str, request: dict[str, Any], kind: tuple[str, str, str]) -> tuple[str, str, str]:
+    """Return the kind that was sent, where matchPolicy Equivalent made another one of it."""
+    return kind if request.get("requestKind") is None else _triple(uid, request, "requestKind", KIND_KEYS)
 
 
 def answer(request: Request, verdict: Verdict) -> bytes:
@@ -187,6 +205,7 @@ def _warnings(verdict: Verdict) -> Iterator[str]:
             yield f"{outcome.policy}: {_failure(outcome)}"
         if outcome.violations and "Warn" in outcome.actions:
             yield from (f"{outcome.policy}: {_line(violation.message)}" for violation in outcome.violations)
+        yield from (f"{outcome.policy}: {_line(each.message)} {TOLERATED}" for each in outcome.tolerated)
 
 
 def _within_budget(warnings: list[str]) -> Iterator[str]:
@@ -210,6 +229,9 @@ def _audit_annotations(verdict: Verdict) -> dict[str, str]:
             annotations.setdefault(action.lower(), []).extend(
                 f"{outcome.policy}: {_line(v.message)}" for v in outcome.violations
             )
+        if outcome.tolerated:
+            lines = (f"{outcome.policy}: {_line(each.message)}" for each in outcome.tolerated)
+            annotations.setdefault("tolerated", []).extend(lines)
         if outcome.malformed is not None:
             annotations.setdefault("malformed", []).append(f"{outcome.policy}: {_line(outcome.malformed.message)}")
         if outcome.error is not None:

@@ -9,6 +9,7 @@ from config.api.meta import ApiModel
 GROUP = "gatewright.io"
 API_VERSION = f"{GROUP}/v1alpha1"
 
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 Action = Literal["Deny", "Warn", "Audit"]
 FailurePolicy = Literal["Fail", "Ignore"]
 Name = Annotated[
@@ -34,15 +35,30 @@ class LabelSelector(ApiModel):
 class MatchClause(ApiModel):
     """One way for a request to be matched: all that is set here must hold."""
 
+    kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment (its /scale included)")
+    operations: list[Operation] | None = Field(None, min_length=1, description="operations: CREATE, UPDATE …")
+    subresources: list[str] | None = Field(None, min_length=1, description='subresources; "" is the whole object')
+    names: list[str] | None = Field(None, min_length=1, description="names of objects; `*` and `?` are globs")
     namespaces: list[str] | None = Field(None, min_length=1, description="names of namespaces; `*` and `?` are globs")
     namespace_selector: LabelSelector | None = Field(None, description="labels of the object's namespace")
-    kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment (its /scale included)")
+    object_selector: LabelSelector | None = Field(
+        None, description="labels of the object itself; whoever writes the object can set them"
+    )
+
+
+class Exclude(ApiModel):
+    """Whose requests are never matched."""
+
+    users: list[str] = Field([], description="user names; `*` and `?` are globs")
+    groups: list[str] = Field([], description="groups; `*` and `?` are globs")
+    service_accounts: list[str] = Field([], description="service accounts as namespace/name; `*` and `?` are globs")
 
 
 class Match(ApiModel):
     """Where a policy applies; without any clause, everywhere."""
 
     any: list[MatchClause] = Field([], description="the request must be matched by at least one of these")
+    exclude: Exclude = Field(Exclude(), description="whose requests are never matched")
 
 
 class ClusterAdmissionPolicySpec(ApiModel):
@@ -55,6 +71,13 @@ class ClusterAdmissionPolicySpec(ApiModel):
         ["Deny"], min_length=1, description="what a violation leads to: Deny, Warn, Audit, in any combination"
     )
     failure_policy: FailurePolicy = Field("Fail", description="what happens when the policy itself fails")
+    allow_existing_violations: bool = Field(
+        True, description="let an update pass, with a warning, that makes no violation worse than it was"
+    )
+    severity: Literal["low", "medium", "high", "critical"] | None = Field(
+        None, description="how bad a violation is; the policy's own by default"
+    )
+    category: str | None = Field(None, description="what the policy is about; the policy's own by default")
 
 
 class PolicyMetadata(ApiModel):

@@ -108,19 +108,19 @@ def registration(
 
 
 def _rules(engine: Engine, *, mutating: bool, fails_closed: bool) -> Iterator[Object]:
-    """Yield one rule for each group, version set and sort of resource; a subresource is only ever updated."""
-    resources: dict[tuple[str, tuple[str, ...], bool], list[str]] = {}
+    """Yield one rule for each group, set of versions, scope and set of operations."""
+    resources: dict[tuple[str, tuple[str, ...], bool, tuple[str, ...]], list[str]] = {}
     for target in engine.targets(mutating=mutating, fails_closed=fails_closed):
-        plural = f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
-        key = target.kind.group, target.kind.versions, bool(target.subresource)
-        resources.setdefault(key, []).append(plural)
-    for (group, versions, is_subresource), plurals in sorted(resources.items()):
+        kind = target.kind
+        plural = f"{kind.plural}/{target.subresource}" if target.subresource else kind.plural
+        resources.setdefault((kind.group, kind.versions, kind.namespaced, target.operations), []).append(plural)
+    for (group, versions, namespaced, operations), plurals in sorted(resources.items()):
         yield {
             "apiGroups": [group],
             "apiVersions": list(versions),
             "resources": sorted(plurals),
-            "operations": ["UPDATE"] if is_subresource else ["CREATE", "UPDATE"],
-            "scope": "Namespaced",
+            "operations": list(operations),
+            "scope": "Namespaced" if namespaced else "Cluster",
         }
 
 

@@ -1,6 +1,7 @@
 """`gatewright check`: judge manifests as the webhook would."""
 
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def command(settings: Settings, manifests: tuple[str, ...], output: str, namespa
     """
     engine = engine_of(settings.policies)
     documents = [document for manifest in manifests for document in _read(manifest)]
-    judged = list(judge(engine, documents, namespace))
+    judged = list(judge(engine, documents, namespace, datetime.now(UTC)))
     if output == "json":
         click.echo(orjson.dumps([_record(each) for each in judged], option=orjson.OPT_INDENT_2))
     else:

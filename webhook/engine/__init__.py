@@ -1,6 +1,8 @@
 """The pure centre: requests in, verdicts out. No I/O, no clock, no logging."""
 
-from webhook.engine.engine import BoundPolicy, Engine
+from webhook.engine.bound import BoundPolicy
+from webhook.engine.engine import Engine
+from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.match import NAMESPACE_LABELS
 from webhook.engine.policy import Params, Patch, Policy, Violation
@@ -9,6 +11,7 @@ from webhook.engine.verdict import Outcome, Verdict
 
 __all__ = [
     "NAMESPACE_LABELS",
+    "NOW",
     "About",
     "BoundPolicy",
     "Engine",

@@ -85,6 +85,14 @@ class Fields:
         """Return the fields of the object at `path`; an absent one has none."""
         return Fields(self.mapping(path), self, path)
 
+    def strings(self, path: str) -> list[str]:
+        """Return the list of strings at `path`; an absent one is empty."""
+        items: list[Any] = self._read(path, list) or []
+        for index, item in enumerate(items):
+            if type(item) is not str:
+                raise WrongTypeError(f"{self.path(path)}[{index}]", item, str)
+        return items
+
     def each(self, path: str) -> "Iterator[Fields]":
         """Yield the fields of each object in the list at `path`; an absent list has none."""
         for index, item in enumerate(self._read(path, list) or ()):

@@ -1,6 +1,10 @@
-"""The kinds that policies look at: their resources, where their pods stand, and how they scale."""
+"""The kinds that policies look at: their resources, where their pods stand, and what of them is judged."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+CREATE_AND_UPDATE = ("CREATE", "UPDATE")
+CONNECTED = frozenset({"exec", "attach", "portforward", "proxy"})  # subresources one connects to; others are updated
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +18,36 @@ class Kind:
     pod_spec: str | None = None  # path of the pod's spec, where the kind carries pods
     container: str | None = None  # path of an object that is itself one container (an image, resources …)
     scales: bool = False  # has spec.replicas and a /scale subresource
-    judged_subresources: tuple[str, ...] = ()  # subresources whose object is the whole parent
+    namespaced: bool = True
+
+    @property
+    def pod_metadata(self) -> str | None:
+        """Path of the metadata that the pods get."""
+        return None if self.pod_spec is None else f"{self.pod_spec.removesuffix('spec')}metadata"
+
+
+TargetKey = tuple[str, str, str, str]  # group, resource, subresource, operation: what a review is looked up by
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One resource or subresource that a policy judges, and the operations it judges there."""
+
+    kind: Kind
+    subresource: str = ""
+    operations: tuple[str, ...] = CREATE_AND_UPDATE
+
+    @property
+    def keys(self) -> tuple[TargetKey, ...]:
+        """What reviews of this target are looked up by."""
+        return tuple((self.kind.group, self.kind.plural, self.subresource, each) for each in self.operations)
 
 
 TEMPLATE = "spec.template.spec"
 
+POD = Kind("", "Pod", "pods", pod_spec="spec")
 POD_KINDS = (
-    Kind("", "Pod", "pods", pod_spec="spec", judged_subresources=("ephemeralcontainers", "resize")),
+    POD,
     Kind("", "PodTemplate", "podtemplates", pod_spec="template.spec"),
     Kind("", "ReplicationController", "replicationcontrollers", pod_spec=TEMPLATE, scales=True),
     Kind("apps", "DaemonSet", "daemonsets", pod_spec=TEMPLATE),
@@ -31,49 +58,63 @@ POD_KINDS = (
     Kind("batch", "Job", "jobs", pod_spec=TEMPLATE),
     Kind("example.com", "WebApp", "webapps", container="spec", scales=True),
 )
-AUTOSCALER = Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2"))
+AUTOSCALERS = (
+    Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2")),
+    Kind("keda.sh", "ScaledObject", "scaledobjects", versions=("v1alpha1",)),
+)
+RBAC = "rbac.authorization.k8s.io"
+OTHER_KINDS = (
+    Kind("", "ConfigMap", "configmaps"),
+    Kind("", "Namespace", "namespaces", namespaced=False),
+    Kind("", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    Kind("", "Secret", "secrets"),
+    Kind("", "Service", "services"),
+    Kind("", "ServiceAccount", "serviceaccounts"),
+    Kind("networking.k8s.io", "Ingress", "ingresses"),
+    Kind("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
+    Kind("policy", "PodDisruptionBudget", "poddisruptionbudgets"),
+    Kind(RBAC, "ClusterRole", "clusterroles", namespaced=False),
+    Kind(RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
+    Kind(RBAC, "Role", "roles"),
+    Kind(RBAC, "RoleBinding", "rolebindings"),
+    Kind("storage.k8s.io", "StorageClass", "storageclasses", namespaced=False),
+)
 
-KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, AUTOSCALER)}
-
-TargetKey = tuple[str, str, str]  # group, resource, subresource: what a review is looked up by
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One resource or subresource that a policy judges."""
-
-    kind: Kind
-    subresource: str = ""
-
-    @property
-    def key(self) -> TargetKey:
-        """What a review of this target is looked up by."""
-        return self.kind.group, self.kind.plural, self.subresource
-
-
-def _pods() -> tuple[Target, ...]:
-    whole = [Target(kind) for kind in POD_KINDS]
-    return (*whole, *(Target(kind, sub) for kind in POD_KINDS for sub in kind.judged_subresources))
+KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS)}
 
 
 def _scalable() -> tuple[Target, ...]:
     scaling = [kind for kind in POD_KINDS if kind.scales]
-    return (*map(Target, scaling), *(Target(kind, "scale") for kind in scaling), Target(AUTOSCALER))
+    scales = (Target(kind, "scale", ("UPDATE",)) for kind in scaling)
+    return (*map(Target, scaling), *scales, *map(Target, AUTOSCALERS))
 
 
-NAMED = {"pods": _pods(), "scalable": _scalable()}
+EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resize", ("UPDATE",)))
+NAMED = {
+    "pods": (*map(Target, POD_KINDS), *EPHEMERAL),
+    "scalable": _scalable(),
+    "all": (*map(Target, KINDS.values()), *EPHEMERAL),
+    "exec": (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",))),
+}
 
-TARGETS = {target.key: target for target in (*map(Target, KINDS.values()), *NAMED["pods"], *NAMED["scalable"])}
 
+def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CREATE_AND_UPDATE) -> tuple[Target, ...]:
+    """Return what `kinds` stands for: the name of a set (a key of NAMED), or kinds by name or in full.
 
-def targets(kinds: str | tuple[str, ...]) -> tuple[Target, ...]:
-    """Return what `kinds` stands for: the name of a set ("pods", "scalable"), or the names of kinds."""
+    `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not in the table.
+    """
     if isinstance(kinds, str):
-        return NAMED[kinds]
-    found = [Target(kind) for kind in KINDS.values() if kind.kind in kinds]
-    if len(found) != len(kinds):
-        raise LookupError(f"{kinds} names a kind that is not in the table")
-    return tuple(found)
+        return tuple(each if each.subresource else Target(each.kind, "", operations) for each in NAMED[kinds])
+    return tuple(Target(_known(kind), "", operations) for kind in kinds)
+
+
+def _known(kind: str | Kind) -> Kind:
+    if isinstance(kind, Kind):
+        return kind
+    found = [each for each in KINDS.values() if each.kind == kind]
+    if len(found) != 1:
+        raise LookupError(f"{kind} is not in the table of kinds")
+    return found[0]
 
 
 def resource_of(group: str, kind: str) -> str:

@@ -1,16 +1,16 @@
 """Does a policy apply to a request? Globs and selectors, compiled once."""
 
-import fnmatch
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from config.api.policy import LabelSelector, LabelSelectorRequirement
+from config.api.policy import Exclude, LabelSelector, LabelSelectorRequirement
 from config.api.policy import Match as MatchSpec
 from config.api.policy import MatchClause as MatchClauseSpec
+from webhook.engine.globs import Globs
 from webhook.engine.request import Request
 
 NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
+SERVICE_ACCOUNT = "system:serviceaccount:"
 
 Labels = Mapping[str, str]
 
@@ -19,55 +19,84 @@ Labels = Mapping[str, str]
 class Clause:
     """One compiled clause: what is None does not restrict. Kinds are decided when the engine is built (`for_kind`)."""
 
-    kinds: frozenset[str] | None
-    namespaces: re.Pattern[str] | None
-    selector: Callable[[Labels], bool] | None
+    kinds: frozenset[str] | None = None
+    operations: frozenset[str] | None = None
+    subresources: frozenset[str] | None = None
+    names: Globs | None = None
+    namespaces: Globs | None = None
+    object_selector: Callable[[Labels], bool] | None = None
+    namespace_selector: Callable[[Labels], bool] | None = None
 
     def selects(self, request: Request) -> bool:
-        """Return whether namespace and labels hold; they never do for a cluster-scoped object."""
-        namespace = request.about.namespace
-        if self.namespaces is not None and (not namespace or self.namespaces.match(namespace) is None):
+        """Return whether all parts hold; those about a namespace never do for a cluster-scoped object."""
+        about = request.about
+        if self.operations is not None and about.operation not in self.operations:
             return False
-        if self.selector is None:
+        if self.subresources is not None and about.subresource not in self.subresources:
+            return False
+        if self.names is not None and not self.names.match(about.name or request.string("metadata.generateName") or ""):
+            return False
+        if self.namespaces is not None and not (about.namespace and self.namespaces.match(about.namespace)):
+            return False
+        if self.object_selector is not None and not self.object_selector(request.mapping("metadata.labels")):
+            return False
+        if self.namespace_selector is None:
             return True
-        return bool(namespace) and self.selector(request.lookup(NAMESPACE_LABELS))
+        return bool(about.namespace) and self.namespace_selector(request.lookup(NAMESPACE_LABELS))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """A compiled `match`; those clauses come first that need no look-up."""
 
-    clauses: tuple[Clause, ...]
+    clauses: tuple[Clause, ...] = ()
+    users: Globs | None = None
+    groups: Globs | None = None
 
     def selects(self, request: Request) -> bool:
         """Return whether any clause selects the request. NotLookedUpError where namespace labels would decide."""
-        if not self.clauses:
-            return True
-        return any(clause.selects(request) for clause in self.clauses)
+        if self.users is not None and self.users.match(request.about.username):
+            return False
+        if self.groups is not None and any(map(self.groups.match, request.about.groups)):
+            return False
+        return not self.clauses or any(clause.selects(request) for clause in self.clauses)
 
     def for_kind(self, kind: str) -> "Match | None":
         """Return what is left to decide for one kind; None where no clause can ever select it."""
         left = tuple(clause for clause in self.clauses if clause.kinds is None or kind in clause.kinds)
-        return Match(left) if left or not self.clauses else None
+        return Match(left, self.users, self.groups) if left or not self.clauses else None
 
     @property
     def needs(self) -> frozenset[str]:
         """What must be looked up before this can be decided."""
-        return frozenset({NAMESPACE_LABELS}) if any(clause.selector for clause in self.clauses) else frozenset()
+        selectors = (clause.namespace_selector for clause in self.clauses)
+        return frozenset({NAMESPACE_LABELS}) if any(selectors) else frozenset()
 
 
 def compile_match(spec: MatchSpec) -> Match:
     """Compile the `match` of a policy object."""
-    clauses = [_compile_clause(clause) for clause in spec.any]
-    return Match(tuple(sorted(clauses, key=lambda clause: clause.selector is not None)))
+    clauses = sorted(map(_compile_clause, spec.any), key=lambda clause: clause.namespace_selector is not None)
+    return Match(tuple(clauses), globs(_users(spec.exclude)), globs(spec.exclude.groups))
+
+
+def globs(patterns: list[str] | None) -> Globs | None:
+    """Compile patterns; None, or no patterns, do not restrict."""
+    return Globs(patterns) if patterns else None
+
+
+def _users(spec: Exclude) -> list[str]:
+    return [*spec.users, *(f"{SERVICE_ACCOUNT}{account.replace('/', ':')}" for account in spec.service_accounts)]
 
 
 def _compile_clause(spec: MatchClauseSpec) -> Clause:
-    globs = spec.namespaces
     return Clause(
         kinds=None if spec.kinds is None else frozenset(spec.kinds),
-        namespaces=None if globs is None else re.compile("|".join(f"(?:{fnmatch.translate(glob)})" for glob in globs)),
-        selector=None if spec.namespace_selector is None else compile_selector(spec.namespace_selector),
+        operations=None if spec.operations is None else frozenset(map(str, spec.operations)),
+        subresources=None if spec.subresources is None else frozenset(spec.subresources),
+        names=globs(spec.names),
+        namespaces=globs(spec.namespaces),
+        object_selector=None if spec.object_selector is None else compile_selector(spec.object_selector),
+        namespace_selector=None if spec.namespace_selector is None else compile_selector(spec.namespace_selector),
     )
 
 

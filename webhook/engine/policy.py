@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from webhook.engine.kinds import Target, targets
+from webhook.engine.kinds import CREATE_AND_UPDATE, Kind, Target, targets
 from webhook.engine.request import Request
 
 Step = str | int
@@ -27,6 +28,15 @@ class Violation:
     found: str | int
     rule: str
     fix: str
+    excess: int | Fraction | None = None  # how far beyond the limit, so that an update may come nearer to it
+
+    def is_no_worse_than(self, other: "Violation") -> bool:
+        """Whether this is `other` again: the same field and rule, and the value found equal or not further beyond."""
+        if (self.path, self.rule) != (other.path, other.rule):
+            return False
+        if self.excess is not None and other.excess is not None:
+            return self.excess <= other.excess
+        return self.found == other.found
 
     @property
     def message(self) -> str:
@@ -48,16 +58,18 @@ class Patch:
 class Policy:
     """A policy as its module declares it. What it is in force for is said by objects that name it.
 
-    `kinds` is the name of a set of kinds ("pods", "scalable") or a tuple of kinds; `needs` names what must be looked up
-    in the cluster before it can judge; `always` puts it in force, with its default parameters, where no policy set
-    names it: only for rules that belong to a kind of our own.
+    `kinds` is the name of a set of kinds ("pods", "scalable", "all", "exec") or a tuple of kinds, by name or in full;
+    `operations` are those judged on whole objects; `needs` names what must be looked up in the cluster before it can
+    judge; `always` puts it in force, with its default parameters, where no policy set names it: only for rules that
+    belong to a kind of our own.
     """
 
     name: str
     params: type[Params] = Params
     validate: Callable[[Request, Any], Iterator[Violation]] | None = None
     mutate: Callable[[Request, Any], Iterator[Patch]] | None = None
-    kinds: str | tuple[str, ...] = "pods"
+    kinds: str | tuple[str | Kind, ...] = "pods"
+    operations: tuple[str, ...] = CREATE_AND_UPDATE
     category: str = "general"
     severity: str = "medium"
     needs: tuple[str, ...] = ()
@@ -66,7 +78,7 @@ class Policy:
     @property
     def targets(self) -> tuple[Target, ...]:
         """The resources and subresources it judges."""
-        return targets(self.kinds)
+        return targets(self.kinds, self.operations)
 
     @property
     def documentation(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from config.api.policy import API_VERSION, ClusterAdmissionPolicy
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
-from webhook.engine.engine import BoundPolicy
+from webhook.engine.bound import BoundPolicy
 from webhook.engine.match import Match, compile_match
 from webhook.engine.policy import Policy
 
@@ -44,7 +44,7 @@ def always_in_force(catalogue: Catalogue, named: Iterable[str] = ()) -> Iterator
     """Yield the policies that need nobody to ask for them, but for those a policy set has `named`."""
     for policy in catalogue.values():
         if policy.always and policy.name not in named:
-            yield BoundPolicy(policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True)
+            yield BoundPolicy(policy.name, policy, policy.params(), Match(), frozenset({"Deny"}))
 
 
 def bind(value: Any, catalogue: Catalogue) -> BoundPolicy:
@@ -72,8 +72,15 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy:
     if faults:
         raise FaultsError(faults)
     name = value["metadata"]["name"]
-    actions = frozenset(map(str, spec.validation_actions))
-    return BoundPolicy(name, policy, params, compile_match(spec.match), actions, spec.failure_policy == "Fail")
+    return BoundPolicy(
+        name,
+        policy,
+        params,
+        compile_match(spec.match),
+        frozenset(map(str, spec.validation_actions)),
+        fails_closed=spec.failure_policy == "Fail",
+        tolerates_existing=spec.allow_existing_violations,
+    )
 
 
 def _title(value: Any) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.engine.fields import Fields
-from webhook.engine.kinds import KINDS, TargetKey
+from webhook.engine.kinds import KINDS, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -31,11 +31,12 @@ class About:
     username: str = ""
     groups: tuple[str, ...] = ()
     dry_run: bool = False
+    requested: tuple[str, str, str] | None = None  # group, version, kind as sent, where matchPolicy changed them
 
     @property
     def target(self) -> TargetKey:
         """What the policies for this request are looked up by."""
-        return self.resource_group, self.resource, self.subresource
+        return self.resource_group, self.resource, self.subresource, self.operation
 
 
 class Request(Fields):
@@ -46,7 +47,7 @@ class Request(Fields):
     in `needs`; what is missing there is an error, never an empty answer.
     """
 
-    __slots__ = ("about", "looked_up", "object", "old_object")
+    __slots__ = ("_kind", "about", "looked_up", "object", "old_object")
 
     def __init__(
         self,
@@ -54,26 +55,49 @@ class Request(Fields):
         object: dict[str, Any] | None,
         old_object: dict[str, Any] | None = None,
         looked_up: Mapping[str, Any] = NOTHING,
+        kind: Kind | None = None,
     ) -> None:
-        """Keep what was asked; nothing is copied."""
+        """Keep what was asked; nothing is copied. `kind` says where pods stand, if the table does not know."""
         super().__init__((old_object if object is None else object) or {})
         self.about = about
         self.object = object
         self.old_object = old_object
         self.looked_up = looked_up
+        self._kind = kind or KINDS.get((about.group, about.kind))
 
     @property
     def kind(self) -> str:
         """The kind of the object: for a /scale subresource that is Scale."""
         return self.about.kind
 
+    @property
+    def resource_kind(self) -> str:
+        """The kind of the resource it is about: for the /scale of a Deployment that is Deployment."""
+        return self._kind.kind if self._kind is not None else self.about.kind
+
     def with_object(self, object: dict[str, Any]) -> "Request":
         """Return the same request about another state of its object."""
-        return Request(self.about, object, self.old_object, self.looked_up)
+        return Request(self.about, object, self.old_object, self.looked_up, self._kind)
 
     def with_looked_up(self, looked_up: Mapping[str, Any]) -> "Request":
         """Return the same request with what was looked up for it."""
-        return Request(self.about, self.object, self.old_object, looked_up)
+        return Request(self.about, self.object, self.old_object, looked_up, self._kind)
+
+    def of_kind(self, kind: Kind) -> "Request":
+        """Return the same request about an object of a kind that the table need not know."""
+        return self if self._kind is kind else Request(self.about, self.object, self.old_object, self.looked_up, kind)
+
+    def before(self) -> "Request | None":
+        """Return a request about the object as it was before an UPDATE; None where there was none."""
+        if self.about.operation != "UPDATE" or self.old_object is None:
+            return None
+        return Request(self.about, self.old_object, None, self.looked_up, self._kind)
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the object is being deleted already: only finalizers are left to change."""
+        metadata = (self.object or {}).get("metadata")
+        return isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
 
     def lookup(self, name: str) -> Any:
         """Return what was looked up under `name`; NotLookedUpError where nobody did."""
@@ -84,21 +108,23 @@ class Request(Fields):
 
     def pod(self) -> Fields | None:
         """Return the spec of the pod, or of the pod template, that this object carries; None where it carries none."""
-        kind = KINDS.get((self.about.group, self.about.kind))
-        return self.fields(kind.pod_spec) if kind is not None and kind.pod_spec is not None else None
+        path = self._kind.pod_spec if self._kind is not None else None
+        return None if path is None else self.fields(path)
+
+    def pod_metadata(self) -> Fields | None:
+        """Return the metadata that the pod of this object has, or its pods get; None where it carries none."""
+        path = self._kind.pod_metadata if self._kind is not None else None
+        return None if path is None else self.fields(path)
 
     def containers(self, *, ephemeral: bool = True) -> Iterator[Fields]:
         """Yield every container of the pod: containers, init containers and (unless told) ephemeral ones.
 
         A kind whose object is itself one container (WebApp) yields that.
         """
-        kind = KINDS.get((self.about.group, self.about.kind))
-        if kind is None:
-            return
-        if kind.container is not None:
-            yield self.fields(kind.container)
-        if kind.pod_spec is not None:
-            pod = self.fields(kind.pod_spec)
+        if self._kind is not None and self._kind.container is not None:
+            yield self.fields(self._kind.container)
+        pod = self.pod()
+        if pod is not None:
             yield from pod.each("containers")
             yield from pod.each("initContainers")
             if ephemeral:

@@ -11,12 +11,14 @@ class Outcome:
     """What one policy object said about one request.
 
     At most one of `violations`, `malformed` and `error` is filled: the object breaks the rule, the object is not what
-    its kind says, or the policy itself failed (then `fails_closed` decides).
+    its kind says, or the policy itself failed (then `fails_closed` decides). `tolerated` are violations that an update
+    found there and did not make worse.
     """
 
     policy: str
     actions: frozenset[str]
     violations: tuple[Violation, ...] = ()
+    tolerated: tuple[Violation, ...] = ()
     malformed: Violation | None = None
     error: BaseException | None = None
     fails_closed: bool = True

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
-from webhook.engine import Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine
 from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
 from webhook.harness.bases import KINDS_BY_NAME, POD_KIND_NAMES, at, merge, pod_path, smallest
 from webhook.harness.reviews import Admission
 
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # when cases happen that do not say
 VARIANTS = {"scale": "Scale", "ephemeralcontainers": "Pod", "resize": "Pod"}  # subresource: kind of its object
 
 
@@ -59,6 +61,7 @@ class Case(CaseType):
     pod: dict[str, Any] | None = Field(
         None, description="what differs from the smallest pod spec, wherever a kind carries it"
     )
+    old_pod: dict[str, Any] | None = Field(None, description="the same for the pod spec as it was; makes it an UPDATE")
     each: Literal["pods"] | list[str] | None = Field(
         None,
         min_length=1,
@@ -70,6 +73,9 @@ class Case(CaseType):
     namespace: str = Field("default", description="namespace of the object")
     namespace_labels: dict[str, str] = Field({}, description="labels of that namespace")
     username: str = Field("kubernetes-admin", description="who asks")
+    groups: list[str] = Field(["system:authenticated"], description="groups of who asks")
+    looked_up: dict[str, Any] = Field({}, description="what was looked up in the cluster, by name")
+    now: AwareDatetime = Field(EPOCH, strict=False, description="the time, for exceptions that expire")
     params: dict[str, Any] | None = Field(None, description="parameters of the policy in this case")
     expect: Literal["allowed", "not-matched"] | Expectation
 
@@ -99,7 +105,7 @@ class Trial:
     name: str
     engine: Engine
     admission: Admission
-    namespace_labels: dict[str, str]
+    looked_up: dict[str, Any]
     expect: str | Expectation
     prefix: str  # path of the pod's spec, put before the paths of a `pod` case
 
@@ -171,7 +177,11 @@ def _trials(file: CaseFile, case: Case, document: Document, index: int, catalogu
             name=case.name if case.each is None else f"{case.name} [{each}]",
             engine=engine,
             admission=_admission(case, kind, each if each in VARIANTS else ""),
-            namespace_labels={"kubernetes.io/metadata.name": case.namespace, **case.namespace_labels},
+            looked_up=case.looked_up
+            | {
+                NAMESPACE_LABELS: {"kubernetes.io/metadata.name": case.namespace, **case.namespace_labels},
+                NOW: case.now,
+            },
             expect=case.expect,
             prefix=path if case.pod is not None and path is not None else "",
         )
@@ -185,19 +195,24 @@ def _kind(case: Case, at_case: str) -> str:
 
 
 def _admission(case: Case, kind: str, subresource: str) -> Admission:
-    base = merge(smallest(kind), {"metadata": {"namespace": case.namespace}})
-    if case.pod is not None:
-        base = merge(base, at(str(pod_path(kind)), case.pod))
-    object = merge(base, case.object)
-    old = None if case.old_object is None else merge(base, case.old_object)
-    changes = old is not None or bool(subresource)
-    operation = case.operation or ("UPDATE" if changes else "CREATE")
+    smallest_here = merge(smallest(kind), {"metadata": {"namespace": case.namespace}})
+    object = _laid_over(smallest_here, kind, case.pod, case.object)
+    is_update = case.old_object is not None or case.old_pod is not None or bool(subresource)
+    operation = case.operation or ("UPDATE" if is_update else "CREATE")
+    old = _laid_over(smallest_here, kind, case.old_pod, case.old_object or {}) if operation == "UPDATE" else None
     return Admission(
         object=None if operation == "DELETE" else object,
-        old_object=object if operation == "DELETE" else base if operation == "UPDATE" and old is None else old,
+        old_object=object if operation == "DELETE" else old,
         operation=operation,
         namespace=case.namespace,
         subresource=subresource,
         parent_kind=("apps", "Deployment") if subresource == "scale" else None,
         username=case.username,
+        groups=tuple(case.groups),
     )
+
+
+def _laid_over(base: dict[str, Any], kind: str, pod: dict[str, Any] | None, object: dict[str, Any]) -> dict[str, Any]:
+    with_pod = base if pod is None else merge(base, at(str(pod_path(kind)), pod))
+    laid: dict[str, Any] = merge(with_pod, object)
+    return laid

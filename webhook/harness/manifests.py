@@ -2,19 +2,21 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import jsonpatch
 
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine
+from webhook.engine.kinds import KINDS
 from webhook.engine.fields import JSON_TYPES
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
 from webhook.review import MalformedRequestError
 
-CLUSTER_SCOPED = frozenset({"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding"})
+CLUSTER_SCOPED = frozenset(kind.kind for kind in KINDS.values() if not kind.namespaced) | {"Node", "PersistentVolume"}
 NAME_LABEL = "kubernetes.io/metadata.name"
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # what is read before any policy
 
@@ -50,8 +52,8 @@ class Judged:
         return f"{self.document.value['kind']} {f'{self.namespace}/' if self.namespace else ''}{name}"
 
 
-def judge(engine: Engine, documents: Iterable[Document], namespace: str) -> Iterator[Judged]:
-    """Yield what would come of each document; `namespace` is where those go that name none.
+def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: datetime) -> Iterator[Judged]:
+    """Yield what would come of each document at the time `now`; `namespace` is where those go that name none.
 
     Labels of a namespace are known where the documents hold it. DocumentError where one is no object of the API.
     """
@@ -64,7 +66,9 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str) -> Iter
         if document.value["kind"] == "Namespace" and (metadata := document.value.get("metadata") or {}).get("name")
     }
     for document in documents:
-        yield _judge(engine, document, namespace, labels)
+        where = _namespace(document.value, namespace)
+        known = {NOW: now} | ({NAMESPACE_LABELS: labels[where]} if where in labels else {})
+        yield _judge(engine, document, where, known)
 
 
 def require_object(document: Document) -> None:
@@ -81,11 +85,12 @@ def require_object(document: Document) -> None:
             raise DocumentError(f"{document.where(path)}: {path}: must be {JSON_TYPES[wanted]}")
 
 
-def _judge(engine: Engine, document: Document, namespace: str, labels: dict[str, dict[str, str]]) -> Judged:
-    value = document.value
-    where = "" if value["kind"] in CLUSTER_SCOPED else value["metadata"].get("namespace") or namespace
-    looked_up = {NAMESPACE_LABELS: labels[where]} if where in labels else {}
-    admission = Admission(object=defaulted(value), namespace=where)
+def _namespace(value: dict[str, Any], namespace: str) -> str:
+    return "" if value["kind"] in CLUSTER_SCOPED else value["metadata"].get("namespace") or namespace
+
+
+def _judge(engine: Engine, document: Document, where: str, looked_up: dict[str, Any]) -> Judged:
+    admission = Admission(object=defaulted(document.value), namespace=where)
     try:
         answer = ask(engine, admission, looked_up)
     except MalformedRequestError as error:

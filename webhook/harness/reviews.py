@@ -22,6 +22,7 @@ class Admission:
     subresource: str = ""
     parent_kind: tuple[str, str] | None = None  # group and kind, where they are not the object's own (Scale)
     username: str = "kubernetes-admin"
+    groups: tuple[str, ...] = ("system:authenticated",)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def review(admission: Admission) -> bytes:
         "operation": admission.operation,
         "namespace": admission.namespace,
         "name": metadata.get("name", ""),
-        "userInfo": {"username": admission.username, "groups": ["system:authenticated"]},
+        "userInfo": {"username": admission.username, "groups": list(admission.groups)},
         "object": admission.object,
         "oldObject": admission.old_object,
     }

@@ -10,7 +10,7 @@ import orjson
 
 from config.documents import DocumentError
 from webhook import review
-from webhook.engine import NAMESPACE_LABELS, Engine, Outcome, Verdict
+from webhook.engine import Engine, Outcome, Verdict
 from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
 from webhook.harness.cases import Expectation, Finding, Trial
@@ -67,7 +67,7 @@ def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple
 def differences(trial: Trial) -> list[str]:
     """Return what came otherwise than expected, a line each; empty when the case passes."""
     try:
-        answer = ask(trial.engine, trial.admission, {NAMESPACE_LABELS: trial.namespace_labels})
+        answer = ask(trial.engine, trial.admission, trial.looked_up)
     except review.MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
     return list(_differences(trial, answer))

@@ -34,6 +34,7 @@ def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
                 found=found,
                 rule=f"{params.tier} workloads cannot exceed {params.maximum} replicas",
                 fix=f"set it to {params.maximum} or less",
+                excess=found - params.maximum,
             )
 
 

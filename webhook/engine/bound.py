@@ -1,0 +1,103 @@
+"""A policy in force, and how it is asked about one request."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from webhook.engine.exceptions import NOW, Exempt
+from webhook.engine.fields import WrongTypeError
+from webhook.engine.jsonpatch import Patcher
+from webhook.engine.match import Match
+from webhook.engine.policy import Params, Policy, Violation
+from webhook.engine.request import Request
+from webhook.engine.verdict import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPolicy:
+    """A policy in force: which one, with which parameters, where, and what it does.
+
+    `namespace` is set for a tenant's policy, which judges nothing else; `tolerates_existing` lets an update pass that
+    makes no violation worse than it was.
+    """
+
+    name: str
+    policy: Policy
+    params: Params
+    match: Match
+    actions: frozenset[str]
+    fails_closed: bool = True
+    namespace: str | None = None
+    tolerates_existing: bool = True
+    exempt: tuple[Exempt, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return self.name if self.namespace is None else f"{self.namespace}/{self.name}"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What must be looked up before it can judge."""
+        return self.match.needs | frozenset(self.policy.needs) | (frozenset({NOW}) if self.exempt else frozenset())
+
+    def applies(self, request: Request) -> bool:
+        """Return whether it judges this request. NotLookedUpError where what would decide is not known."""
+        if self.namespace is not None and request.about.namespace != self.namespace:
+            return False
+        return self.match.selects(request)
+
+    def excepted(self, request: Request) -> "BoundPolicy | None":
+        """Return the policy as exceptions leave it for this request: as it is, with other parameters, or None."""
+        for exempt in self.exempt:
+            if exempt.covers(request) and exempt.is_whole:
+                if exempt.params is None:
+                    return None
+                return replace(self, params=exempt.params)
+        return self
+
+    def validate(self, request: Request) -> Outcome | None:
+        """Return what it finds; None where an exception leaves nothing of it."""
+        policy = self.excepted(request)
+        if policy is None:
+            return None
+        found = list(policy._left(request, policy._violations(request)))
+        before = request.before() if found and self.tolerates_existing and "Deny" in self.actions else None
+        old = policy._before(before) if before is not None else []
+        tolerated = [each for each in found if any(each.is_no_worse_than(was) for was in old)]
+        return Outcome(
+            self.title,
+            self.actions,
+            tuple(each for each in found if each not in tolerated),
+            tolerated=tuple(tolerated),
+        )
+
+    def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
+        """Set what is to be set; None where an exception leaves nothing of it."""
+        policy = self.excepted(request)
+        if policy is None:
+            return None
+        assert policy.policy.mutate is not None
+        patches = tuple(policy.policy.mutate(request, policy.params))
+        changed = [patcher.set(patch) for patch in patches]
+        return Outcome(self.title, self.actions, patched=any(changed))
+
+    def _violations(self, request: Request) -> Iterable[Violation]:
+        assert self.policy.validate is not None
+        return self.policy.validate(request, self.params)
+
+    def _left(self, request: Request, violations: Iterable[Violation]) -> Iterator[Violation]:
+        """Yield the violations that no exception for a container or an image takes out."""
+        paths = [
+            path
+            for exempt in self.exempt
+            if not exempt.is_whole and exempt.covers(request)
+            for path in exempt.paths(request)
+        ]
+        yield from (each for each in violations if not any(each.path.startswith(path) for path in paths))
+
+    def _before(self, request: Request) -> list[Violation]:
+        """Return what it would have found before; what was not what its kind says had nothing to tolerate."""
+        try:
+            return list(self._left(request, self._violations(request)))
+        except WrongTypeError:
+            return []

@@ -1,0 +1,54 @@
+"""Exceptions from policies, compiled: what they cover, and until when."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from webhook.engine.globs import Globs
+from webhook.engine.policy import Params
+from webhook.engine.request import Request
+
+NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Exempt:
+    """One entry of a PolicyException, for one policy: what is None does not restrict.
+
+    With `params` the policy judges by those instead; with `containers` or `images` only what concerns those containers
+    is left out; else the policy is not asked at all.
+    """
+
+    expires: datetime
+    namespace: str | None = None
+    kinds: frozenset[str] | None = None
+    names: Globs | None = None
+    namespaces: Globs | None = None
+    containers: Globs | None = None
+    images: Globs | None = None
+    params: Params | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about the whole object, not about some of its containers."""
+        return self.containers is None and self.images is None
+
+    def covers(self, request: Request) -> bool:
+        """Return whether it is still in force, and about this request's object."""
+        about = request.about
+        if request.lookup(NOW) >= self.expires or self.namespace not in (None, about.namespace):
+            return False
+        if self.kinds is not None and request.resource_kind not in self.kinds:
+            return False
+        if self.namespaces is not None and not self.namespaces.match(about.namespace):
+            return False
+        return self.names is None or self.names.match(about.name or request.string("metadata.generateName") or "")
+
+    def paths(self, request: Request) -> Iterator[str]:
+        """Yield the paths of the containers it is about."""
+        for container in request.containers():
+            name, image = container.string("name") or "", container.string("image") or ""
+            if (self.containers is None or self.containers.match(name)) and (
+                self.images is None or self.images.match(image)
+            ):
+                yield f"{container.path()}."

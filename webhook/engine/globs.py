@@ -1,0 +1,19 @@
+"""Names with `*` and `?`, compiled once."""
+
+import fnmatch
+import re
+from collections.abc import Iterable
+
+
+class Globs:
+    """Matches a name that any of some patterns matches; case counts."""
+
+    __slots__ = ("_pattern",)
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Compile the patterns."""
+        self._pattern = re.compile("|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in patterns))
+
+    def match(self, name: str) -> bool:
+        """Return whether `name` as a whole is matched."""
+        return self._pattern.match(name) is not None
