@@ -108,13 +108,13 @@ def registration(
 
 
 def _rules(engine: Engine, *, mutating: bool, fails_closed: bool) -> Iterator[Object]:
-    """Yield one rule for each group, set of versions, scope and set of operations."""
-    resources: dict[tuple[str, tuple[str, ...], bool, tuple[str, ...]], list[str]] = {}
+    """Yield the rules for all that the policies look at: one for those resources that differ in nothing but name."""
+    resources: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], list[str]] = {}
     for target in engine.targets(mutating=mutating, fails_closed=fails_closed):
-        kind = target.kind
-        plural = f"{kind.plural}/{target.subresource}" if target.subresource else kind.plural
-        resources.setdefault((kind.group, kind.versions, kind.namespaced, target.operations), []).append(plural)
-    for (group, versions, namespaced, operations), plurals in sorted(resources.items()):
+        plural = f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
+        key = target.kind.group, target.kind.versions, tuple(sorted(target.operations)), target.kind.namespaced
+        resources.setdefault(key, []).append(plural)
+    for (group, versions, operations, namespaced), plurals in sorted(resources.items()):
         yield {
             "apiGroups": [group],
             "apiVersions": list(versions),

@@ -109,13 +109,14 @@ class Rim:
     async def _looked_up(self, request: Request, needs: frozenset[str], seconds: float) -> Request:
         """Look up what the policies need; what cannot be had is left out, and the engine makes an error of it."""
         found: dict[str, Any] = {}
-        try:
-            async with asyncio.timeout(min(LOOK_UP_SECONDS, seconds)):
-                for name in needs & self._look_ups.keys():
+        deadline = asyncio.get_running_loop().time() + min(LOOK_UP_SECONDS, seconds)
+        for name in needs & self._look_ups.keys():
+            try:
+                async with asyncio.timeout_at(deadline):
                     found[name] = await self._look_ups[name](request)
-        except (ApiError, TimeoutError) as error:
-            reason = str(error) or "no answer in time"
-            log.warning("look-up failed: %s", reason, extra={"fields": _fields(request)})
+            except (ApiError, TimeoutError) as error:
+                reason = str(error) or "no answer in time"
+                log.warning("%s: look-up failed: %s", name, reason, extra={"fields": _fields(request)})
         return request.with_looked_up(found)
 
     def _record(self, hook: str, request: Request, verdict: Verdict, seconds: float) -> None:

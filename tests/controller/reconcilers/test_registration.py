@@ -113,6 +113,22 @@ def test_a_subresource_is_asked_for_when_it_is_updated():
     ]
 
 
+def test_what_is_in_no_namespace_is_asked_for_as_such():
+    """Each rule has the scope of its kinds."""
+    (webhook,), _ = webhooks(bound("a", kinds=("Namespace", "ConfigMap")))
+    assert [(rule["resources"], rule["scope"]) for rule in webhook["rules"]] == [
+        (["namespaces"], "Cluster"),
+        (["configmaps"], "Namespaced"),
+    ]
+
+
+def test_what_is_connected_to_is_asked_for_as_such():
+    """Nobody creates an exec."""
+    (webhook,), _ = webhooks(bound("a", kinds="exec"))
+    (rule,) = webhook["rules"]
+    assert (rule["resources"], rule["operations"]) == (["pods/attach", "pods/exec"], ["CONNECT"])
+
+
 def test_every_version_of_a_kind_is_asked_for():
     """One rule names all of them."""
     (webhook,), _ = webhooks(bound("a", kinds=("HorizontalPodAutoscaler",)))
