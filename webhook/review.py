@@ -56,7 +56,7 @@ def read(body: bytes) -> Request:
 
 
 def _request(uid: str, request: dict[str, Any]) -> Request:
-    operation = request.get("operation")
+    operation = _part(uid, request, "operation", str)
     if operation not in OPERATIONS:
         raise MalformedRequestError(uid, "request.operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
     kind = _triple(uid, request, "kind", KIND_KEYS)
