@@ -179,7 +179,7 @@ PATCHES = st.lists(st.builds(Patch, PATHS.map(tuple), VALUES, st.booleans()), ma
 
 @given(OBJECTS, PATCHES)
 def test_operations_lead_to_the_object(object, patches):
-    """Whatever is set in whatever order, the operations, applied elsewhere, make the same; nobody else's value moves."""
+    """Whatever is set in whatever order, the operations, applied elsewhere, make the same; values given stay."""
     before, values = copy.deepcopy(object), copy.deepcopy([patch.value for patch in patches])
     patcher = Patcher(object)
     done = []

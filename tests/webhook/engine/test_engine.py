@@ -1,0 +1,277 @@
+"""The engine asks every policy that applies, once, in order, and loses nothing they say."""
+
+import copy
+
+import pytest
+
+from config.api.policy import Match as MatchSpec
+from tests.webhook.asking import ask, in_force
+from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Patch, Policy, Verdict, Violation
+from webhook.engine.match import compile_match
+
+DENY = frozenset({"Deny"})
+
+
+def names(request, _):
+    """Find two faults with every name."""
+    yield Violation("metadata.name", request.string("metadata.name"), "names are dull", "find another")
+    yield Violation("metadata.name", "again", "names are long", "shorten it")
+
+
+def counts(request, _):
+    """Find fault with a count that is not zero."""
+    if request.integer("spec.count"):
+        yield Violation("spec.count", request.integer("spec.count"), "nothing may be counted", "remove it")
+
+
+def fails(_request, _params):
+    """Find one fault, then fail."""
+    yield Violation("metadata", "x", "it is there", "remove it")
+    raise RuntimeError("the secret of life")
+
+
+def looks(request, _):
+    """Need something from the cluster."""
+    request.lookup("limit_ranges")
+    yield from ()
+
+
+def first(_request, _params):
+    """Set a field."""
+    yield Patch(("spec", "first"), "first")
+
+
+def second(request, _):
+    """Set a field to what was set before."""
+    yield Patch(("spec", "second"), request.string("spec.first"))
+
+
+def nothing(_request, _params):
+    """Set what is there."""
+    yield Patch(("metadata", "name"), "other")
+
+
+def below_a_name(_request, _params):
+    """Set a field where no field can be."""
+    yield Patch(("spec", "ok"), 1)
+    yield Patch(("metadata", "name", "field"), 1)
+
+
+NAMES, COUNTS, FAILS = (
+    Policy("names", validate=names),
+    Policy("counts", validate=counts),
+    Policy("fails", validate=fails),
+)
+LOOKS = Policy("looks", validate=looks, needs=("limit_ranges",))
+FIRST, SECOND, NOTHING = (
+    Policy("first", mutate=first),
+    Policy("second", mutate=second),
+    Policy("nothing", mutate=nothing),
+)
+BELOW = Policy("below", mutate=below_a_name)
+
+POD = {"kind": "Pod", "metadata": {"name": "it"}, "spec": {}}
+
+
+def match(*clauses):
+    """Compile a match as it is written in a policy object."""
+    return compile_match(MatchSpec.model_validate({"any": list(clauses)}))
+
+
+def test_all_findings_come_in_the_order_of_the_policy_set():
+    """Every policy that applies has an outcome, with all of its violations; one that finds nothing has an empty one."""
+    engine = Engine([in_force(COUNTS), in_force(NAMES), in_force(COUNTS, name="counts-again", actions={"Warn"})])
+    assert engine.validate(ask(POD | {"spec": {"count": 0}})) == Verdict(
+        (
+            Outcome("counts", DENY),
+            Outcome(
+                "names",
+                DENY,
+                (
+                    Violation("metadata.name", "it", "names are dull", "find another"),
+                    Violation("metadata.name", "again", "names are long", "shorten it"),
+                ),
+            ),
+            Outcome("counts-again", {"Warn"}),
+        )
+    )
+
+
+def test_where_no_policy_looks_nothing_is_said():
+    """What no policy is in force for is allowed, and has no outcome to say so."""
+    assert Engine([in_force(NAMES)]).validate(ask(POD, "HorizontalPodAutoscaler")) == Verdict()
+    assert Engine([]).validate(ask(POD)) == Verdict()
+    assert Engine([in_force(NAMES, match=match({"namespaces": ["other"]}))]).validate(ask(POD)) == Verdict()
+
+
+def test_a_violation_is_one_line():
+    """The message names field, finding, rule and fix."""
+    violation = Violation("spec.replicas", 11, "production workloads cannot exceed 10 replicas", "set it to 10 or less")
+    assert violation.message == (
+        "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+    )
+
+
+@pytest.mark.parametrize(
+    ("actions", "allowed"),
+    [
+        ({"Deny"}, False),
+        ({"Warn"}, True),
+        ({"Audit"}, True),
+        ({"Warn", "Audit"}, True),
+        ({"Deny", "Audit"}, False),
+    ],
+)
+def test_only_deny_denies(actions, allowed):
+    """A violation denies where the policy object says Deny; else it is only told."""
+    verdict = Engine([in_force(NAMES, actions=frozenset(actions))]).validate(ask(POD))
+    assert (verdict.allowed, len(verdict.outcomes[0].violations)) == (allowed, 2)
+
+
+@pytest.mark.parametrize("actions", [{"Deny"}, {"Warn"}, {"Audit"}])
+@pytest.mark.parametrize("fails_closed", [True, False])
+def test_a_wrong_type_denies_whatever_the_action(actions, fails_closed):
+    """An object that is not what its kind says is refused: no policy could have judged it."""
+    engine = Engine([in_force(COUNTS, actions=frozenset(actions), fails_closed=fails_closed)])
+    verdict = engine.validate(ask(POD | {"spec": {"count": "3"}}))
+    malformed = Violation("spec.count", '"3" is a string', "it must be an integer", "correct its type")
+    assert verdict == Verdict((Outcome("counts", frozenset(actions), malformed=malformed),))
+    assert not verdict.allowed
+
+
+@pytest.mark.parametrize("actions", [{"Deny"}, {"Warn"}])
+@pytest.mark.parametrize("fails_closed", [True, False])
+def test_a_policy_that_fails_is_for_its_failure_policy(fails_closed, actions):
+    """An error is an outcome that denies or not as failurePolicy says, whatever the action; the others are asked."""
+    bound = in_force(FAILS, fails_closed=fails_closed, actions=frozenset(actions))
+    verdict = Engine([bound, in_force(COUNTS)]).validate(ask(POD))
+    failed, counted = verdict.outcomes
+    assert (type(failed.error), str(failed.error), failed.violations) == (RuntimeError, "the secret of life", ())
+    assert (failed.policy, failed.fails_closed, failed.denies) == ("fails", fails_closed, fails_closed)
+    assert counted == Outcome("counts", DENY)
+    assert verdict.allowed is not fails_closed
+
+
+def test_what_nobody_looked_up_is_an_error():
+    """A policy whose needs are not met does not judge as if there were nothing."""
+    engine = Engine([in_force(LOOKS)])
+    (outcome,) = engine.validate(ask(POD)).outcomes
+    assert isinstance(outcome.error, NotLookedUpError)
+    assert engine.validate(ask(POD, looked_up={"limit_ranges": []})) == Verdict((Outcome("looks", DENY),))
+
+
+def test_labels_that_nobody_looked_up_are_an_error():
+    """Whether a policy applies may need a look-up, too."""
+    (outcome,) = Engine([in_force(NAMES, match=match({"namespaceSelector": {}}))]).validate(ask(POD)).outcomes
+    assert (outcome.policy, type(outcome.error), outcome.denies) == ("names", NotLookedUpError, True)
+
+
+def test_each_mutation_sees_the_one_before():
+    """Mutations run in order; the patch has the changes of all, and the object given is not touched."""
+    pod = copy.deepcopy(POD)
+    verdict = Engine([in_force(FIRST), in_force(NOTHING), in_force(SECOND)]).mutate(ask(pod))
+    assert verdict == Verdict(
+        (Outcome("first", DENY, patched=True), Outcome("nothing", DENY), Outcome("second", DENY, patched=True)),
+        [
+            {"op": "add", "path": "/spec/first", "value": "first"},
+            {"op": "add", "path": "/spec/second", "value": "first"},
+        ],
+        {"kind": "Pod", "metadata": {"name": "it"}, "spec": {"first": "first", "second": "first"}},
+    )
+    assert pod == POD
+
+
+def test_mutations_asked_again_change_nothing():
+    """The second time everything is there."""
+    engine = Engine([in_force(FIRST), in_force(SECOND)])
+    once = engine.mutate(ask(POD)).object
+    assert engine.mutate(ask(once)) == Verdict((Outcome("first", DENY), Outcome("second", DENY)), [], once)
+
+
+def test_a_mutation_below_the_wrong_type_denies():
+    """A parent that cannot hold the field is malformed, and named."""
+    verdict = Engine([in_force(BELOW)]).mutate(ask(POD))
+    malformed = Violation("metadata.name", '"it" is a string', "it must be an object", "correct its type")
+    assert (verdict.outcomes, verdict.allowed) == ((Outcome("below", DENY, malformed=malformed),), False)
+
+
+def test_what_is_deleted_is_judged_and_never_patched():
+    """On DELETE policies read the old object; there is nothing to patch."""
+    engine = Engine([in_force(NAMES), in_force(FIRST)])
+    request = ask(None, old_object=POD, operation="DELETE")
+    assert engine.mutate(request) == Verdict()
+    assert [violation.found for violation in engine.validate(request).outcomes[0].violations] == ["it", "again"]
+
+
+def test_needs_are_those_of_the_policies_for_this_target():
+    """What must be looked up is known by the kind alone, and only what can decide is asked for."""
+    engine = Engine(
+        [
+            in_force(NAMES, match=match({"namespaceSelector": {}, "kinds": ["Pod"]}, {"namespaces": ["shop"]})),
+            in_force(LOOKS, match=match({"kinds": ["Pod", "Deployment"]})),
+        ]
+    )
+    assert engine.needs(ask(POD)) == {NAMESPACE_LABELS, "limit_ranges"}
+    assert engine.needs(ask(POD, "Deployment")) == {"limit_ranges"}
+    assert engine.needs(ask(POD, "Job")) == frozenset()
+    assert engine.needs(ask(POD, "HorizontalPodAutoscaler")) == frozenset()
+
+
+SCALABLE = Policy("scalable", validate=counts, kinds="scalable")
+
+
+@pytest.mark.parametrize(
+    ("kind", "subresource", "kinds", "asked"),
+    [
+        ("Deployment", "", None, True),
+        ("Deployment", "scale", None, True),
+        ("WebApp", "scale", None, True),
+        ("HorizontalPodAutoscaler", "", None, True),
+        ("DaemonSet", "", None, False),
+        ("Pod", "", None, False),
+        ("Deployment", "scale", ["Deployment"], True),
+        ("Deployment", "scale", ["StatefulSet"], False),
+        ("StatefulSet", "scale", ["Deployment"], False),
+        ("Deployment", "status", None, False),
+    ],
+)
+def test_a_scale_is_its_workloads(kind, subresource, kinds, asked):
+    """A policy for a Deployment is asked about that Deployment's /scale, and about no other subresource."""
+    clauses = [{"kinds": kinds}] if kinds else []
+    verdict = Engine([in_force(SCALABLE, match=match(*clauses))]).validate(ask({}, kind, subresource))
+    assert [outcome.policy for outcome in verdict.outcomes] == (["scalable"] if asked else [])
+
+
+@pytest.mark.parametrize("subresource", ["ephemeralcontainers", "resize"])
+def test_pods_are_judged_through_their_subresources(subresource):
+    """What changes a whole pod by another door is asked about, too."""
+    assert len(Engine([in_force(COUNTS)]).validate(ask(POD, "Pod", subresource)).outcomes) == 1
+
+
+def test_a_group_is_part_of_a_kind():
+    """A kind of somebody else that has the same name is not ours to judge."""
+    assert Engine([in_force(COUNTS)]).validate(ask(POD, "Deployment", resource_group="extensions.io")) == Verdict()
+
+
+def test_registrations_are_for_what_is_judged():
+    """Each sort of webhook is registered for the targets of its own policies, sorted, each once."""
+    engine = Engine(
+        [
+            in_force(Policy("a", validate=counts, kinds=("WebApp",))),
+            in_force(Policy("b", validate=counts, kinds=("Pod", "WebApp")), fails_closed=False),
+            in_force(FIRST, match=match({"kinds": ["Pod", "Job"]})),
+        ]
+    )
+
+    def keys(*, mutating, fails_closed):
+        return [target.key for target in engine.targets(mutating=mutating, fails_closed=fails_closed)]
+
+    assert keys(mutating=False, fails_closed=True) == [("example.com", "webapps", "")]
+    assert keys(mutating=False, fails_closed=False) == [("", "pods", ""), ("example.com", "webapps", "")]
+    assert keys(mutating=True, fails_closed=False) == []
+    assert keys(mutating=True, fails_closed=True) == [
+        ("", "pods", ""),
+        ("", "pods", "ephemeralcontainers"),
+        ("", "pods", "resize"),
+        ("batch", "jobs", ""),
+    ]

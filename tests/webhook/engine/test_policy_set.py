@@ -1,0 +1,219 @@
+"""Policy sets: every fault is told with its line, and what is right is in force as written."""
+
+from pathlib import Path
+
+import pytest
+
+from config.documents import parse_documents, read_documents
+from tests.webhook.asking import ask
+from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine.policy_set import PolicySetError, load
+from webhook.policies import catalogue
+
+PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
+SCALABLE = sorted({target.kind.kind for target in catalogue()["replica-limits"].targets})
+HEAD = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: replica-limits}
+spec:
+"""
+
+
+def loaded(text, source="policies.yaml"):
+    """Load a policy set from its text."""
+    return load(parse_documents(text.encode(), source), catalogue())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  params:\n    maximun: 3\n",
+            "policies.yaml:7: ClusterAdmissionPolicy replica-limits: "
+            'spec.params.maximun: unknown parameter; did you mean "maximum"?',
+            id="unknown parameter",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  params: {maximum: '10'}\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            'spec.params.maximum: "10": should be a valid integer',
+            id="a quoted number is no number",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  params: {maximum: -1}\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            "spec.params.maximum: -1: should be greater than or equal to 0",
+            id="a parameter out of range",
+        ),
+        pytest.param(
+            HEAD + "  policy: image-registries\n",
+            "policies.yaml:4: ClusterAdmissionPolicy replica-limits: spec.params.registries: missing; it is required",
+            id="a missing parameter",
+        ),
+        pytest.param(
+            HEAD + "  policy: image-registries\n  params:\n    registries:\n    - a.io\n    - https://a.io\n",
+            "policies.yaml:9: ClusterAdmissionPolicy replica-limits: "
+            'spec.params.registries[1]: "https://a.io": its path is malformed',
+            id="a registry that is none",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limit\n",
+            "policies.yaml:5: ClusterAdmissionPolicy replica-limits: "
+            'spec.policy: no policy "replica-limit"; did you mean "replica-limits"?',
+            id="unknown policy",
+        ),
+        pytest.param(
+            HEAD + "  policy: xyz\n",
+            "policies.yaml:5: ClusterAdmissionPolicy replica-limits: "
+            'spec.policy: no policy "xyz"; known: ' + ", ".join(sorted(catalogue())),
+            id="a policy like none of ours",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  match:\n    any:\n    - namespace: [a]\n",
+            "policies.yaml:8: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.any[0].namespace: unknown field; did you mean "namespaces"?',
+            id="unknown key in the match",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  parameters: {}\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            'spec.parameters: unknown field; did you mean "params"?',
+            id="unknown key in the spec",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  validationActions: [Deny, Forbid]\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            "spec.validationActions[1]: \"Forbid\" is not one of 'Deny', 'Warn' or 'Audit'",
+            id="unknown action",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  validationActions: []\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            "spec.validationActions: []: List should have at least 1 item after validation, not 0",
+            id="no action",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  failurePolicy: fail\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            "spec.failurePolicy: \"fail\" is not one of 'Fail' or 'Ignore'",
+            id="unknown failure policy",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  match:\n    any:\n    - kinds:\n      - Deployment\n      - Pod\n",
+            "policies.yaml:8: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.any[0].kinds: replica-limits does not look at "Pod"; '
+            f"known: {', '.join(SCALABLE)}",
+            id="a kind the policy does not look at",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  match: {any: [{kinds: [Deploymnt]}]}\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.any[0].kinds: replica-limits does not look at "Deploymnt"; did you mean "Deployment"?',
+            id="a kind misspelt",
+        ),
+        pytest.param(
+            "apiVersion: gatewright.io/v1\nkind: ClusterAdmissionPolicy\nmetadata: {name: a}\n",
+            "policies.yaml:1: ClusterAdmissionPolicy a: a policy set holds gatewright.io/v1alpha1 "
+            "ClusterAdmissionPolicy objects, not gatewright.io/v1 ClusterAdmissionPolicy",
+            id="another version",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+            "policies.yaml:1: ConfigMap a: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, "
+            "not v1 ConfigMap",
+            id="another kind",
+        ),
+        pytest.param(
+            "a: b\n",
+            "policies.yaml:1: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, "
+            "not this",
+            id="no object of the API",
+        ),
+        pytest.param("- a\n", "policies.yaml:1: document: not an object", id="a list"),
+        pytest.param(
+            HEAD.replace("replica-limits", "Replica_Limits") + "  policy: replica-limits\n",
+            'policies.yaml:3: ClusterAdmissionPolicy Replica_Limits: metadata.name: "Replica_Limits": String should '
+            "match pattern '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'",
+            id="a name that is none",
+        ),
+        pytest.param(
+            HEAD,
+            "policies.yaml:4: ClusterAdmissionPolicy replica-limits: spec: missing; it is required",
+            id="no spec",
+        ),
+    ],
+)
+def test_faults_are_told_with_their_line(text, told):
+    """The whole text: file, line, object, path, what is wrong, and what was probably meant."""
+    with pytest.raises(PolicySetError) as error:
+        loaded(text)
+    assert str(error.value) == told
+
+
+def test_all_faults_of_all_documents_come_at_once():
+    """Nobody has to run it twice to see the next fault."""
+    good = HEAD + "  policy: replica-limits\n---\n"
+    text = good + HEAD + "  policy: nothing\n---\n" + good + "kind: X\n---\n" + HEAD + "  params: {}\n  policies: a\n"
+    with pytest.raises(PolicySetError) as error:
+        loaded(text)
+    assert str(error.value).split("\n") == [
+        "policies.yaml:11: ClusterAdmissionPolicy replica-limits: "
+        'spec.policy: no policy "nothing"; known: ' + ", ".join(sorted(catalogue())),
+        "policies.yaml:15: ClusterAdmissionPolicy replica-limits: "
+        "metadata.name: stands twice in this policy set; names are unique",
+        "policies.yaml:19: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, not X",
+        "policies.yaml:24: ClusterAdmissionPolicy replica-limits: spec.policy: missing; it is required",
+        'policies.yaml:26: ClusterAdmissionPolicy replica-limits: spec.policies: unknown field; did you mean "policy"?',
+    ]
+
+
+def test_a_policy_is_in_force_as_written():
+    """Parameters, match, actions and failurePolicy are the object's; what it leaves out has its default."""
+    always, bound = (
+        loaded(HEAD + "  policy: replica-limits\n")[:-1],
+        loaded(
+            HEAD.replace("name: replica-limits", "name: few")
+            + "  policy: replica-limits\n  params: {maximum: 3}\n  validationActions: [Warn, Audit]\n"
+            "  failurePolicy: Ignore\n  match: {any: [{namespaceSelector: {matchLabels: {a: b}}}]}\n"
+        )[-1],
+    )
+    assert (bound.name, bound.policy.name, bound.params.model_dump()) == (
+        "few",
+        "replica-limits",
+        {"maximum": 3, "tier": "production"},
+    )
+    assert (bound.actions, bound.fails_closed, bound.needs) == ({"Warn", "Audit"}, False, {NAMESPACE_LABELS})
+    assert [(each.name, each.actions, each.fails_closed) for each in always] == [
+        (name, {"Deny"}, True) for name, policy in catalogue().items() if policy.always
+    ]
+
+
+def test_one_policy_can_be_in_force_twice():
+    """Objects are told apart by their own names."""
+    other = HEAD.replace("name: replica-limits", "name: other")
+    bound = loaded(HEAD + "  policy: replica-limits\n---\n" + other + "  policy: replica-limits\n")
+    assert [each.name for each in bound[-2:]] == ["replica-limits", "other"]
+
+
+def test_what_is_always_in_force_is_replaced_by_naming_it():
+    """A policy set that names such a policy decides where and how it is in force, under its own name."""
+    assert {each.name for each in loaded("")} == {name for name, policy in catalogue().items() if policy.always}
+    text = HEAD.replace("name: replica-limits", "name: ours") + "  policy: webapp-names\n  validationActions: [Audit]\n"
+    bound = {each.policy.name: each for each in loaded(text)}
+    assert (bound["webapp-names"].name, bound["webapp-names"].actions) == ("ours", {"Audit"})
+    assert bound["webapp-labels"].name == "webapp-labels"
+
+
+def test_the_production_set_is_for_production():
+    """The set we ship is in force in production, and wherever a namespace says that it is production."""
+    engine = Engine(load(read_documents(PRODUCTION), catalogue()))
+    pod = {"kind": "Pod", "metadata": {"name": "it"}, "spec": {"containers": [{"name": "app", "image": "nginx"}]}}
+
+    def denied_by(namespace, labels):
+        verdict = engine.validate(ask(pod, namespace=namespace, looked_up={NAMESPACE_LABELS: labels}))
+        return [outcome.policy for outcome in verdict.outcomes if outcome.denies]
+
+    assert denied_by("production", {}) == ["image-registries", "resource-limits"]
+    assert denied_by("shop", {"environment": "production"}) == ["image-registries", "resource-limits"]
+    assert denied_by("shop", {"environment": "staging"}) == []

@@ -1,0 +1,485 @@
+"""Reviews in, answers out: what cannot be read is told, and an answer has everything that was found."""
+
+import base64
+import json
+
+import orjson
+import pytest
+
+from tests.webhook.asking import about, ask, in_force
+from webhook.engine import Engine, NotLookedUpError, Outcome, Patch, Policy, Request, Verdict, Violation
+from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
+
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "it"}}
+REQUEST = {
+    "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+    "kind": {"group": "", "version": "v1", "kind": "Pod"},
+    "resource": {"group": "", "version": "v1", "resource": "pods"},
+    "operation": "CREATE",
+    "name": "it",
+    "namespace": "shop",
+    "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+    "object": POD,
+    "oldObject": None,
+    "dryRun": False,
+}
+
+
+def body(*without, **changes):
+    """Encode a review of a Pod, changed by what a test names."""
+    request = {key: value for key, value in (REQUEST | changes).items() if key not in without}
+    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+
+
+def test_a_review_is_read_whole():
+    """Everything that policies may ask about is in the request."""
+    changes = {"subResource": "ephemeralcontainers", "operation": "UPDATE", "oldObject": POD, "dryRun": True}
+    request = read(body(**changes))
+    assert request.about == about(
+        subresource="ephemeralcontainers", uid=REQUEST["uid"], operation="UPDATE", dry_run=True, version="v1"
+    )
+    assert (request.object, request.old_object) == (POD, POD)
+
+
+def test_a_scale_is_about_its_workload():
+    """The kind is that of the object, the resource that of the workload it belongs to."""
+    request = read(
+        body(
+            kind={"group": "autoscaling", "version": "v1", "kind": "Scale"},
+            resource={"group": "apps", "version": "v1", "resource": "deployments"},
+            subResource="scale",
+            operation="UPDATE",
+            object={"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 3}},
+        )
+    )
+    assert (request.kind, request.about.resource_group, request.about.resource, request.about.subresource) == (
+        "Scale",
+        "apps",
+        "deployments",
+        "scale",
+    )
+    assert request.integer("spec.replicas") == 3
+
+
+NESTED = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","object":%s}}'
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        pytest.param(b"", "the body is not JSON: ", id="A02 empty"),
+        pytest.param(b"{", "the body is not JSON: ", id="A01 truncated"),
+        pytest.param(body()[:-1], "the body is not JSON: ", id="A01 truncated at the end"),
+        pytest.param(body() + b"{}", "the body is not JSON: ", id="A01 more than one"),
+        pytest.param(b"kind: AdmissionReview", "the body is not JSON: ", id="A01 YAML"),
+        pytest.param(b"null", "the body is not a JSON object", id="A07 null"),
+        pytest.param(b"[]", "the body is not a JSON object", id="A07 list"),
+        pytest.param(b'"x"', "the body is not a JSON object", id="A07 string"),
+        pytest.param(b"1", "the body is not a JSON object", id="A07 number"),
+        pytest.param(
+            body().replace(b"k8s.io/v1", b"k8s.io/v1beta1"),
+            "the body is 'admission.k8s.io/v1beta1 AdmissionReview'; "
+            "only admission.k8s.io/v1 AdmissionReview is answered",
+            id="A08 another version",
+        ),
+        pytest.param(
+            body().replace(b"AdmissionReview", b"Status"),
+            "the body is 'admission.k8s.io/v1 Status'; only admission.k8s.io/v1 AdmissionReview is answered",
+            id="A09 another kind",
+        ),
+        pytest.param(
+            body().replace(b"admission.k8s.io", b"x" * 100),
+            f"the body is '{'x' * 64} AdmissionReview'; only admission.k8s.io/v1 AdmissionReview is answered",
+            id="A09 another group, cut",
+        ),
+        pytest.param(
+            b"{}", "the body is 'None None'; only admission.k8s.io/v1 AdmissionReview is answered", id="A09 no kind"
+        ),
+        pytest.param(
+            body().replace(b'"request"', b'"Request"'), "request: missing, or not an object", id="A23 another case"
+        ),
+        pytest.param(
+            NESTED.replace(b'{"uid":"u","object":%s}', b"null"), "request: missing, or not an object", id="A10"
+        ),
+        pytest.param(body("uid"), "request.uid: must be a string of 1 to 256 printable characters", id="A11 no uid"),
+        pytest.param(
+            body(uid=""), "request.uid: must be a string of 1 to 256 printable characters", id="A11 empty uid"
+        ),
+        pytest.param(
+            body(uid=7), "request.uid: must be a string of 1 to 256 printable characters", id="A11 uid a number"
+        ),
+        pytest.param(
+            body(uid="x" * 1_000_000),
+            "request.uid: must be a string of 1 to 256 printable characters",
+            id="A12 uid too long",
+        ),
+        pytest.param(
+            body(uid="a\r\nb"),
+            "request.uid: must be a string of 1 to 256 printable characters",
+            id="A12 uid with line breaks",
+        ),
+        pytest.param(NESTED % b"NaN", "the body is not JSON: ", id="A24 NaN"),
+        pytest.param(NESTED % b"-Infinity", "the body is not JSON: ", id="A24 infinity"),
+        pytest.param(NESTED % b"1e400", "the body is not JSON: ", id="A24 out of range"),
+        pytest.param(NESTED % (b"1" * 4301), "the body is not JSON: ", id="A25 4,301 digits"),
+        pytest.param(NESTED % (b"[" * 5_000 + b"]" * 5_000), "the body is not JSON: ", id="A28 deep"),
+        pytest.param(b"[" * 3_000_000, "the body is not JSON: ", id="A28 only opened"),
+        pytest.param(NESTED % b'"\xff"', "the body is not JSON: ", id="A30 not UTF-8"),
+        pytest.param(NESTED % b'"\xc0\xaf"', "the body is not JSON: ", id="A30 overlong"),
+        pytest.param(body().decode().encode("utf-16"), "the body is not JSON: ", id="A31 UTF-16"),
+        pytest.param(body().decode().encode("utf-32"), "the body is not JSON: ", id="A31 UTF-32"),
+        pytest.param(b"\xef\xbb\xbf" + body(), "the body is not JSON: ", id="A31 BOM"),
+        pytest.param(NESTED % b'"\\ud800"', "the body is not JSON: ", id="A32 lone surrogate"),
+    ],
+)
+def test_what_is_no_review_cannot_be_answered(sent, told):
+    """The text says why, and never repeats what was sent at length."""
+    with pytest.raises(NotAReviewError) as error:
+        read(sent)
+    assert str(error.value) == told or (told.endswith(": ") and str(error.value).startswith(told))
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        pytest.param(body("kind"), "request.kind: must name group, version, kind", id="A13 no kind"),
+        pytest.param(
+            body(kind={"version": "v1"}), "request.kind: must name group, version, kind", id="A13 half a kind"
+        ),
+        pytest.param(body("resource"), "request.resource: must name group, version, resource", id="A13 no resource"),
+        pytest.param(body(resource=[]), "request.resource: must be an object", id="A13 resource a list"),
+        pytest.param(body(userInfo="jane"), "request.userInfo: must be an object", id="A13 userInfo a string"),
+        pytest.param(body(namespace=1), "request.namespace: must be a string", id="A13 namespace a number"),
+        pytest.param(body(subResource={}), "request.subResource: must be a string", id="A13 subResource an object"),
+        pytest.param(
+            body("operation"),
+            "request.operation: must be one of CONNECT, CREATE, DELETE, UPDATE",
+            id="A14 no operation",
+        ),
+        pytest.param(
+            body(operation="PATCH"),
+            "request.operation: must be one of CONNECT, CREATE, DELETE, UPDATE",
+            id="A14 another operation",
+        ),
+        pytest.param(
+            body(operation="create"),
+            "request.operation: must be one of CONNECT, CREATE, DELETE, UPDATE",
+            id="A14 another case",
+        ),
+        pytest.param(body(operation=["CREATE"]), "request.operation: must be a string", id="A14 a list"),
+        pytest.param(body(object=None), "request.object: missing; CREATE needs it", id="A15 null on CREATE"),
+        pytest.param(
+            body("object", operation="UPDATE"), "request.object: missing; UPDATE needs it", id="A15 none on UPDATE"
+        ),
+        pytest.param(body(object=[POD]), "request.object: must be an object", id="A18 a list"),
+        pytest.param(body(object="pod"), "request.object: must be an object", id="A18 a string"),
+        pytest.param(body(oldObject=1), "request.oldObject: must be an object", id="A18 old one a number"),
+        pytest.param(
+            body(object=POD | {"kind": "Node"}),
+            "request.object.kind: is 'Node', but the request is about 'Pod'",
+            id="A19 another kind",
+        ),
+        pytest.param(
+            body(oldObject={}),
+            "request.oldObject.kind: is 'None', but the request is about 'Pod'",
+            id="A19 old one without a kind",
+        ),
+        pytest.param(
+            body(object=POD | {"kind": "x" * 100}),
+            f"request.object.kind: is '{'x' * 64}', but the request is about 'Pod'",
+            id="A19 another kind, cut",
+        ),
+    ],
+)
+def test_what_cannot_be_judged_is_denied(sent, told):
+    """Whoever can be answered is answered: denied with code 400, the field named."""
+    with pytest.raises(MalformedRequestError) as error:
+        read(sent)
+    assert orjson.loads(deny_malformed(error.value)) == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {
+            "uid": REQUEST["uid"],
+            "allowed": False,
+            "status": {"status": "Failure", "code": 400, "reason": "BadRequest", "message": told},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"operation": "DELETE", "object": None, "oldObject": POD}, id="A16 DELETE"),
+        pytest.param({"operation": "DELETE", "object": None}, id="A16 DELETE of what is gone"),
+        pytest.param({"operation": "CONNECT", "object": None}, id="A17 CONNECT"),
+        pytest.param({"operation": "CONNECT", "object": {"kind": "PodExecOptions"}}, id="A17 CONNECT with options"),
+        pytest.param({"object": POD | {"metadata": None}}, id="A20 metadata null"),
+        pytest.param({"object": POD | {"metadata": []}}, id="A20 metadata a list"),
+        pytest.param({"name": None, "object": POD | {"metadata": {"generateName": "x-"}}}, id="A21 generateName"),
+        pytest.param({"object": POD | {"a": "\x00\r\n\x1b[31m\u202e"}}, id="A33 control characters"),
+        pytest.param({"userInfo": None}, id="userInfo null"),
+        pytest.param({"unknown": {"field": 1}}, id="a field of a later version"),
+    ],
+)
+def test_what_is_odd_is_read(changes):
+    """What the API server may send is judged, not refused."""
+    assert read(body(**changes)).about.uid == REQUEST["uid"]
+
+
+def test_numbers_are_exact_or_no_integers():
+    """64 bits are exact; what is larger is a number, never an integer nearby (A25, A26)."""
+    numbers = {"a": 2**63, "b": -(2**63), "c": 2**64, "d": 1.0}
+    object = read(body(object=POD | numbers)).object
+    assert [(type(object[key]), object[key] == value) for key, value in numbers.items()] == [
+        (int, True),
+        (int, True),
+        (float, True),
+        (float, True),
+    ]
+
+
+def test_depth_500_is_fine():
+    """Nesting that an API server passes on is read (A27)."""
+    deep = json.loads("[" * 500 + "]" * 500)
+    assert read(body(object=POD | {"deep": deep})).object["deep"] == deep
+
+
+def answered(verdict, request=None):
+    """Decode the response about a Pod."""
+    review = orjson.loads(answer(request or ask(POD), verdict))
+    assert (review["apiVersion"], review["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
+    return review["response"]
+
+
+DENY, WARN, AUDIT = frozenset({"Deny"}), frozenset({"Warn"}), frozenset({"Audit"})
+IMAGE = Violation("spec.image", '"nginx" comes from docker.io', "images must come from a.io", "push it there")
+REPLICAS = Violation("spec.replicas", 11, "no more than 10 replicas", "set it to 10 or less")
+LIMITS = Violation("spec.resources.limits", "cpu missing", "limits are required", "set it")
+WRONG = Violation("spec.replicas", '"3" is a string', "it must be an integer", "correct its type")
+
+
+@pytest.mark.parametrize("verdict", [Verdict(), Verdict((Outcome("images", DENY),))])
+def test_all_well(verdict):
+    """An answer to what nobody finds fault with says no more than that."""
+    assert answered(verdict) == {"uid": "u-1", "allowed": True}
+
+
+def test_a_patch():
+    """A patch is base64, and the audit log keeps whose it is."""
+    policy = Policy("labels", mutate=lambda _request, _params: [Patch(("metadata", "labels", "a"), "ü")])
+    request = ask(POD)
+    response = answered(Engine([in_force(policy)]).mutate(request), request)
+    patch = response.pop("patch")
+    assert response == {
+        "uid": "u-1",
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "auditAnnotations": {"mutated-by": "labels"},
+    }
+    assert json.loads(base64.b64decode(patch)) == [{"op": "add", "path": "/metadata/labels", "value": {"a": "ü"}}]
+
+
+def test_three_violations():
+    """Every violation is a line of the message, and again a cause with its field."""
+    verdict = Verdict((Outcome("images", DENY, (IMAGE,)), Outcome("sizes", DENY, (REPLICAS, LIMITS))))
+    lines = [
+        'spec.image: "nginx" comes from docker.io; images must come from a.io. Push it there.',
+        "spec.replicas: 11; no more than 10 replicas. Set it to 10 or less.",
+        "spec.resources.limits: cpu missing; limits are required. Set it.",
+    ]
+    assert answered(verdict) == {
+        "uid": "u-1",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 403,
+            "reason": "Forbidden",
+            "message": f"3 violations\n- images: {lines[0]}\n- sizes: {lines[1]}\n- sizes: {lines[2]}",
+            "details": {
+                "name": "it",
+                "group": "",
+                "kind": "Pod",
+                "causes": [
+                    {"reason": "images", "message": lines[0], "field": "spec.image"},
+                    {"reason": "sizes", "message": lines[1], "field": "spec.replicas"},
+                    {"reason": "sizes", "message": lines[2], "field": "spec.resources.limits"},
+                ],
+            },
+        },
+        "auditAnnotations": {"deny": f"images: {lines[0]}\nsizes: {lines[1]}\nsizes: {lines[2]}"},
+    }
+
+
+def test_what_is_malformed_is_told_once():
+    """However many policies met the field, it is one finding, with code 400."""
+    verdict = Verdict((Outcome("a", DENY, malformed=WRONG), Outcome("b", WARN, malformed=WRONG)))
+    line = 'spec.replicas: "3" is a string; it must be an integer. Correct its type.'
+    assert answered(verdict) == {
+        "uid": "u-1",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 400,
+            "reason": "BadRequest",
+            "message": f"1 violation\n- a: {line}",
+            "details": {
+                "name": "it",
+                "group": "",
+                "kind": "Pod",
+                "causes": [{"reason": "a", "message": line, "field": "spec.replicas"}],
+            },
+        },
+        "auditAnnotations": {"malformed": f"a: {line}\nb: {line}"},
+    }
+
+
+FAILED = "failed with an internal error (RuntimeError). Tell those who run Gatewright."
+NOT_LOOKED_UP = "could not be decided, since namespace labels could not be looked up. Try again."
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [(RuntimeError("the secret of life"), FAILED), (NotLookedUpError("namespace_labels"), NOT_LOOKED_UP)],
+)
+def test_a_policy_that_failed_and_fails_closed(error, text):
+    """The denial has code 500 and names the policy, and never what the error says."""
+    assert answered(Verdict((Outcome("names", DENY, error=error),))) == {
+        "uid": "u-1",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 500,
+            "reason": "InternalError",
+            "message": f"1 policy failure\n- names: {text}",
+            "details": {
+                "name": "it",
+                "group": "",
+                "kind": "Pod",
+                "causes": [{"reason": "names", "message": text, "field": ""}],
+            },
+        },
+        "auditAnnotations": {"error": f"names: {text}"},
+    }
+
+
+def test_a_policy_that_failed_and_is_ignored():
+    """It is let in, with a warning that says so."""
+    assert answered(Verdict((Outcome("names", DENY, error=RuntimeError("x"), fails_closed=False),))) == {
+        "uid": "u-1",
+        "allowed": True,
+        "warnings": [f"names: {FAILED}"],
+        "auditAnnotations": {"error": f"names: {FAILED}"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "code", "first", "causes"),
+    [
+        pytest.param(
+            [Outcome("a", DENY, (IMAGE,)), Outcome("b", DENY, error=RuntimeError())],
+            403,
+            "1 violation, 1 policy failure",
+            ["a", "b"],
+            id="a violation and a failure",
+        ),
+        pytest.param(
+            [
+                Outcome("a", DENY, (IMAGE,)),
+                Outcome("b", DENY, malformed=WRONG),
+                Outcome("c", DENY, error=RuntimeError()),
+            ],
+            400,
+            "2 violations, 1 policy failure",
+            ["a", "b", "c"],
+            id="malformed and all the rest",
+        ),
+        pytest.param(
+            [Outcome("a", DENY, error=RuntimeError()), Outcome("b", DENY, error=RuntimeError())],
+            500,
+            "2 policy failures",
+            ["a", "b"],
+            id="failures alone",
+        ),
+        pytest.param(
+            [Outcome("a", WARN, (IMAGE,)), Outcome("b", DENY, error=RuntimeError())],
+            500,
+            "1 policy failure",
+            ["b"],
+            id="a warning is no reason",
+        ),
+        pytest.param(
+            [Outcome("a", DENY, (IMAGE, IMAGE))], 403, "1 violation", ["a"], id="the same finding twice is one"
+        ),
+    ],
+)
+def test_what_denies_together(outcomes, code, first, causes):
+    """The gravest decides the code, and everything that denies is told."""
+    status = answered(Verdict(tuple(outcomes)))["status"]
+    assert (status["code"], status["message"].split("\n")[0]) == (code, first)
+    assert [cause["reason"] for cause in status["details"]["causes"]] == causes
+
+
+@pytest.mark.parametrize(
+    ("actions", "expected"),
+    [
+        (WARN, {"warnings": ["sizes: {}"], "auditAnnotations": {"warn": "sizes: {}"}}),
+        (AUDIT, {"auditAnnotations": {"audit": "sizes: {}"}}),
+        (WARN | AUDIT, {"warnings": ["sizes: {}"], "auditAnnotations": {"audit": "sizes: {}", "warn": "sizes: {}"}}),
+    ],
+)
+def test_what_is_not_to_deny_is_told(actions, expected):
+    """Warn tells whoever asked, Audit tells the audit log."""
+    text = "spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."
+    response = answered(Verdict((Outcome("sizes", actions, (REPLICAS,)),)))
+    assert response == json.loads(json.dumps({"uid": "u-1", "allowed": True} | expected).replace("{}", text))
+
+
+def test_a_denial_has_its_warnings_and_no_patch():
+    """What is denied is not patched, and what would only warn still warns."""
+    operation = {"op": "add", "path": "/a", "value": 1}
+    verdict = Verdict((Outcome("a", DENY, (IMAGE,)), Outcome("b", WARN, (REPLICAS,))), [operation], POD)
+    response = answered(verdict)
+    assert response["warnings"] == ["b: spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."]
+    assert set(response) == {"uid", "allowed", "status", "warnings", "auditAnnotations"}
+
+
+def many(number, length):
+    """Find `number` faults whose warnings have `length` characters each."""
+    empty = len(f"p: {Violation('f', '', 'r', 'x').message}")
+    return [Violation("f", f"{index:03}".ljust(length - empty, "x"), "r", "x") for index in range(number)]
+
+
+def test_warnings_within_the_budget_are_whole():
+    """Up to 4,096 characters in all, nothing is cut."""
+    warnings = answered(Verdict((Outcome("p", WARN, tuple(many(8, 512))),)))["warnings"]
+    assert [len(warning) for warning in warnings] == [512] * 8
+
+
+def test_warnings_beyond_the_budget_are_cut_by_us():
+    """The API server would cut each to 256 characters and drop what is over; so do we, and say how many there are."""
+    warnings = answered(Verdict((Outcome("p", WARN, tuple(many(20, 512))),)))["warnings"]
+    assert [len(warning) for warning in warnings[:-1]] == [256] * 15
+    assert all(warning.endswith("…") for warning in warnings[:-1])
+    assert warnings[-1] == "and 5 more warnings"
+    assert sum(map(len, warnings)) <= 4096
+
+
+def test_control_characters_never_leave():
+    """One finding is one line: the API server would drop a warning with a line break, and a terminal obey an escape."""
+    evil = Violation("a\nb", "c\r\n\x1b[31md\u202e", "e\x00", "f\u2028")
+    text = "a b: c   [31md ; e . F ."
+    response = answered(Verdict((Outcome("p", frozenset({"Deny", "Warn"}), (evil,)),)))
+    assert response["warnings"] == [f"p: {text}"]
+    assert response["status"]["message"] == f"1 violation\n- p: {text}"
+    assert response["status"]["details"]["causes"] == [{"reason": "p", "message": text, "field": "a b"}]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "name"),
+    [({"generateName": "shop-"}, "shop-"), ({}, ""), (None, ""), ([], ""), ({"generateName": 5}, "")],
+)
+def test_what_has_no_name_yet_is_named_by_its_prefix(metadata, name):
+    """A denial of an object whose name is still to be made names what there is (A21)."""
+    request = Request(about(name=""), POD | {"metadata": metadata})
+    assert answered(Verdict((Outcome("p", DENY, (IMAGE,)),)), request)["status"]["details"]["name"] == name
