@@ -180,7 +180,7 @@ def _decision(verdict: Verdict) -> str:
     if not verdict.allowed:
         judged = any(outcome.denies and outcome.error is None for outcome in verdict.outcomes)
         return "denied" if judged else "error"
-    if any(outcome.violations or outcome.error is not None for outcome in verdict.outcomes):
+    if any(map(_finding, verdict.outcomes)):
         return "warned"
     return "patched" if verdict.operations else "allowed"
 
@@ -191,7 +191,7 @@ def _finding(outcome: Outcome) -> str | None:
     if outcome.error is not None:
         return "error"
     if not outcome.violations:
-        return None
+        return "tolerated" if outcome.tolerated else None
     return "denied" if outcome.denies else "warned" if "Warn" in outcome.actions else "audited"
 
 

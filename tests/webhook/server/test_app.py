@@ -346,6 +346,17 @@ async def test_what_was_decided_is_counted(webhook):
     assert webhook.counted("gatewright_policy_findings_total", policy="names", finding="denied") == 1
 
 
+async def test_a_violation_that_was_there_before_is_counted_as_tolerated(webhook):
+    """An update that makes nothing worse is let in with a warning."""
+    update = review("bad")["request"]
+    response = (await webhook.post(review("bad", operation="UPDATE", oldObject=update["object"]))).response
+    assert response["allowed"] is True
+    assert response["warnings"]
+    assert webhook.counted("gatewright_policy_findings_total", policy="names", finding="tolerated") == 1
+    decided = {"webhook": "validate", "operation": "UPDATE", "verdict": "warned"}
+    assert webhook.counted("gatewright_admission_reviews_total", **decided) == 1
+
+
 async def test_a_denial_is_one_log_line_without_the_object(webhook, caplog):
     """Who, what, where and which policies; nothing of the object."""
     caplog.set_level(logging.INFO, "gatewright")
