@@ -7,7 +7,7 @@ from typing import Any, Self
 import orjson
 
 from kube.endpoint import Endpoint
-from kube.errors import NotFound
+from kube.errors import NotFound, ServerError
 from kube.resource import Resource
 from kube.transport import JSON, Transport
 
@@ -81,6 +81,8 @@ class Client:
         accept = METADATA_LIST if metadata_only else JSON
         while True:
             page = await self._transport.request("GET", resource.path(namespace), query, accept=accept)
+            if not isinstance(page.get("metadata"), dict):
+                raise ServerError(200, "NotAList", "an answer that is no list")
             page["items"] = page.get("items") or []
             for item in page["items"]:
                 item.setdefault("apiVersion", resource.api_version)  # a built-in kind's List leaves both out

@@ -189,6 +189,6 @@ def event_in(line: bytes) -> tuple[str, Object]:
     kind, object = event.get("type"), event.get("object")
     if kind == "ERROR" and isinstance(object, dict):
         raise error_for(int(object.get("code") or 500), object)
-    if kind not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK") or not isinstance(object, dict):
-        raise ServerError(200, "NotAnEvent", "a line of the watch that is no event")
-    return kind, object
+    if kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK") and isinstance(object, dict) and "metadata" in object:
+        return kind, object
+    raise ServerError(200, "NotAnEvent", "a line of the watch that is no event")

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import ssl
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,6 +14,7 @@ import pytest
 from kube.client import Client
 from kube.endpoint import CredentialsError, Endpoint, StaticToken, tls
 from kube.errors import ApiError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
+from kube.transport import KEEP_ALIVE, keep_alive_socket
 from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import CONFIG_MAP, NAMESPACE, SECRET
 from tests.kube.tls import serving
@@ -196,10 +198,29 @@ async def test_patience_asked_for_is_told() -> None:
 async def test_a_page_is_no_answer(code: int) -> None:
     """HTML of a proxy on the way is an error of the server's, without its text."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:
-        server.fail(1, code, garbage=True)
+        server.fail(1, code, garbage="<html>hunter2</html>")
         with pytest.raises(ServerError) as caught:
             await client.get(NAMESPACE, "default")
-    assert "html" not in str(caught.value).replace("text/html", "")
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", ["", "[]", "{", "null", "{}"])
+async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> None:
+    """An answer without objects because it is none of the API's is an error."""
+    async with FakeApiServer() as server, Client(server.endpoint) as client:
+        server.fail(1, 200, garbage=answer)
+        with pytest.raises(ServerError):
+            _ = [each async for each in client.list(CONFIG_MAP)]
+
+
+def test_sockets_notice_a_peer_that_is_gone() -> None:
+    """Keep-alive is on, and what is not acknowledged for a minute ends the connection."""
+    address = socket.getaddrinfo("127.0.0.1", 1, type=socket.SOCK_STREAM)[0]
+    with keep_alive_socket(address) as created:
+        assert created.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        options = {name: created.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in KEEP_ALIVE}
+    assert options == KEEP_ALIVE
+    assert options["TCP_KEEPIDLE"] + options["TCP_KEEPINTVL"] * options["TCP_KEEPCNT"] <= 90
 
 
 async def test_requests_say_who_asks() -> None:

@@ -1,8 +1,10 @@
 """What reconcilers rely on when they read and write, shown of the fake API server and of a real one alike."""
 
+import uuid
+
 import pytest
 
-from kube.errors import AlreadyExists, BadRequest, Conflict, Invalid, NotFound
+from kube.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, NAMESPACE, SECRET, Api
 
 
@@ -242,6 +244,21 @@ async def test_owned_objects_go_with_their_last_owner(api: Api, owners: str) -> 
         assert await api.client.get(CONFIG_MAP, "owned", api.namespace)
         await api.client.delete(CONFIG_MAP, "other", api.namespace)
     await api.until(CONFIG_MAP, "owned", lambda found: found is None)
+
+
+async def test_a_namespace_takes_everything_with_it(api: Api) -> None:
+    """Deleting a namespace deletes what is in it; until that is done, nothing new comes in."""
+    name = f"ending-{uuid.uuid4().hex[:8]}"
+    await api.client.create(NAMESPACE, {"metadata": {"name": name}})
+    held = {"metadata": {"name": "held", "namespace": name, "finalizers": ["example.test/hold"]}}
+    await api.client.create(CONFIG_MAP, held)
+    await api.client.delete(NAMESPACE, name)
+    inside = Api(api.client, name)
+    await inside.until(CONFIG_MAP, "held", lambda found: bool(found and "deletionTimestamp" in found["metadata"]))
+    with pytest.raises(Forbidden, match="because it is being terminated"):
+        await inside.config_map("late")
+    await api.client.patch(CONFIG_MAP, "held", {"metadata": {"finalizers": None}}, name)
+    await inside.until(CONFIG_MAP, "held", lambda found: found is None)
 
 
 def reference(owner: dict[str, object]) -> dict[str, object]:

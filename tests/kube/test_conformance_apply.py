@@ -3,7 +3,7 @@
 import pytest
 
 from kube.errors import BadRequest, Conflict, Invalid
-from tests.kube.conftest import CONFIG_MAP, GIZMO, Api
+from tests.kube.conftest import CONFIG_MAP, DEPLOYMENT, GIZMO, Api
 
 ELSEWHERE = "00000000-0000-0000-0000-000000000000"
 
@@ -99,6 +99,28 @@ async def test_items_of_keyed_lists_have_owners_of_their_own(api: Api) -> None:
     assert both["spec"]["parts"] == [{"name": "a", "color": "red"}, {"name": "b", "color": "blue"}]
     without = await api.client.apply(GIZMO, named | {"spec": {"size": 1}}, field_manager="us")
     assert without["spec"]["parts"] == [{"name": "b", "color": "blue"}]
+
+
+async def test_containers_are_merged_by_name(api: Api) -> None:
+    """In a built-in kind too: each manager has its own variables of one container, and conflicts name the item."""
+
+    def deployment(**container: object) -> dict[str, object]:
+        template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": [{"name": "app", **container}]}}
+        spec = {"replicas": 0, "selector": {"matchLabels": {"app": "one"}}, "template": template}
+        return {"metadata": api.named("one"), "spec": spec}
+
+    async def applied(manager: str, **container: object) -> object:
+        answer = await api.client.apply(DEPLOYMENT, deployment(**container), field_manager=manager)
+        return answer["spec"]["template"]["spec"]["containers"][0].get("env")
+
+    ports = [{"containerPort": 8080}]
+    ours, theirs = {"name": "OURS", "value": "1"}, {"name": "THEIRS", "value": "2"}
+    assert await applied("us", image="a:1", ports=ports, env=[ours]) == [ours]
+    assert await applied("them", image="a:1", env=[theirs]) == [ours, theirs]
+    assert await applied("us", image="a:1", ports=ports) == [theirs]
+    with pytest.raises(Conflict) as caught:
+        await applied("us", image="a:2", ports=ports)
+    assert [cause["field"] for cause in caught.value.causes] == ['.spec.template.spec.containers[name="app"].image']
 
 
 async def test_other_lists_have_one_owner(api: Api) -> None:

@@ -235,9 +235,22 @@ async def test_a_list_that_changes_too_fast_is_read_at_once(
         await follower.synced()
     assert follower.store.keys() == ["default/one", "default/two"]
     assert follower.delays == [0.8]
+    lists = [each.query for each in server.requests.log if not each.watch]
+    assert lists[0] == {"limit": "1"}
+    assert lists[-1] == {}
 
 
-@pytest.mark.parametrize("answer", [{"code": 503}, {"code": 502, "garbage": True}, {"code": 200, "garbage": True}])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"code": 503},
+        {"code": 502, "garbage": "<html>"},
+        {"code": 200, "garbage": "<html>"},
+        {"code": 200, "garbage": "[]\n"},
+        {"code": 200, "garbage": '{"type":"ADDED","object":{}}\n'},
+        {"code": 200, "garbage": '{"type":"ERROR","object":{"kind":"Status","code":500}}\n'},
+    ],
+)
 async def test_failures_are_waited_out_ever_longer(server: FakeApiServer, client: Client, answer: Any) -> None:
     """Whatever is no answer of the API is no event; the pauses double up to 30 s."""
     server.fail(7, **answer, watch=True)
@@ -284,6 +297,21 @@ async def test_a_silent_watch_is_given_up(
         server.watches.silent = False
         assert await follower.next() == ("added", "default/one")
     assert versions(server.requests)[-1] == ""
+
+
+async def test_a_watch_that_ends_without_a_word_is_listed_anew(
+    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that sends not even a bookmark may be behind what we know: its version is from the future to it."""
+    monkeypatch.setattr(kube.watch, "SHORT", 0)
+    monkeypatch.setattr(kube.watch, "SILENT", 0)
+    async with following(client) as follower:
+        await follower.synced()
+        server.close_watches()
+        await server.requests.until(watching(2))
+        server.close_watches()
+        await server.requests.until(watching(3))
+    assert versions(server.requests) == ["", str(server.storage.version), ""]
 
 
 async def test_an_absent_server_is_tried_every_few_seconds(server: FakeApiServer, client: Client) -> None:

@@ -1,10 +1,11 @@
 """Who owns which field: `managedFields`, server-side apply, and what other writes do to the owners."""
 
 from dataclasses import dataclass, field
-from typing import Any
+
+import orjson
 
 from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.paths import Path, leaves, merge, paths_in, present, remove, tree
+from tests.fakes.apiserver.paths import Path, leaves, merge, paths_in, present, remove, text, tree
 from tests.fakes.apiserver.refusals import Object, Refusal
 
 
@@ -104,5 +105,11 @@ def conflicts(taken: dict[Manager, set[Path]]) -> Refusal:
 
 def dotted(path: Path) -> str:
     """Return a path as a conflict's cause names it."""
-    parts: list[Any] = [f".{each[2:]}" if each.startswith("f:") else f"[{each[2:]}]" for each in path]
-    return "".join(parts)
+    return "".join(f".{each[2:]}" if each.startswith("f:") else f"[{item(each)}]" for each in path)
+
+
+def item(element: str) -> str:
+    """Return what names an item of a list."""
+    if element.startswith("v:"):
+        return element[2:]
+    return ",".join(f"{key}={text(value)}" for key, value in orjson.loads(element[2:]).items())

@@ -44,8 +44,8 @@ class Fault:
     watch: bool | None = None
     query: str = ""
     retry_after: str | None = None
-    garbage: bool = False
-    """Answer with HTML, whatever the code."""
+    garbage: str | None = None
+    """What to answer instead of a Status; of type HTML if it begins like that, else JSON."""
 
     def meets(self, request: Logged) -> bool:
         """Say whether it is the turn of this request."""
@@ -61,9 +61,9 @@ class Fault:
         """Answer one request."""
         self.times -= 1
         headers = {"Retry-After": self.retry_after} if self.retry_after is not None else {}
-        if self.garbage:
-            page = "<html><body>Bad Gateway</body></html>"
-            return web.Response(status=self.code, text=page, content_type="text/html", headers=headers)
+        if self.garbage is not None:
+            kind = "text/html" if self.garbage.startswith("<") else "application/json"
+            return web.Response(status=self.code, text=self.garbage, content_type=kind, headers=headers)
         status = Refusal(self.code, f"a fault of the test: {self.code}").status
         return web.json_response(status, status=self.code, headers=headers)
 
