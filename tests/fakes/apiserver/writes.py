@@ -1,22 +1,19 @@
 """What the API server does with each write: the rules that reconcilers rely on."""
 
-import base64
 import random
 import re
 import string
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import jsonpatch
-import orjson
 
 from tests.fakes.apiserver import ownership
 from tests.fakes.apiserver.definitions import Definition
+from tests.fakes.apiserver.objects import admit, copy, desired, merged
 from tests.fakes.apiserver.ownership import Manager
 from tests.fakes.apiserver.refusals import Object, Refusal, conflict, invalid, not_found
-from tests.fakes.apiserver.schema import faults, prune
 from tests.fakes.apiserver.storage import Key, Storage
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
@@ -238,51 +235,3 @@ class Writes:
         removed = self._storage.commit(kind.bucket, key, None)
         self.on_removed(kind, removed)
         return removed
-
-
-def admit(kind: Definition, object: Object) -> Object:
-    """Return an object as it is stored: defaults filled in, unknown fields dropped; or refuse it."""
-    if kind.custom:
-        object = prune(object, kind.schema, top=True)
-        if causes := list(faults(object, kind.schema)):
-            raise invalid(kind.resource.kind, object["metadata"]["name"], *causes)
-        return object
-    metadata = object["metadata"]
-    match kind.resource.kind:
-        case "Namespace":
-            metadata["labels"] = (metadata.get("labels") or {}) | {"kubernetes.io/metadata.name": metadata["name"]}
-            object.setdefault("status", {"phase": "Active"})
-        case "CustomResourceDefinition":
-            object.setdefault("status", {"conditions": [{"type": "Established", "status": "True"}]})
-        case "Secret":
-            texts = object.pop("stringData", {})
-            encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
-            if encoded:
-                object["data"] = (object.get("data") or {}) | encoded
-            object.setdefault("type", "Opaque")
-    return object
-
-
-def desired(object: Object) -> Any:
-    """Return what of an object counts for its generation."""
-    spec = {name: value for name, value in object.items() if name not in ("metadata", "status")}
-    return (spec, object["metadata"].get("annotations")) if object["kind"] == "Deployment" else spec
-
-
-def merged(value: Any, patch: Any) -> Any:
-    """Return a value changed by a merge patch."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(value) if isinstance(value, dict) else {}
-    for name, each in patch.items():
-        if each is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), each)
-    return result
-
-
-def copy(object: Object) -> Object:
-    """Return a deep copy."""
-    copied: Object = orjson.loads(orjson.dumps(object))
-    return copied
