@@ -24,15 +24,17 @@ class GatewrightError(Exception):
 class Gatewright:
     """One running process of ours: `gatewright run`, `webhook` or `controller`. Its methods block."""
 
-    def __init__(self, plane: ControlPlane, directory: Path, verb: str, *options: str, kubeconfig: Path | None = None):
-        """Prepare it with free ports, and a log in `directory`."""
+    def __init__(
+        self, plane: ControlPlane | None, directory: Path, verb: str, *options: str, kubeconfig: Path | None = None
+    ):
+        """Prepare it with free ports, and a log in `directory`; as admin of `plane`, or with another kubeconfig."""
         listen, metrics, health = free_ports(3)
-        self.plane = plane
+        kubeconfig = kubeconfig or (plane.kubeconfig if plane else None)
         self.url = f"https://127.0.0.1:{listen}"
         self.metrics_url = f"http://127.0.0.1:{metrics}/metrics"
         self.health_url = f"http://127.0.0.1:{health}"
         command = [
-            *(str(COMMAND), verb, "--kubeconfig", str(kubeconfig or plane.kubeconfig)),
+            *(str(COMMAND), verb, *(("--kubeconfig", str(kubeconfig)) if kubeconfig else ())),
             *("--metrics-listen", f"127.0.0.1:{metrics}", "--health-listen", f"127.0.0.1:{health}"),
             *(("--listen", f"127.0.0.1:{listen}") if verb != "controller" else ()),
             *options,
@@ -52,8 +54,12 @@ class Gatewright:
 
     def start(self) -> Self:
         """Start it, after it was prepared, killed or ended, and wait until it is ready."""
+        return self.launch().until("ready", self.is_ready)
+
+    def launch(self) -> Self:
+        """Start it, and wait until it answers, ready or not."""
         self.process.start()
-        return self.until("ready", self.is_ready)
+        return self.until("started", lambda: self.get("/healthz")[0] != 0)
 
     def is_ready(self) -> bool:
         """Whether /readyz says so."""
@@ -73,6 +79,11 @@ class Gatewright:
         """Return its log lines."""
         return [json.loads(line) for line in self.process.log.read_text().splitlines() if line.startswith("{")]
 
+    def tracebacks(self) -> list[str]:
+        """Return the log lines that hold one, and whatever else is no log line."""
+        lines = self.process.log.read_text().splitlines()
+        return [line for line in lines if not line.startswith("{") or "exception" in json.loads(line)]
+
     def until(self, what: str, sign: Callable[[], bool]) -> Self:
         """Ask for a sign until it shows, the process dies, or time is up."""
         deadline = time.monotonic() + READY_WITHIN
@@ -81,6 +92,10 @@ class Gatewright:
                 raise GatewrightError(f"gatewright {self.process.name}: not {what}\n{self.process.tail()}")
             time.sleep(0.05)
         return self
+
+    def kill(self) -> None:
+        """End it with SIGKILL."""
+        self.process.kill()
 
     def end(self) -> int:
         """End it with SIGTERM and return its exit code."""

@@ -1,0 +1,99 @@
+"""Gatewright as a person runs it: real processes, a real API server, and kubectl."""
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.controlplane.api import Api
+from tests.controlplane.plane import ControlPlane
+from tests.e2e import manifests
+from tests.gatewright.processes import Gatewright, registered
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A control plane as somebody with kubectl sees it."""
+
+    plane: ControlPlane
+
+    @property
+    def api(self) -> Api:
+        """The API server, asked without kubectl in between."""
+        return Api(self.plane.url, self.plane.ca_file, self.plane.token)
+
+    def kubectl(self, *args: str, input: str | dict[str, Any] | None = None) -> str:
+        """Return what kubectl prints."""
+        return self.plane.kubectl(*args, input=input).stdout
+
+    def refusal(self, *args: str, input: str | dict[str, Any] | None = None) -> str:
+        """Return what kubectl says where the API server must refuse."""
+        result = self.plane.kubectl(*args, input=input, check=False)
+        assert result.returncode == 1, f"not refused: {result.stdout}"
+        return result.stderr
+
+    def get(self, what: str, namespace: str) -> dict[str, Any]:
+        """Return an object, `deployment/shop`."""
+        return dict(json.loads(self.kubectl("get", what, "-n", namespace, "-o", "json")))
+
+    def wait(self, what: str, sign: str, namespace: str) -> None:
+        """Wait until an object shows `condition=Ready`, `jsonpath={…}=…`, `create` or `delete`."""
+        self.kubectl("wait", what, f"--for={sign}", "-n", namespace, "--timeout=30s")
+
+    def running(self, namespace: str, *names: str) -> None:
+        """Wait until WebApps run."""
+        self.wait(f"webapp/{','.join(names)}", "jsonpath={.status.phase}=Running", namespace)
+
+    def create_namespace(self, **labels: str) -> str:
+        """Create a fresh namespace."""
+        name = f"e2e-{secrets.token_hex(4)}"
+        code, answer = self.api.request("POST", "/api/v1/namespaces", manifests.namespace(name, **labels))
+        assert code == 201, answer
+        return name
+
+
+@dataclass(frozen=True)
+class Laptop(Cluster):
+    """A cluster with `gatewright run` at work on it, and the directory of its policies."""
+
+    gatewright: Gatewright
+    policies: Path
+
+
+@pytest.fixture(scope="package")
+def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
+    """One cluster with `gatewright run` and the production policies, for all tests that hurt nothing."""
+    directory = tmp_path_factory.mktemp("laptop")
+    policies = shutil.copytree(CONFIG / "policies", directory / "policies")
+    with ControlPlane.start(directory / "controlplane") as plane:
+        plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
+        plane.create_namespace("production")
+        with Gatewright.run(plane, directory, policies=policies) as gatewright:
+            yield Laptop(plane, gatewright, policies)
+            assert gatewright.end() == 0
+            assert gatewright.tracebacks() == []
+            assert registered(plane) == set()
+    shutil.rmtree(plane.directory / "etcd")
+
+
+@pytest.fixture
+def namespace(laptop: Laptop) -> Iterator[str]:
+    """A fresh namespace that no rule of production applies to."""
+    name = laptop.create_namespace()
+    yield name
+    laptop.plane.delete_namespace(name)
+
+
+@pytest.fixture
+def production(laptop: Laptop) -> Iterator[str]:
+    """A fresh namespace that is production by its label."""
+    name = laptop.create_namespace(environment="production")
+    yield name
+    laptop.plane.delete_namespace(name)

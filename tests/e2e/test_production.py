@@ -1,0 +1,241 @@
+"""What a user in production meets: denials that say what to do, defaults, and nothing the second time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e import manifests
+from tests.e2e.conftest import Laptop
+from tests.e2e.manifests import Object
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+REFUSED = 'admission webhook "validate.gatewright.io" denied the request: '
+APPROVED = "images must come from approved registry registry.company.com. Push it there, or ask for an exception."
+TOO_MANY = "production workloads cannot exceed 10 replicas. Set it to 10 or less."
+NO_LIMITS = "cpu and memory missing; resource limits required in production. Set both."
+TEMPLATE = "spec.template.spec.containers[name=app]"
+IMAGE = f'image-registries: {TEMPLATE}.image: "nginx:1.21" comes from docker.io; {APPROVED}'
+REPLICAS = f"replica-limits: spec.replicas: 11; {TOO_MANY}"
+RESOURCES = f"resource-limits: {TEMPLATE}.resources.limits: {NO_LIMITS}"
+
+BAD: Object = {"replicas": 11, "image": "nginx:1.21", "resources": {}}
+
+NO_RESOURCES = [{"op": "remove", "path": "/spec/template/spec/containers/0/resources"}]
+
+
+def denial(*lines: str) -> str:
+    """Return the message of a denial with these violations."""
+    count = "1 violation" if len(lines) == 1 else f"{len(lines)} violations"
+    return REFUSED + "\n- ".join([count, *lines]) + "\n"
+
+
+def forbidden(*lines: str) -> str:
+    """Return what kubectl prints when what came by standard input is denied."""
+    return f'Error from server (Forbidden): error when creating "STDIN": {denial(*lines)}'
+
+
+@pytest.fixture(params=["by its name", "by its label"])
+def any_production(request: pytest.FixtureRequest) -> str:
+    """Namespace production, and one with the label environment=production."""
+    return "production" if request.param == "by its name" else str(request.getfixturevalue("production"))
+
+
+def test_all_violations_come_at_once(laptop: Laptop, any_production: str, tmp_path: Path) -> None:
+    """One denial names every problem: field, value found, rule and fix."""
+    file = tmp_path / "shop.yaml"
+    file.write_text(json.dumps(manifests.deployment(**BAD)))
+    said = laptop.refusal("apply", "-n", any_production, "-f", str(file))
+    assert said == (
+        f'Error from server (Forbidden): error when creating "{file}": admission webhook "validate.gatewright.io" '
+        "denied the request: 3 violations\n"
+        '- image-registries: spec.template.spec.containers[name=app].image: "nginx:1.21" comes from docker.io; images '
+        "must come from approved registry registry.company.com. Push it there, or ask for an exception.\n"
+        "- replica-limits: spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less.\n"
+        "- resource-limits: spec.template.spec.containers[name=app].resources.limits: cpu and memory missing; resource "
+        "limits required in production. Set both.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [({"image": "nginx:1.21"}, IMAGE), ({"replicas": 11}, REPLICAS), ({"resources": {}}, RESOURCES)],
+)
+def test_each_violation_alone_is_denied(laptop: Laptop, any_production: str, fields: Object, line: str) -> None:
+    """An image from elsewhere, too many replicas, no limits."""
+    manifest = manifests.deployment(**fields)
+    assert laptop.refusal("apply", "-n", any_production, "-f-", input=manifest) == forbidden(line)
+
+
+def test_a_good_deployment_is_let_in_as_it_is(laptop: Laptop, production: str) -> None:
+    """Ten replicas, an approved image and limits: nothing is denied and nothing changed."""
+    manifest = manifests.deployment(replicas=10)
+    assert laptop.kubectl("apply", "-n", production, "-f-", input=manifest) == "deployment.apps/shop created\n"
+    assert laptop.get("deployment/shop", production)["metadata"].get("labels") is None
+    laptop.wait("deployment/shop", "condition=Available", production)
+
+
+def test_the_causes_reach_the_client_whole(laptop: Laptop, production: str) -> None:
+    """A program finds each violation in status.details.causes, with policy, text and field."""
+    path = f"/apis/apps/v1/namespaces/{production}/deployments"
+    code, body = laptop.api.request("POST", path, manifests.deployment(**BAD))
+    status = json.loads(body)
+    assert (code, status["reason"]) == (403, "Forbidden")
+    assert status["details"] == {
+        "name": "shop",
+        "group": "apps",
+        "kind": "Deployment",
+        "causes": [
+            {"reason": policy, "message": message, "field": message.partition(": ")[0]}
+            for policy, _, message in (line.partition(": ") for line in (IMAGE, REPLICAS, RESOURCES))
+        ],
+    }
+
+
+def test_a_good_webapp_gets_labels_and_security_defaults(laptop: Laptop, production: str) -> None:
+    """The labels and the three security fields are set, and what the user had set is kept."""
+    laptop.kubectl("create", "-n", production, "-f-", input=manifests.webapp())
+    stored = laptop.get("webapp/shop", production)
+    assert stored["metadata"]["labels"] == {"managed-by": "webapp-operator", "version": "v1"}
+    assert stored["spec"] == {
+        "replicas": 1,
+        "image": "registry.company.com/shop:1.4",
+        "port": 8080,
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}},
+        "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "allowPrivilegeEscalation": False},
+    }
+    laptop.running(production, "shop")
+
+
+def test_what_the_user_had_set_is_kept(laptop: Laptop, production: str) -> None:
+    """Defaults fill gaps: only the label by which the operator is known is overwritten."""
+    manifest = manifests.webapp(
+        labels={"managed-by": "me", "version": "v7", "team": "web"},
+        port=80,
+        resources={"limits": {"cpu": "1", "memory": "1Gi"}},
+        securityContext={"runAsNonRoot": False, "runAsUser": 101, "readOnlyRootFilesystem": True},
+    )
+    laptop.kubectl("create", "-n", production, "-f-", input=manifest)
+    stored = laptop.get("webapp/shop", production)
+    assert stored["metadata"]["labels"] == {"managed-by": "webapp-operator", "version": "v7", "team": "web"}
+    assert stored["spec"] == {
+        "replicas": 1,
+        "image": "registry.company.com/shop:1.4",
+        "port": 80,
+        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+        "securityContext": {
+            "runAsNonRoot": False,
+            "runAsUser": 101,
+            "readOnlyRootFilesystem": True,
+            "allowPrivilegeEscalation": False,
+        },
+    }
+
+
+def test_outside_production_a_webapp_gets_only_the_labels(laptop: Laptop, namespace: str) -> None:
+    """Any image will do, and nobody's security context is touched."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(image="nginx:1.21"))
+    stored = laptop.get("webapp/shop", namespace)
+    assert stored["metadata"]["labels"] == {"managed-by": "webapp-operator", "version": "v1"}
+    assert "securityContext" not in stored["spec"]
+
+
+@pytest.mark.parametrize("manifest", [manifests.webapp(), manifests.deployment()], ids=["WebApp", "Deployment"])
+def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifest: Object) -> None:
+    """kubectl says unchanged, and the object keeps its version."""
+    what = f"{manifest['kind'].lower()}/shop"
+    laptop.kubectl("apply", "-n", production, "-f-", input=manifest)
+    ready = "condition=Ready" if manifest["kind"] == "WebApp" else "condition=Available"
+    laptop.wait(what, ready, production)
+    before = laptop.get(what, production)["metadata"]["resourceVersion"]
+    assert laptop.kubectl("apply", "-n", production, "-f-", input=manifest).endswith("/shop unchanged\n")
+    assert laptop.get(what, production)["metadata"]["resourceVersion"] == before
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (
+            ("scale", "deployment/shop", "--replicas=11"),
+            f"Error from server (Forbidden): {denial(REPLICAS)}",
+        ),
+        (
+            ("set", "image", "deployment/shop", "app=nginx:1.21"),
+            f"error: failed to patch image update to pod template: {denial(IMAGE)}",
+        ),
+        (
+            ("patch", "deployment/shop", "--type=json", f"--patch={json.dumps(NO_RESOURCES)}"),
+            f"Error from server (Forbidden): {denial(RESOURCES)}",
+        ),
+    ],
+    ids=["scale", "set image", "patch"],
+)
+def test_what_was_good_cannot_be_made_bad(laptop: Laptop, production: str, command: tuple[str, ...], said: str) -> None:
+    """Updates and the scale subresource are judged like creations, and the object stays as it was."""
+    laptop.kubectl("create", "-n", production, "-f-", input=manifests.deployment())
+    before = laptop.get("deployment/shop", production)["spec"]
+    assert laptop.refusal(*command, "-n", production) == said
+    assert laptop.get("deployment/shop", production)["spec"] == before
+
+
+def test_a_webapp_cannot_be_scaled_past_its_schema(laptop: Laptop, production: str) -> None:
+    """Ten replicas are the most a WebApp may have anywhere."""
+    laptop.kubectl("create", "-n", production, "-f-", input=manifests.webapp())
+    assert laptop.refusal("scale", "webapp/shop", "--replicas=11", "-n", production) == (
+        'The WebApp "shop" is invalid: spec.replicas: Invalid value: 11: spec.replicas in body should be less than or '
+        "equal to 10\n"
+    )
+
+
+def _elsewhere(path: str, image: str) -> str:
+    return f'image-registries: {path}.image: "{image}" comes from docker.io; {APPROVED}'
+
+
+BAD_POD = {"image": "nginx:1.21", "resources": {}}
+POD, CRON_JOB = "spec.containers[name=app]", "spec.jobTemplate.spec.template.spec.containers[name=app]"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "lines"),
+    [
+        (
+            manifests.pod(**BAD_POD),
+            [_elsewhere(POD, "nginx:1.21"), f"resource-limits: {POD}.resources.limits: {NO_LIMITS}"],
+        ),
+        (
+            manifests.cron_job(**BAD_POD),
+            [_elsewhere(CRON_JOB, "nginx:1.21"), f"resource-limits: {CRON_JOB}.resources.limits: {NO_LIMITS}"],
+        ),
+        (manifests.autoscaler(maximum=11), [f"replica-limits: spec.maxReplicas: 11; {TOO_MANY}"]),
+        (manifests.webapp(image="nginx:1.21"), [_elsewhere("spec", "nginx:1.21")]),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
+def test_whatever_makes_pods_is_judged(laptop: Laptop, production: str, manifest: Object, lines: list[str]) -> None:
+    """Pods, CronJobs and WebApps by their containers, autoscalers by how far they may go."""
+    assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(*lines)
+
+
+def test_a_container_to_debug_with_is_judged(laptop: Laptop, production: str) -> None:
+    """kubectl debug puts no image from elsewhere into a running pod."""
+    laptop.wait("serviceaccount/default", "create", production)
+    laptop.kubectl("create", "-n", production, "-f-", input=manifests.pod())
+    laptop.wait("pod/shop", "condition=Ready", production)
+    debug = ("debug", "pod/shop", "-n", production, "--container=look", "--attach=false")
+    assert laptop.refusal(*debug, "--image=docker.io/library/busybox") == (
+        "Error from server (Forbidden): "
+        + denial(_elsewhere("spec.ephemeralContainers[name=look]", "docker.io/library/busybox"))
+    )
+    laptop.kubectl(*debug, "--image=registry.company.com/busybox")
+    assert [each["name"] for each in laptop.get("pod/shop", production)["spec"]["ephemeralContainers"]] == ["look"]
+
+
+def test_a_dry_run_on_the_server_has_the_same_verdict(laptop: Laptop, production: str) -> None:
+    """It is denied with the same words, or shows the defaults, and makes nothing."""
+    dry_run = ("apply", "-n", production, "-f-", "--dry-run=server")
+    assert laptop.refusal(*dry_run, input=manifests.deployment(**BAD)) == forbidden(IMAGE, REPLICAS, RESOURCES)
+    shown: dict[str, Any] = json.loads(laptop.kubectl(*dry_run, "-o=json", input=manifests.webapp()))
+    assert shown["spec"]["securityContext"]["runAsUser"] == 1000
+    assert laptop.kubectl("get", "webapps,deployments,services", "-n", production) == ""

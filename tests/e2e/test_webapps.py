@@ -1,0 +1,111 @@
+"""WebApps as somebody with kubectl sees them: made, kept right, left alone, removed."""
+
+import json
+
+import pytest
+
+from tests.e2e import manifests
+from tests.e2e.conftest import CONFIG, Laptop
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+
+def test_s3_a_webapp_from_birth_to_death(laptop: Laptop, namespace: str) -> None:
+    """S3: its Deployment can be waited for at once, follows the spec, and goes with it."""
+
+    def kubectl(*args: str) -> str:
+        return laptop.kubectl("-n", namespace, *args)
+
+    kubectl("apply", "-f", str(CONFIG / "samples/test-webapp.yaml"))
+    kubectl("wait", "--for=condition=Available", "deployment/test-webapp")
+    assert kubectl("get", "service", "test-webapp", "-o=jsonpath={.spec.ports[0].port}") == "80"
+    assert kubectl("get", "deployment", "test-webapp", "-o=jsonpath={.status.availableReplicas}") == "2"
+    kubectl("patch", "webapp", "test-webapp", "--type=merge", '--patch={"spec":{"replicas":3}}')
+    kubectl("wait", "--for=jsonpath={.spec.replicas}=3", "deployment/test-webapp")
+    kubectl("delete", "webapp", "test-webapp")
+    kubectl("wait", "--for=delete", "deployment/test-webapp")
+
+
+def test_the_columns_say_how_it_is(laptop: Laptop, namespace: str) -> None:
+    """kubectl get shows phase, wanted and ready replicas and image; wide also what is wrong."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2, image="nginx:1.21"))
+    laptop.running(namespace, "shop")
+    head, row = map(str.split, laptop.kubectl("get", "webapps", "-n", namespace).splitlines())
+    assert head == ["NAME", "PHASE", "DESIRED", "READY", "IMAGE", "AGE"]
+    assert row[:5] == ["shop", "Running", "2", "2", "nginx:1.21"]
+    wide = laptop.kubectl("get", "wa", "-n", namespace, "-o=wide").splitlines()[0]
+    assert wide.split()[-1] == "MESSAGE"
+    assert "webapp.example.com/shop" in laptop.kubectl("get", "all", "-n", namespace, "-o=name").splitlines()
+
+
+def test_webapps_are_found_by_image(laptop: Laptop, namespace: str) -> None:
+    """A field selector on spec.image finds those that run an image."""
+    for name, image in (("one", "nginx:1.21"), ("two", "nginx:1.29"), ("three", "nginx:1.21")):
+        laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(name, image=image))
+    found = laptop.kubectl("get", "webapps", "-n", namespace, "--field-selector=spec.image=nginx:1.21", "-o=name")
+    assert found.splitlines() == ["webapp.example.com/one", "webapp.example.com/three"]
+
+
+def test_scale_works_as_an_autoscaler_uses_it(laptop: Laptop, namespace: str) -> None:
+    """The scale subresource sets the replicas, tells how many there are, and selects the pods."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
+    laptop.running(namespace, "shop")
+    laptop.kubectl("scale", "webapp/shop", "--replicas=4", "-n", namespace)
+    laptop.wait("webapp/shop", "jsonpath={.status.readyReplicas}=4", namespace)
+    scale = json.loads(laptop.kubectl("get", "webapp/shop", "--subresource=scale", "-n", namespace, "-o=json"))
+    assert (scale["spec"], scale["status"]) == ({"replicas": 4}, {"replicas": 4, "selector": "app=shop"})
+    pods = laptop.kubectl("get", "pods", "-n", namespace, "-l", scale["status"]["selector"], "-o=name")
+    assert len(pods.splitlines()) == 4
+
+
+def test_a_hand_edit_is_put_back(laptop: Laptop, namespace: str) -> None:
+    """What somebody changes in a child is what the WebApp says again."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2))
+    laptop.running(namespace, "shop")
+    laptop.kubectl("scale", "deployment/shop", "--replicas=5", "-n", namespace)
+    laptop.wait("deployment/shop", "jsonpath={.spec.replicas}=2", namespace)
+    laptop.kubectl("set", "image", "deployment/shop", "webapp=nginx:1.29", "-n", namespace)
+    image = "{.spec.template.spec.containers[0].image}"
+    laptop.wait("deployment/shop", f"jsonpath={image}={manifests.GOOD_IMAGE}", namespace)
+    laptop.kubectl("set", "selector", "service/shop", "app=other", "-n", namespace)
+    laptop.wait("service/shop", "jsonpath={.spec.selector.app}=shop", namespace)
+
+
+@pytest.mark.parametrize("child", ["deployment/shop", "service/shop"])
+def test_a_deleted_child_comes_back(laptop: Laptop, namespace: str, child: str) -> None:
+    """The controller makes it anew."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
+    laptop.running(namespace, "shop")
+    uid = laptop.get(child, namespace)["metadata"]["uid"]
+    laptop.kubectl("delete", child, "-n", namespace)
+    laptop.wait(child, "create", namespace)
+    assert laptop.get(child, namespace)["metadata"]["uid"] != uid
+
+
+def test_a_deleted_webapp_takes_all_it_made_along(laptop: Laptop, namespace: str) -> None:
+    """Deployment, Service and pods go, and no finalizer holds the WebApp."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2))
+    laptop.running(namespace, "shop")
+    laptop.kubectl("delete", "webapp/shop", "-n", namespace)
+    laptop.kubectl("wait", "deployment,service,pod", "-l", "app=shop", "--for=delete", "-n", namespace)
+    assert laptop.kubectl("get", "all", "-n", namespace) == ""
+
+
+def test_a_foreign_deployment_is_never_touched(laptop: Laptop, namespace: str) -> None:
+    """A WebApp whose name is taken says so in its condition and by an event; it is made once the name is free."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.deployment(image="theirs:1"))
+    before = laptop.get("deployment/shop", namespace)
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
+    laptop.wait("webapp/shop", "condition=Ready=False", namespace)
+    laptop.wait("webapp/shop", "jsonpath={.status.phase}=Failed", namespace)
+    ready = laptop.get("webapp/shop", namespace)["status"]["conditions"][0]
+    reason = "failed to create deployment: Deployment shop exists and was not made by this WebApp; rename one of them"
+    assert (ready["type"], ready["reason"], ready["message"]) == ("Ready", "NameTaken", reason)
+    laptop.kubectl("wait", "events", "--for=create", "--field-selector=reason=NameTaken", "-n", namespace)
+    events = ("get", "events", "--field-selector=reason=NameTaken", "-n", namespace)
+    assert laptop.kubectl(*events, "-o=jsonpath={.items[*].type} {.items[*].message}") == f"Warning {reason}"
+    after = laptop.get("deployment/shop", namespace)
+    assert after["spec"] == before["spec"]
+    assert "ownerReferences" not in after["metadata"]
+    laptop.kubectl("delete", "deployment/shop", "-n", namespace)
+    laptop.running(namespace, "shop")
