@@ -46,6 +46,7 @@ class Runtime:
         self.election: Election | None = None
         self._clients = []
         if lease is not None:
+            self.metrics.leading(lease.name, leads=False)
             own = Client(endpoint, user_agent=f"{user_agent}/leader-election", on_response=on_response)
             self._clients.append(own)
             self.election = Election(

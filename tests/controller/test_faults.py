@@ -61,4 +61,4 @@ async def test_a_leader_that_hears_nothing_steps_down_in_time(
         await lead_until_frozen()
     assert time.monotonic() - frozen < lease.duration
     assert "not renewed in time" in str(raised.value.exceptions[0])
-    plane.cont("kube-apiserver")
+    await asyncio.to_thread(plane.kill, "kube-apiserver")  # ends the connections that wait for its farewell

@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.runtime.controller import Controller
+from controller.runtime.own_writes import OwnWrites
 from controller.runtime.result import Request, Result, TerminalError
 from controller.runtime.runtime import Runtime
 from controller.runtime.wakes import itself
@@ -145,6 +146,25 @@ async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer) -> Non
         await looks.get()
         await looks.get()
         assert server.requests.log == []
+
+
+async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(server: FakeApiServer) -> None:
+    """It is woken by the very event it waits for."""
+    own_writes, seen = OwnWrites(patience=60), asyncio.Queue[int]()
+
+    async def reconcile(request: Request) -> Result:
+        entry = runtime.caches.one(CONFIGMAP, "one", NAMESPACE).entry(request.key)
+        seen.put_nowait(entry.resource_version if entry else 0)
+        return Result()
+
+    async with running(server, reconcile, own_writes=own_writes) as runtime:
+        await runtime.caches.synced()
+        next_but_one = server.storage.version + 2
+        own_writes.wrote(ONE, runtime.caches.one(CONFIGMAP, "one", NAMESPACE), ONE.key, next_but_one)
+        runtime.controllers[0].add(ONE)
+        configmap(server)
+        server.change(CONFIGMAP, "one", {"data": {"a": "b"}}, NAMESPACE)
+        assert await seen.get() == next_but_one
 
 
 async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> None:

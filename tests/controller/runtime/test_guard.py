@@ -1,12 +1,18 @@
 """Nothing is taken over, not even in the moment between looking and creating."""
 
+from copy import deepcopy
+
 import pytest
+from prometheus_client import CollectorRegistry
 
 from controller.runtime.caches import Caches
+from controller.runtime.events import Recorder
 from controller.runtime.guard import NameTakenError, StillThereError, refuse_foreign
+from controller.runtime.metrics import Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
 from controller.runtime.plan import Apply, Object, PlannedKind
+from controller.runtime.planned import Planned
 from controller.runtime.result import Request
 from controller.runtime.view import View
 from controller.runtime.writes import Writer
@@ -75,3 +81,16 @@ async def test_an_object_made_in_the_very_last_moment_is_given_back(server: Fake
     assert now is not None
     assert now["data"] == theirs["data"]
     assert "ownerReferences" not in now["metadata"]
+
+
+async def test_what_the_caches_do_not_show_in_time_is_read_from_the_api_server(server: FakeApiServer) -> None:
+    """Caches that stand still do not make a second reconcile write again."""
+    thing = server.create(KIND.resource, {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}})
+    async with Client(server.endpoint) as client:
+        caches = Caches(client)
+        planned = Planned(KIND, client, caches, Recorder(client, "test"), Metrics(CollectorRegistry()))
+        caches.of(KIND.resource).stores[None].put(deepcopy(thing))
+        await planned.reconcile(Request(NAMESPACE, "thing"))
+        written = len(server.requests.writes)
+        await planned.reconcile(Request(NAMESPACE, "thing"))
+    assert written == len(server.requests.writes) == 2
