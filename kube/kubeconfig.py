@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from yarl import URL
 
 from kube import plugins
 from kube.endpoint import CredentialsError, Endpoint, StaticToken, TokenFile, anonymous, present, read, tls
@@ -60,9 +61,7 @@ async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoin
     chosen = find(documents, "context", name)
     cluster = find(documents, "cluster", chosen.text("cluster") or "")
     user = find(documents, "user", named) if (named := chosen.text("user")) else Section(files[0], "no user", {})
-    url = cluster.text("server")
-    if url is None or not url.startswith(("https://", "http://")):
-        raise CredentialsError(f"{cluster}: server must be an http or https address")
+    url = address(cluster)
     verify = not cluster.values.get("insecure-skip-tls-verify")
     security = tls(str(cluster), authorities=cluster.content("certificate-authority"), verify=verify)
     if any(user.values.get(way) for way in PLUGINS):
@@ -70,13 +69,25 @@ async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoin
     else:
         authorization = own_authorization(user, security)
     return Endpoint(
-        url=url.rstrip("/"),
+        url=url,
         ssl=security if url.startswith("https://") else None,
         authorization=authorization,
         namespace=chosen.text("namespace") or "default",
         server_hostname=cluster.text("tls-server-name"),
         proxy=cluster.text("proxy-url"),
     )
+
+
+def address(cluster: Section) -> str:
+    """Return the address of the API server."""
+    text = cluster.text("server") or ""
+    try:
+        valid = URL(text).scheme in ("http", "https") and URL(text).host
+    except ValueError:
+        valid = None
+    if not valid:
+        raise CredentialsError(f"{cluster}: server must be an http or https address")
+    return text.rstrip("/")
 
 
 def own_authorization(user: Section, security: ssl.SSLContext) -> Authorization:

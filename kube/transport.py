@@ -3,7 +3,6 @@
 import asyncio
 import os
 import socket
-import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -157,6 +156,8 @@ class Transport:
             case aiohttp.ClientConnectorCertificateError():
                 reason = getattr(error.certificate_error, "verify_message", "") or "of another host"
                 return f"its certificate is not trusted ({reason})"
+            case aiohttp.ClientConnectorSSLError():
+                return f"the TLS handshake failed ({getattr(error.os_error, 'reason', None) or 'broken off'})"
             case aiohttp.ClientConnectorDNSError():
                 return "its name is not known"
             case aiohttp.ConnectionTimeoutError():
@@ -165,7 +166,7 @@ class Transport:
                 return f"no answer within {self._timeout:g} s"
             case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError():
                 return "it closed the connection before the answer was complete"
-            case OSError(errno=int(number)) if number > 0 and not isinstance(error, ssl.SSLError):
+            case OSError(errno=int(number)) if number > 0:
                 return os.strerror(number).lower()
             case _:
                 return f"the connection failed ({type(error).__name__})"

@@ -136,6 +136,13 @@ async def test_an_untrusted_server_is_refused(tmp_path: Path, problem: str) -> N
             await client.get(NAMESPACE, "default")
 
 
+async def test_a_server_that_does_not_speak_tls_is_refused() -> None:
+    """An https address of a server without TLS says what failed."""
+    async with FakeApiServer() as server, Client(Endpoint(server.url.replace("http:", "https:"))) as client:
+        with pytest.raises(Unreachable, match="the TLS handshake failed"):
+            await client.get(NAMESPACE, "default")
+
+
 async def test_without_verification_any_server_will_do(tmp_path: Path) -> None:
     """insecure-skip-tls-verify is what it says."""
     context, _ = serving(tmp_path, "127.0.0.2")

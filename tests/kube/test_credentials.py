@@ -190,6 +190,8 @@ async def test_a_bad_file_is_named(tmp_path: Path, text: str, problem: str) -> N
         ({"users": []}, r'there is no user "me"'),
         ({"clusters": [{"name": "prod", "cluster": {}}]}, "server must be an http or https address"),
         ({"clusters": cluster(server="ftp://x")}, "server must be an http or https address"),
+        ({"clusters": cluster(server="https://")}, "server must be an http or https address"),
+        ({"clusters": cluster(server="https://x:port")}, "server must be an http or https address"),
         ({"clusters": cluster(**{"certificate-authority": "absent"})}, "absent: no such file"),
         ({"clusters": cluster(**{"certificate-authority-data": "*"})}, "certificate-authority-data is not base64"),
         ({"clusters": cluster(**{"certificate-authority-data": "AAAA"})}, "authority is not a PEM certificate"),
