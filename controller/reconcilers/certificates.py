@@ -1,32 +1,15 @@
-"""Certificates: the authority and the serving pair of the webhook, in two Secrets, renewed in good time.
-
-The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients trust (`ca.crt`):
-that authority, and those before it for as long as they are valid. So a new authority is trusted everywhere before
-anything signed by it is served: first the bundle is published, then the leaf follows, and the old one goes when it
-expires. A process that ends between two of these steps leaves a state from which the next one goes on.
-"""
+"""Certificates: the authority and the serving pair of the webhook, kept in two Secrets as `rotation` says."""
 
 import base64
-import binascii
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
-from certs import (
-    CertificateError,
-    KeyPair,
-    check,
-    check_authority,
-    issue_ca,
-    issue_serving,
-    join,
-    prune,
-    renewal_due,
-    renewal_time,
-)
+from certs import KeyPair, check, issue_ca, issue_serving
 from controller.reconcilers.registration import MUTATING, VALIDATING, published
+from controller.reconcilers.rotation import plan, read_authority, read_pair, successor
 from controller.runtime.caches import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
@@ -38,90 +21,10 @@ from kube.resource import Resource
 
 SECRET = Resource("", "v1", "secrets", "Secret")
 OURS = {"app.kubernetes.io/name": "gatewright", "app.kubernetes.io/managed-by": "gatewright-controller"}
-LOOK_AGAIN = timedelta(hours=1)  # by the clock on the wall: a machine may have slept over the time of renewal
 
 LOG = logging.getLogger("gatewright.certificates")
 
 Object = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Authority:
-    """What the authority's Secret holds."""
-
-    pair: KeyPair
-    bundle: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Todo:
-    """What there is to do now, and when to look again."""
-
-    authority: bool = False
-    serving: bool = False
-    bundle: bytes | None = None
-    look_again: timedelta = LOOK_AGAIN
-
-
-def plan(
-    authority: Authority | None, serving: KeyPair | None, published: Sequence[bytes], dns_name: str, now: datetime
-) -> Todo:
-    """Say what to do next, one thing at a time; `published` is what each registered webhook is trusted by."""
-    if authority is None or renewal_due(authority.pair.certificate, now):
-        return Todo(authority=True)
-    bundle = prune(authority.bundle, now)
-    if bundle != authority.bundle:
-        return Todo(bundle=bundle)
-    if serving is None or _refused(serving, bundle, dns_name, now):
-        return Todo(serving=True)
-    outdated = renewal_due(serving.certificate, now) or _refused(serving, authority.pair.certificate, dns_name, now)
-    if outdated and all(_trusts(each, authority.pair.certificate) for each in published):
-        return Todo(serving=True)
-    due = min(renewal_time(authority.pair.certificate), renewal_time(serving.certificate))
-    return Todo(look_again=min(LOOK_AGAIN, max(due - now, timedelta(minutes=1))))
-
-
-def _trusts(bundle: bytes, certificate: bytes) -> bool:
-    try:
-        return join(certificate) in join(bundle)
-    except CertificateError:
-        return False
-
-
-def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool:
-    try:
-        check(pair, bundle, dns_name, now)
-    except CertificateError:
-        return True
-    return False
-
-
-def read_authority(secret: Object | None, now: datetime) -> Authority | None:
-    """Return what the authority's Secret holds; None if there is none, or nothing that could sign."""
-    pair = read_pair(secret)
-    if pair is None:
-        return None
-    try:
-        check_authority(pair, now)
-    except CertificateError:
-        return None
-    try:
-        return Authority(pair, join(pair.certificate, _decoded(secret, "ca.crt")))
-    except CertificateError:
-        return Authority(pair, join(pair.certificate))
-
-
-def read_pair(secret: Object | None) -> KeyPair | None:
-    """Return the pair of a Secret; None if one half is missing."""
-    certificate, key = _decoded(secret, "tls.crt"), _decoded(secret, "tls.key")
-    return KeyPair(certificate, key) if certificate and key else None
-
-
-def _decoded(secret: Object | None, key: str) -> bytes:
-    try:
-        return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "")
-    except binascii.Error:
-        return b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +91,8 @@ class Certificates:
         todo = plan(authority, read_pair(served), trusted, self._names.dns_names[0], now)
         if todo.authority:
             pair = issue_ca(f"{self._names.ca_secret}.{self._names.namespace}", now)
-            bundle = join(pair.certificate, prune(authority.bundle, now) if authority else b"")
-            await self._write(self.ca_cache, self._names.ca_secret, stored, _data(pair, bundle))
+            new = successor(pair, authority, trusted, now)
+            await self._write(self.ca_cache, self._names.ca_secret, stored, _data(pair, new.bundle))
         elif authority is not None and todo.bundle is not None:
             await self._write(self.ca_cache, self._names.ca_secret, stored, _data(authority.pair, todo.bundle))
         elif authority is not None and todo.serving:

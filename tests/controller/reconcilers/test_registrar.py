@@ -147,6 +147,19 @@ async def test_a_deleted_serving_secret_comes_back(system, server):
     await system.until(lambda: system.secret(NAMES.tls_secret) not in ({}, before))
 
 
+async def test_a_lost_authority_is_replaced_and_what_is_served_stays_trusted(system, server):
+    """The webhook still has the pair of the old one, until the new one reaches it."""
+    before, leaf = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
+    system.registrar._written.clear()
+    server.delete(SECRET, NAMES.ca_secret, NAMESPACE)
+    await system.until(lambda: system.secret(NAMES.tls_secret) != leaf)
+    after = system.secret(NAMES.ca_secret)
+    assert after["ca.crt"] == join(after["tls.crt"], before["tls.crt"])
+    await probe(system.registrar._at, bundle_of(system.webhooks(VALIDATING)[0]))
+    system.mount()
+    await probe(system.registrar._at, bundle_of(system.webhooks(VALIDATING)[0]))
+
+
 @pytest.mark.parametrize("name", [NAMES.ca_secret, NAMES.tls_secret])
 async def test_a_secret_of_somebody_else_is_never_overwritten(server, client, tmp_path, caplog, name):
     """The error says what to do; nothing is registered."""

@@ -7,15 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs import CertificateError, KeyPair, check, expires, issue_ca, issue_serving, join
-from controller.reconcilers.certificates import (
-    LOOK_AGAIN,
-    Authority,
-    Todo,
-    plan,
-    read_authority,
-    read_pair,
-    service_names,
-)
+from controller.reconcilers.certificates import service_names
+from controller.reconcilers.rotation import LOOK_AGAIN, Authority, Todo, plan, read_authority, read_pair, successor
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -83,8 +76,7 @@ def test_a_rotation_never_serves_what_is_not_trusted():
         for _ in range(5):
             todo = plan(authority, serving, [registered], NAME, now)
             if todo.authority:
-                pair, authorities = issue_ca("ca", now), authorities + 1
-                authority = Authority(pair, join(pair.certificate, authority.bundle if authority else b""))
+                authority, authorities = successor(issue_ca("ca", now), authority, [registered], now), authorities + 1
             elif todo.bundle is not None:
                 authority = Authority(authority.pair, todo.bundle)
             elif todo.serving:
@@ -96,6 +88,22 @@ def test_a_rotation_never_serves_what_is_not_trusted():
             registered = authority.bundle
         check(serving, registered, NAME, now)
     assert (authorities, leaves) == (3, 38)
+
+
+@pytest.mark.parametrize(
+    ("before", "published", "bundle"),
+    [
+        (None, [], CA.certificate),
+        (DUE, [], BOTH.bundle),
+        (DUE, [LEAF.certificate], BOTH.bundle),
+        (None, [OLD_CA.certificate, OLD_CA.certificate], BOTH.bundle),
+        (None, [b"nonsense", b""], CA.certificate),
+        (Authority(OLD_CA, issue_ca("ca", NOW - 400 * DAY).certificate), [], CA.certificate),
+    ],
+)
+def test_what_was_trusted_stays_trusted_beside_a_new_authority(before, published, bundle):
+    """The authority before it, or what is published where that is lost; but nothing that has expired."""
+    assert successor(CA, before, published, NOW) == Authority(CA, bundle)
 
 
 def secret(**data: bytes) -> dict:

@@ -1,0 +1,112 @@
+"""Rotation: when the authority and the serving pair of the webhook are made and renewed, as a pure function of time.
+
+The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients trust (`ca.crt`):
+that authority, and those before it for as long as they are valid. So a new authority is trusted everywhere before
+anything signed by it is served: first the bundle is published, then the leaf follows, and the old one goes when it
+expires. A process that ends between two of these steps leaves a state from which the next one goes on.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from certs import CertificateError, KeyPair, check, check_authority, join, prune, renewal_due, renewal_time
+
+LOOK_AGAIN = timedelta(hours=1)  # by the clock on the wall: a machine may have slept over the time of renewal
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """What the authority's Secret holds."""
+
+    pair: KeyPair
+    bundle: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """What there is to do now, and when to look again."""
+
+    authority: bool = False
+    serving: bool = False
+    bundle: bytes | None = None
+    look_again: timedelta = LOOK_AGAIN
+
+
+def plan(
+    authority: Authority | None, serving: KeyPair | None, published: Sequence[bytes], dns_name: str, now: datetime
+) -> Todo:
+    """Say what to do next, one thing at a time; `published` is what each registered webhook is trusted by."""
+    if authority is None or renewal_due(authority.pair.certificate, now):
+        return Todo(authority=True)
+    bundle = prune(authority.bundle, now)
+    if bundle != authority.bundle:
+        return Todo(bundle=bundle)
+    if serving is None or _refused(serving, bundle, dns_name, now):
+        return Todo(serving=True)
+    outdated = renewal_due(serving.certificate, now) or _refused(serving, authority.pair.certificate, dns_name, now)
+    if outdated and all(_trusts(each, authority.pair.certificate) for each in published):
+        return Todo(serving=True)
+    due = min(renewal_time(authority.pair.certificate), renewal_time(serving.certificate))
+    return Todo(look_again=min(LOOK_AGAIN, max(due - now, timedelta(minutes=1))))
+
+
+def successor(pair: KeyPair, before: Authority | None, published: Iterable[bytes], now: datetime) -> Authority:
+    """Return a new authority beside which everything stays trusted that was: what is served now is signed by that."""
+    bundles = published if before is None else [before.bundle]
+    return Authority(pair, join(pair.certificate, *(_living(bundle, now) for bundle in bundles)))
+
+
+def _living(bundle: bytes, now: datetime) -> bytes:
+    try:
+        return prune(bundle, now)
+    except CertificateError:
+        return b""
+
+
+def _trusts(bundle: bytes, certificate: bytes) -> bool:
+    try:
+        return join(certificate) in join(bundle)
+    except CertificateError:
+        return False
+
+
+def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool:
+    try:
+        check(pair, bundle, dns_name, now)
+    except CertificateError:
+        return True
+    return False
+
+
+def read_authority(secret: Object | None, now: datetime) -> Authority | None:
+    """Return what the authority's Secret holds; None if there is none, or nothing that could sign."""
+    pair = read_pair(secret)
+    if pair is None:
+        return None
+    try:
+        check_authority(pair, now)
+    except CertificateError:
+        return None
+    try:
+        return Authority(pair, join(pair.certificate, _decoded(secret, "ca.crt")))
+    except CertificateError:
+        return Authority(pair, join(pair.certificate))
+
+
+def read_pair(secret: Object | None) -> KeyPair | None:
+    """Return the pair of a Secret; None if one half is missing."""
+    certificate, key = _decoded(secret, "tls.crt"), _decoded(secret, "tls.key")
+    return KeyPair(certificate, key) if certificate and key else None
+
+
+def _decoded(secret: Object | None, key: str) -> bytes:
+    try:
+        return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "")
+    except binascii.Error:
+        return b""
