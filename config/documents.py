@@ -11,6 +11,7 @@ import orjson
 import yaml
 
 STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
+FOREIGN = ("timestamp", "int", "float", "value")  # what YAML 1.1 finds in scalars, and the API's clients do not
 LARGEST = 1_000_000  # nodes of a document, what aliases repeat included: no object of the API comes near
 
 
@@ -33,7 +34,7 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, expression) for tag, expression in resolvers if not tag.endswith((":timestamp", ":int", ":float"))]
+    first: [(tag, expression) for tag, expression in resolvers if tag.rpartition(":")[2] not in FOREIGN]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
 _Loader.add_implicit_resolver(
