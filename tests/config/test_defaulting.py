@@ -1,0 +1,58 @@
+"""Custom resources of ours get the defaults of their schema, as the API server gives them before admission."""
+
+import copy
+
+import pytest
+
+from config.defaulting import defaulted
+
+RESOURCES = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}}
+
+
+def webapp(**spec):
+    """A WebApp with a spec."""
+    return {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "shop"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("spec", "filled"),
+    [
+        ({"replicas": 1, "image": "x"}, {"replicas": 1, "image": "x", "port": 8080, "resources": RESOURCES}),
+        ({"port": None, "resources": None}, {"port": 8080, "resources": RESOURCES}),
+        ({"port": 80, "resources": {}}, {"port": 80, "resources": {}}),
+        (
+            {"port": 80, "resources": {"limits": {"cpu": "1"}}},
+            {"port": 80, "resources": {"limits": {"cpu": "1"}}},
+        ),
+        ({"port": "x", "unknown": None}, {"port": "x", "unknown": None, "resources": RESOURCES}),
+    ],
+)
+def test_what_is_missing_or_null_is_filled_in(spec, filled):
+    """A default stands for what is absent, and for null where there is one; what is set stays, right or wrong."""
+    given = webapp(**spec)
+    before = copy.deepcopy(given)
+    assert defaulted(given) == webapp(**filled)
+    assert given == before
+
+
+@pytest.mark.parametrize(
+    "object",
+    [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {}},
+        {"apiVersion": "example.com/v2", "kind": "WebApp", "spec": {}},
+        {"apiVersion": "example.com/v1", "kind": "WebApp"},
+        {"apiVersion": "example.com/v1", "kind": "WebApp", "spec": []},
+        {"apiVersion": ["x"], "kind": None},
+        {},
+    ],
+)
+def test_anything_else_stays_as_it_is(object):
+    """Only kinds of ours, in versions of ours, and only where there is an object to fill."""
+    assert defaulted(object) == object
+
+
+def test_two_objects_share_no_defaults():
+    """What is done to one object is not done to the next."""
+    one = defaulted(webapp())
+    one["spec"]["resources"]["limits"]["cpu"] = "9"
+    assert defaulted(webapp())["spec"]["resources"] == RESOURCES

@@ -1,0 +1,214 @@
+"""Files are read as the API's clients read them, and every fault is told with its line."""
+
+import pytest
+
+from config.documents import DocumentError, parse_documents, read_documents, yaml_files
+
+DEPLOYMENT = """\
+# a comment
+apiVersion: apps/v1
+kind: Deployment
+
+spec:
+  template:
+    spec:
+      containers:
+        - name: app
+          image: nginx
+        - image: busybox
+          name: "side car"
+      volumes: []
+    metadata: {labels: {a: b}}
+"""
+
+
+def values(text):
+    """Return what the documents of a text hold."""
+    return [document.value for document in parse_documents(text.encode(), "x.yaml")]
+
+
+def refused(data):
+    """Return what is said of a text that cannot be used."""
+    with pytest.raises(DocumentError) as error:
+        list(parse_documents(data if isinstance(data, bytes) else data.encode(), "x.yaml"))
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("", 2),
+        ("kind", 3),
+        ("spec", 5),
+        ("spec.template.spec.containers", 8),
+        ("spec.template.spec.containers[0]", 9),
+        ("spec.template.spec.containers[0].image", 10),
+        ("spec.template.spec.containers[1].name", 12),
+        ("spec.template.spec.containers[name=app].image", 10),
+        ("spec.template.spec.containers[name=side car].image", 11),
+        ("spec.template.spec.containers[name=app].resources.limits", 9),
+        ("spec.template.spec.containers[name=none].image", 8),
+        ("spec.template.spec.containers[7].image", 8),
+        ("spec.template.metadata.labels.a", 14),
+        ("spec.replicas", 5),
+        ("status", 2),
+        ("kind.of.thing", 3),
+    ],
+)
+def test_a_field_has_a_line(path, line):
+    """The line is the field's own, or that of its nearest parent."""
+    (document,) = parse_documents(DEPLOYMENT.encode(), "x.yaml")
+    assert document.where(path) == f"x.yaml:{line}"
+
+
+def test_each_document_knows_its_lines():
+    """Lines count from the beginning of the file, and empty documents are none."""
+    documents = list(parse_documents(b"---\na: 1\n---\n# nothing\n---\n\nb:\n  c: 2\n", "x.yaml"))
+    assert [(document.value, document.line(), document.line("b.c")) for document in documents] == [
+        ({"a": 1}, 2, 2),
+        ({"b": {"c": 2}}, 7, 8),
+    ]
+
+
+def test_a_list_is_its_items():
+    """A List, as kubectl prints it, is read as what it holds, each with its line."""
+    text = b"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n  metadata:\n    name: b\n"
+    documents = list(parse_documents(text, "x.yaml"))
+    assert [(document.value["kind"], document.line(), document.line("metadata.name")) for document in documents] == [
+        ("A", 4, 4),
+        ("B", 5, 7),
+    ]
+
+
+def test_json_is_yaml():
+    """A JSON file is read like any other."""
+    assert values('{"a": [1, 2.5, null, true, "x\\u00fc"]}') == [{"a": [1, 2.5, None, True, "xü"]}]
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("22:22", "22:22"),
+        ("2024-01-01", "2024-01-01"),
+        ("2024-01-01T10:00:00Z", "2024-01-01T10:00:00Z"),
+        ("0777", 511),
+        ("0o17", 15),
+        ("0x1F", 31),
+        ("-5", -5),
+        ("1e3", 1000),
+        ("3.0", 3),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("1.", 1),
+        ("yes", True),
+        ("off", False),
+        ("~", None),
+        ("", None),
+        ("'3'", "3"),
+        (".inf", ".inf"),
+        ("1.2.3", "1.2.3"),
+        ("500m", "500m"),
+        ("9223372036854775807", 2**63 - 1),
+        ("=", "="),
+        ("!!str 5", "5"),
+    ],
+)
+def test_scalars_are_what_the_api_server_would_get(written, value):
+    """Dates and base-60 numbers are text, octal numbers and yes are YAML 1.1's, and 3.0 is 3."""
+    ((found,),) = (document.values() for document in values(f"a: {written}\n"))
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_keys_are_text():
+    """A ConfigMap may say `8080: x`: in JSON that is a string."""
+    assert values("8080: a\ntrue: b\n1.5: c\n") == [{"8080": "a", "true": "b", "1.5": "c"}]
+
+
+def test_aliases_and_merges_are_followed():
+    """What is written once may be used twice, and a merged key may be written over."""
+    text = "a: &a {x: 1, y: 2}\nb: *a\nc:\n  <<: *a\n  y: 3\n"
+    assert values(text) == [{"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 2}, "c": {"x": 1, "y": 3}}]
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param("a: 1\nb: 2\na: 3\n", "x.yaml:3: key 'a' stands here a second time", id="duplicate"),
+        pytest.param(
+            "a:\n- {b: 1}\n- b: 1\n  c: 2\n  b: 3\n", "x.yaml:5: key 'b' stands here a second time", id="deep duplicate"
+        ),
+        pytest.param("1: a\n'1': b\n", "x.yaml:2: key '1' stands here a second time", id="duplicate number"),
+        pytest.param(
+            "a: b\n\tc: d\n", "x.yaml:2: not YAML: found character '\\t' that cannot start any token", id="tab"
+        ),
+        pytest.param("a: [1, 2\nb: 3\n", "x.yaml:2: not YAML: expected ',' or ']', but got ':'", id="not closed"),
+        pytest.param("a: b: c\n", "x.yaml:1: not YAML: mapping values are not allowed here", id="two colons"),
+        pytest.param("a: *b\n", "x.yaml:1: not YAML: found undefined alias 'b'", id="undefined alias"),
+        pytest.param(
+            "a: !foo b\n", "x.yaml:1: not YAML: could not determine a constructor for the tag '!foo'", id="a tag"
+        ),
+        pytest.param(
+            "a: !!python/object/apply:os.system [x]\n",
+            "x.yaml:1: not YAML: could not determine a constructor for the tag "
+            "'tag:yaml.org,2002:python/object/apply:os.system'",
+            id="a tag that would run code",
+        ),
+        pytest.param("a: 1\n---\nb: !!set {c}\n", "x.yaml:3: not JSON: Type is not JSON serializable: set", id="a set"),
+        pytest.param("? [a, b]\n: c\n", "x.yaml:1: not YAML: found unhashable key", id="a list as a key"),
+        pytest.param("a: 1e400\n", "x.yaml:1: not YAML: this number is too large", id="1e400"),
+        pytest.param("\na: 99999999999999999999\n", "x.yaml:2: not JSON: Integer exceeds 64-bit range", id="65 bits"),
+        pytest.param(
+            'a: "\\ud800"\n', "x.yaml:1: not JSON: str is not valid UTF-8: surrogates not allowed", id="surrogate"
+        ),
+        pytest.param("a: \x00\n", "x.yaml: not YAML: a control character at position 3", id="NUL"),
+        pytest.param("a: &a [*a]\n", "x.yaml: not YAML: nested too deeply", id="an alias within itself"),
+        pytest.param("[" * 800, "x.yaml: not YAML: nested too deeply", id="nested too deeply"),
+        pytest.param(BOMB, "x.yaml:1: larger than 1000000 values", id="aliases that explode"),
+        pytest.param(b"a: \xff\n", "x.yaml: not UTF-8 text: invalid start byte at byte 3", id="not UTF-8"),
+        pytest.param("a: b\n".encode("utf-16"), "x.yaml: not UTF-8 text: invalid start byte at byte 0", id="UTF-16"),
+    ],
+)
+def test_what_is_not_usable_is_told_in_one_line(text, told):
+    """File, line where there is one, and what is wrong."""
+    assert refused(text) == told
+
+
+def test_a_byte_order_mark_is_no_fault():
+    """Editors that write one are common."""
+    assert values("\ufeffa: 1\n") == [{"a": 1}]
+
+
+def test_files_are_told_by_their_path(tmp_path):
+    """A file that is not there, or is none, is named as it was asked for."""
+    with pytest.raises(DocumentError) as error:
+        list(read_documents(tmp_path / "none.yaml"))
+    assert str(error.value) == f"{tmp_path}/none.yaml: No such file or directory"
+    with pytest.raises(DocumentError) as error:
+        list(read_documents(tmp_path))
+    assert str(error.value) == f"{tmp_path}: Is a directory"
+    (tmp_path / "a.yaml").write_text("a: [")
+    with pytest.raises(DocumentError) as error:
+        list(read_documents(tmp_path / "a.yaml"))
+    assert str(error.value).startswith(f"{tmp_path}/a.yaml:1: not YAML: ")
+
+
+def test_a_directory_is_its_files(tmp_path):
+    """YAML and JSON files below it, sorted, but for what is hidden, as a mounted ConfigMap's ..data is."""
+    for name in ("b.yaml", "a.yml", "c.json", "README.md", ".hidden.yaml", "sub/d.yaml", "..data/e.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("a: 1\n")
+    names = [str(file.relative_to(tmp_path)) for file in yaml_files(tmp_path)]
+    assert names == ["a.yml", "b.yaml", "c.json", "sub/d.yaml"]
+    assert yaml_files(tmp_path / "README.md") == [tmp_path / "README.md"]
+
+
+def test_a_directory_without_yaml_is_a_fault(tmp_path):
+    """Nothing found is not nothing wrong."""
+    with pytest.raises(DocumentError) as error:
+        yaml_files(tmp_path)
+    assert str(error.value) == f"{tmp_path}: no YAML files in this directory"
