@@ -19,6 +19,10 @@ class FaultsError(ValueError):
         self.faults = tuple(faults)
         super().__init__("\n".join(f"{path}: {text}" if path else text for path, text in self.faults))
 
+    def below(self, path: str) -> "FaultsError":
+        """Return the same faults, of a part that stands at `path`."""
+        return FaultsError((f"{path}.{each}" if each else path, text) for each, text in self.faults)
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean "…"?`, or the choices where nothing is close, or nothing where there are none."""

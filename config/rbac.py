@@ -10,12 +10,14 @@ import yaml
 
 from config.api.definition import Definition
 from config.api.meta import CustomResource
+from config.api.policy import GROUP, AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 
 HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
 READ = ("get", "list", "watch")
 APPLY = (*READ, "create", "patch")  # server-side apply of an object that is not there yet needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
 Rule = dict[str, list[str]]
+POLICIES = [kind.definition for kind in (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)]
 
 
 class Named(Protocol):
@@ -57,6 +59,9 @@ def controller(kinds: Iterable[Kind]) -> list[Rule]:
     def grant(group: str, resource: str, verbs: Iterable[str]) -> None:
         rights.setdefault((group, resource), set()).update(verbs)
 
+    for about in POLICIES:
+        grant(about.group, about.plural, READ)
+        grant(about.group, f"{about.plural}/status", ["patch"])
     for kind in kinds:
         about = kind.type.definition
         grant(about.group, about.plural, (*READ, "patch") if kind.finalizer else READ)
@@ -71,10 +76,9 @@ def controller(kinds: Iterable[Kind]) -> list[Rule]:
 
 def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
     """List what the webhook reads: policies, exceptions, namespaces and what policies look up. It writes nothing."""
-    policies = ["admissionpolicies", "clusteradmissionpolicies", "policyexceptions"]
     return [
         rule("", ["namespaces"], READ),
-        rule("gatewright.io", policies, READ),
+        rule(GROUP, [about.plural for about in POLICIES], READ),
         *(rule(group, [plural], READ) for group, plural in sorted({(each.group, each.plural) for each in looked_up})),
     ]
 
@@ -84,6 +88,12 @@ def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
     roles: dict[str, list[Rule]] = {"view": [], "edit": [], "admin": []}
     for about in sorted(definitions, key=lambda each: each.name):
         scale = [f"{about.plural}/scale"] if about.scale else []
+        if (
+            about.group == GROUP
+        ):  # a tenant may restrict and except what is its own; cluster policies are the platform's
+            roles["view"] += [rule(about.group, [about.plural], READ)]
+            roles["admin"] += [rule(about.group, [about.plural], EDIT)] if about.namespaced else []
+            continue
         roles["view"] += [rule(about.group, [about.plural, f"{about.plural}/status", *scale], READ)]
         roles["edit"] += [rule(about.group, [about.plural, *scale], EDIT)]
         roles["admin"] += [rule(about.group, [about.plural, *scale], (*EDIT, "deletecollection"))]
@@ -98,4 +108,5 @@ def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
 def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
     """Write all rules as YAML, the file that the chart fills its roles from."""
     rules = {"controller": controller(kinds), "webhook": webhook(looked_up)}
-    return HEADER + yaml.safe_dump({**rules, **people(kind.type.definition for kind in kinds)}, sort_keys=False)
+    ours = [*POLICIES, *(kind.type.definition for kind in kinds)]
+    return HEADER + yaml.safe_dump({**rules, **people(ours)}, sort_keys=False)

@@ -1,13 +1,16 @@
-"""ClusterAdmissionPolicy (gatewright.io/v1alpha1): which policy is in force, where, and what it does."""
+"""Policies and exceptions (gatewright.io/v1alpha1): which policy is in force, where, what it does, and for whom not."""
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AwareDatetime, Field, StringConstraints
+from pydantic.config import JsonDict
 
-from config.api.meta import ApiModel
+from config.api.definition import AGE, Column, Definition
+from config.api.meta import ApiModel, Condition, CustomResource, Int64
 
-GROUP = "gatewright.io"
-API_VERSION = f"{GROUP}/v1alpha1"
+GROUP, VERSION = "gatewright.io", "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 Action = Literal["Deny", "Warn", "Audit"]
@@ -61,11 +64,13 @@ class Match(ApiModel):
     exclude: Exclude = Field(Exclude(), description="whose requests are never matched")
 
 
-class ClusterAdmissionPolicySpec(ApiModel):
-    """What a ClusterAdmissionPolicy says."""
+class AdmissionPolicySpec(ApiModel):
+    """What a policy object says."""
 
     policy: str = Field(description="name of the policy, as `gatewright explain` lists it")
-    params: dict[str, Any] = Field({}, description="parameters of the policy; what is left out has a default")
+    params: dict[str, Any] = Field(
+        {}, description="parameters of the policy; what is left out has a default", json_schema_extra=OPEN
+    )
     match: Match = Field(Match(), description="where the policy applies; everywhere by default")
     validation_actions: list[Action] = Field(
         ["Deny"], min_length=1, description="what a violation leads to: Deny, Warn, Audit, in any combination"
@@ -80,16 +85,129 @@ class ClusterAdmissionPolicySpec(ApiModel):
     category: str | None = Field(None, description="what the policy is about; the policy's own by default")
 
 
-class PolicyMetadata(ApiModel):
-    """The part of an object's metadata that a policy set is about."""
+class PolicyStatus(ApiModel):
+    """What came of a policy object or an exception."""
 
-    name: Name = Field(description="name of the object; messages show it")
+    observed_generation: Int64 | None = Field(None, description="the generation that this status speaks of")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="conditions; Ready says whether it is in force",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
 
 
-class ClusterAdmissionPolicy(ApiModel):
+POLICY_COLUMNS = (
+    Column("Policy", ".spec.policy", description="The policy that is in force."),
+    Column("Actions", ".spec.validationActions", description="What a violation leads to."),
+    Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
+    AGE,
+    Column("Message", '.status.conditions[?(@.type=="Ready")].message', description="Why not.", wide=True),
+)
+
+
+class ClusterAdmissionPolicy(CustomResource):
     """A policy in force for the whole cluster, or for what its `match` says."""
 
+    definition = Definition(
+        group=GROUP,
+        version=VERSION,
+        kind="ClusterAdmissionPolicy",
+        plural="clusteradmissionpolicies",
+        short_names=("cap",),
+        columns=POLICY_COLUMNS,
+        categories=("gatewright",),
+        namespaced=False,
+    )
+
+    spec: AdmissionPolicySpec = Field(description="What is in force.")
+    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+
+
+class AdmissionPolicy(CustomResource):
+    """A tenant's policy: in force in its own namespace, where it can only add restrictions."""
+
+    definition = Definition(
+        group=GROUP,
+        version=VERSION,
+        kind="AdmissionPolicy",
+        plural="admissionpolicies",
+        short_names=("ap",),
+        columns=POLICY_COLUMNS,
+    )
+
+    spec: AdmissionPolicySpec = Field(description="What is in force.")
+    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+
+
+class ExceptionEntry(ApiModel):
+    """What is excepted from one policy object; all that is set here must hold."""
+
+    policy: str = Field(description="name of the policy object")
+    kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment")
+    names: list[str] | None = Field(None, min_length=1, description="names of objects; `*` and `?` are globs")
+    namespaces: list[str] | None = Field(None, min_length=1, description="names of namespaces; `*` and `?` are globs")
+    containers: list[str] | None = Field(
+        None, min_length=1, description="names of containers that alone are excepted; `*` and `?` are globs"
+    )
+    images: list[str] | None = Field(
+        None, min_length=1, description="images whose containers alone are excepted; `*` and `?` are globs"
+    )
+    params: dict[str, Any] | None = Field(
+        None,
+        description="judge with these parameters over the policy's own, instead of not at all",
+        json_schema_extra=OPEN,
+    )
+
+
+class PolicyExceptionSpec(ApiModel):
+    """What an exception says."""
+
+    reason: str = Field(min_length=1, description="why")
+    ticket: str | None = Field(None, description="where it was agreed on")
+    expires: Annotated[AwareDatetime, Field(strict=False)] = Field(
+        description="when it ends, such as 2027-01-31T00:00:00Z; from then on it is as if it were not there"
+    )
+    exceptions: list[ExceptionEntry] = Field(min_length=1, description="what is excepted")
+
+
+class PolicyException(CustomResource):
+    """An exception from policies, with a reason and an end.
+
+    In the namespace that Gatewright is installed in it is one from cluster policies; elsewhere only from the
+    AdmissionPolicies of its own namespace.
+    """
+
+    definition = Definition(
+        group=GROUP,
+        version=VERSION,
+        kind="PolicyException",
+        plural="policyexceptions",
+        short_names=("polex",),
+        columns=(
+            Column("Expires", ".spec.expires", "date", "When it ends."),
+            Column("Reason", ".spec.reason", description="Why it is there."),
+            Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
+            AGE,
+        ),
+    )
+
+    spec: PolicyExceptionSpec = Field(description="What is excepted, why and until when.")
+    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+
+
+class PolicyMetadata(ApiModel):
+    """The metadata that a policy set is about; the rest is the API server's."""
+
+    name: Name = Field(description="name of the object; messages show it")
+    namespace: Name | None = Field(None, description="namespace, of a tenant's policy or an exception")
+    labels: dict[str, str] = Field({}, description="labels")
+    annotations: dict[str, str] = Field({}, description="annotations")
+
+
+class PolicyDocument(ApiModel):
+    """What every object of a policy set has, whatever its kind."""
+
     api_version: Literal["gatewright.io/v1alpha1"] = Field(description="always gatewright.io/v1alpha1")
-    kind: Literal["ClusterAdmissionPolicy"] = Field(description="always ClusterAdmissionPolicy")
-    metadata: PolicyMetadata
-    spec: ClusterAdmissionPolicySpec
+    kind: Literal["ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException"] = Field(description="what it is")
+    metadata: PolicyMetadata = Field(description="its name")
+    spec: dict[str, Any] = Field(description="what it says")

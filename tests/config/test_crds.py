@@ -104,7 +104,12 @@ def test_a_definition_says_no_more_than_its_kind():
 
 def test_only_our_own_kinds_are_rendered():
     """A kind is rendered when a module of config.api declares it, and in no other case."""
-    assert list(crds.render()) == ["example.com_webapps.yaml"]
+    assert list(crds.render()) == [
+        "gatewright.io_admissionpolicies.yaml",
+        "gatewright.io_clusteradmissionpolicies.yaml",
+        "gatewright.io_policyexceptions.yaml",
+        "example.com_webapps.yaml",
+    ]
 
 
 @pytest.mark.controlplane

@@ -46,8 +46,16 @@ def test_the_controller_may_do_what_the_kind_needs(says, group, resource, expect
 
 
 def test_nothing_is_granted_that_no_kind_declares():
-    """Without a kind, only events are left."""
-    assert [rule["resources"] for rule in rbac.controller([])] == [["events"]]
+    """Without a kind, only events and the policies' status are left."""
+    assert [rule["resources"] for rule in rbac.controller([])] == [
+        ["events"],
+        ["admissionpolicies"],
+        ["admissionpolicies/status"],
+        ["clusteradmissionpolicies"],
+        ["clusteradmissionpolicies/status"],
+        ["policyexceptions"],
+        ["policyexceptions/status"],
+    ]
 
 
 def test_the_webhook_writes_nothing():

@@ -4,11 +4,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from config.api.policy import PolicyExceptionSpec
 from webhook.engine.globs import Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 
 NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BoundException:
+    """A PolicyException as it was written; None as a namespace is a file's."""
+
+    namespace: str | None
+    spec: PolicyExceptionSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +29,6 @@ class Exempt:
     """
 
     expires: datetime
-    namespace: str | None = None
     kinds: frozenset[str] | None = None
     names: Globs | None = None
     namespaces: Globs | None = None
@@ -36,7 +44,7 @@ class Exempt:
     def covers(self, request: Request) -> bool:
         """Return whether it is still in force, and about this request's object."""
         about = request.about
-        if request.lookup(NOW) >= self.expires or self.namespace not in (None, about.namespace):
+        if request.lookup(NOW) >= self.expires:
             return False
         if self.kinds is not None and request.resource_kind not in self.kinds:
             return False

@@ -1,16 +1,26 @@
-"""Turn ClusterAdmissionPolicy objects into policies in force, naming every fault with its file and line."""
+"""Turn policy objects and exceptions into policies in force, naming every fault with its file and line."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from config.api.policy import API_VERSION, ClusterAdmissionPolicy
+from config.api.policy import (
+    API_VERSION,
+    AdmissionPolicySpec,
+    ExceptionEntry,
+    PolicyDocument,
+    PolicyExceptionSpec,
+    PolicyMetadata,
+)
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.match import Match, compile_match
-from webhook.engine.policy import Policy
+from webhook.engine.exceptions import BoundException, Exempt
+from webhook.engine.match import Match, compile_match, globs
+from webhook.engine.policy import Params, Policy
 
 Catalogue = Mapping[str, Policy]
+KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 
 class PolicySetError(ValueError):
@@ -22,22 +32,45 @@ def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPoli
 
     PolicySetError names all faults of all documents.
     """
-    bound: dict[str, BoundPolicy] = {}
+    bound: dict[tuple[str | None, str], BoundPolicy] = {}
+    exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
     for document in documents:
         try:
-            policy = bind(document.value, catalogue)
-            if policy.name in bound:
+            made = bind(document.value, catalogue)
+            if isinstance(made, BoundException):
+                exceptions.append((made, document))
+            elif (made.namespace, made.name) in bound:
                 raise FaultsError([("metadata.name", "stands twice in this policy set; names are unique")])
-            bound[policy.name] = policy
+            else:
+                bound[made.namespace, made.name] = made
         except FaultsError as error:
-            faults += (
-                f"{document.where(path)}: {_title(document.value)}: {_text(path, text)}" for path, text in error.faults
-            )
+            faults += _told(document, error)
+    for exception, document in exceptions:
+        try:
+            check_exception(exception, bound.values())
+        except FaultsError as error:
+            faults += _told(document, error)
     if faults:
         raise PolicySetError("\n".join(faults))
-    named = {policy.policy.name for policy in bound.values()}
-    return (*always_in_force(catalogue, named), *bound.values())
+    return combine(bound.values(), [exception for exception, _ in exceptions], catalogue)
+
+
+def combine(
+    policies: Iterable[BoundPolicy], exceptions: Iterable[BoundException], catalogue: Catalogue, home: str | None = None
+) -> tuple[BoundPolicy, ...]:
+    """Return the policies with their exceptions, after those that are always in force and that nobody named.
+
+    An exception from a cluster policy counts only in the namespace `home`, or in a file without a namespace; a tenant's
+    policy is excepted from in its own namespace. What an exception says that does not fit its policy does not count.
+    """
+    bound = tuple(policies)
+    named = {policy.policy.name for policy in bound if policy.namespace is None}
+    exceptions = tuple(exceptions)
+    return tuple(
+        replace(policy, exempt=tuple(_exempt(policy, exceptions, home)))
+        for policy in (*always_in_force(catalogue, named), *bound)
+    )
 
 
 def always_in_force(catalogue: Catalogue, named: Iterable[str] = ()) -> Iterator[BoundPolicy]:
@@ -47,21 +80,45 @@ def always_in_force(catalogue: Catalogue, named: Iterable[str] = ()) -> Iterator
             yield BoundPolicy(policy.name, policy, policy.params(), Match(), frozenset({"Deny"}))
 
 
-def bind(value: Any, catalogue: Catalogue) -> BoundPolicy:
-    """Return one ClusterAdmissionPolicy object (decoded) as a policy in force. FaultsError names every fault."""
+def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
+    """Return one object of a policy set (decoded) as it comes into force. FaultsError names every fault."""
     if not isinstance(value, dict):
         raise FaultsError([("", "not an object")])
-    if value.get("apiVersion") != API_VERSION or value.get("kind") != "ClusterAdmissionPolicy":
-        found = " ".join(str(value[key]) for key in ("apiVersion", "kind") if key in value) or "this"
-        raise FaultsError([("", f"a policy set holds {API_VERSION} ClusterAdmissionPolicy objects, not {found}")])
-    spec = parse(ClusterAdmissionPolicy, value).spec
+    if value.get("apiVersion") != API_VERSION or value.get("kind") not in KINDS:
+        found = f"{value['apiVersion']} {value['kind']}" if {"apiVersion", "kind"} <= value.keys() else "this"
+        known = f"{', '.join(KINDS[:-1])} and {KINDS[-1]}"
+        raise FaultsError([("", f"a policy set holds {API_VERSION} {known} objects, not {found}")])
+    document = parse(PolicyDocument, value)
+    if document.kind == "PolicyException":
+        return BoundException(document.metadata.namespace, _spec(PolicyExceptionSpec, document))
+    spec = _spec(AdmissionPolicySpec, document)
+    policy = _policy(spec, catalogue)
+    if document.kind == "AdmissionPolicy":
+        _check_tenant(policy, document.metadata)
+    return BoundPolicy(
+        document.metadata.name,
+        policy,
+        parse_params(policy, spec.params, "spec.params"),
+        compile_match(spec.match),
+        frozenset(map(str, spec.validation_actions)),
+        fails_closed=spec.failure_policy == "Fail",
+        namespace=document.metadata.namespace if document.kind == "AdmissionPolicy" else None,
+        tolerates_existing=spec.allow_existing_violations,
+    )
+
+
+def _spec(model: Any, document: PolicyDocument) -> Any:
+    try:
+        return parse(model, document.spec)
+    except FaultsError as error:
+        raise error.below("spec") from None
+
+
+def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue) -> Policy:
+    """Return the policy that is named, if it looks at what `match` names."""
     policy = catalogue.get(spec.policy)
     if policy is None:
         raise FaultsError([("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')])
-    try:
-        params = parse(policy.params, spec.params, noun="parameter")
-    except FaultsError as error:
-        raise FaultsError((f"spec.params.{path}".rstrip("."), text) for path, text in error.faults) from None
     judged = {target.kind.kind for target in policy.targets}
     faults = [
         (f"spec.match.any[{index}].kinds", f'{policy.name} does not look at "{kind}"{did_you_mean(kind, judged)}')
@@ -71,23 +128,76 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy:
     ]
     if faults:
         raise FaultsError(faults)
-    name = value["metadata"]["name"]
-    return BoundPolicy(
-        name,
-        policy,
-        params,
-        compile_match(spec.match),
-        frozenset(map(str, spec.validation_actions)),
-        fails_closed=spec.failure_policy == "Fail",
-        tolerates_existing=spec.allow_existing_violations,
-    )
+    return policy
+
+
+def _check_tenant(policy: Policy, metadata: PolicyMetadata) -> None:
+    """Refuse what a tenant's policy cannot be: somewhere else, or one that changes objects."""
+    if metadata.namespace is None:
+        raise FaultsError([("metadata.namespace", "missing; an AdmissionPolicy is in force in its own namespace")])
+    if policy.mutate is not None:
+        raise FaultsError([("spec.policy", f"{policy.name} changes objects; an AdmissionPolicy can only deny")])
+
+
+def parse_params(policy: Policy, params: Mapping[str, Any], path: str) -> Params:
+    """Return the parameters of a policy. FaultsError, its paths below `path`, where they cannot be used."""
+    try:
+        return parse(policy.params, dict(params), noun="parameter")
+    except FaultsError as error:
+        raise error.below(path) from None
+
+
+def check_exception(exception: BoundException, policies: Iterable[BoundPolicy]) -> None:
+    """Refuse an exception from a policy that is not there, or with parameters it has not. FaultsError names all."""
+    named = {policy.name: policy for policy in policies}
+    faults: list[tuple[str, str]] = []
+    for index, entry in enumerate(exception.spec.exceptions):
+        at = f"spec.exceptions[{index}]"
+        if entry.policy not in named:
+            faults.append((f"{at}.policy", f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'))
+            continue
+        try:
+            _other_params(named[entry.policy], entry, f"{at}.params")
+        except FaultsError as error:
+            faults += error.faults
+    if faults:
+        raise FaultsError(faults)
+
+
+def _other_params(policy: BoundPolicy, entry: ExceptionEntry, path: str = "params") -> Params | None:
+    if entry.params is None:
+        return None
+    return parse_params(policy.policy, policy.params.model_dump(mode="json") | entry.params, path)
+
+
+def _exempt(policy: BoundPolicy, exceptions: Iterable[BoundException], home: str | None) -> Iterator[Exempt]:
+    counts_in = (None, home) if policy.namespace is None else (policy.namespace,)
+    for exception in exceptions:
+        for entry in exception.spec.exceptions:
+            if entry.policy != policy.name or exception.namespace not in counts_in:
+                continue
+            try:
+                params = _other_params(policy, entry)
+            except FaultsError:
+                continue  # told where the exception is checked; here it must not widen anything
+            yield Exempt(
+                expires=exception.spec.expires,
+                kinds=None if entry.kinds is None else frozenset(entry.kinds),
+                names=globs(entry.names),
+                namespaces=globs(entry.namespaces),
+                containers=globs(entry.containers),
+                images=globs(entry.images),
+                params=params,
+            )
+
+
+def _told(document: Document, error: FaultsError) -> Iterator[str]:
+    for path, text in error.faults:
+        at = f"{path}: " if path else ""
+        yield f"{document.where(path)}: {_title(document.value)}: {at}{text}"
 
 
 def _title(value: Any) -> str:
     metadata = value.get("metadata") if isinstance(value, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
     return f"{value['kind']} {name}" if name and "kind" in value else "document"
-
-
-def _text(path: str, text: str) -> str:
-    return f"{path}: {text}" if path else text

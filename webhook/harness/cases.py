@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine
 from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
 from webhook.harness.bases import KINDS_BY_NAME, POD_KIND_NAMES, at, merge, pod_path, smallest
 from webhook.harness.reviews import Admission
@@ -147,7 +147,9 @@ def _engine(file: CaseFile, case: Case, document: Document, at_case: str, catalo
         "spec": {"policy": file.policy, "params": params},
     }
     try:
-        return Engine([bind(value, catalogue)])
+        bound = bind(value, catalogue)
+        assert isinstance(bound, BoundPolicy)
+        return Engine([bound])
     except FaultsError as error:
         where = "" if case.params is None else f"{at_case}."
         raise FaultsError((f"{where}{path.removeprefix('spec.')}", text) for path, text in error.faults) from None

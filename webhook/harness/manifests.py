@@ -10,8 +10,8 @@ import jsonpatch
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine
-from webhook.engine.kinds import KINDS
 from webhook.engine.fields import JSON_TYPES
+from webhook.engine.kinds import KINDS
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
 from webhook.review import MalformedRequestError
