@@ -14,7 +14,20 @@ from controller.runtime.guard import NameTakenError, StillThereError
 from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import Apply, Delete, Event, Object, Once, Patch, Plan, PlannedKind, Problem, T, Write
+from controller.runtime.plan import (
+    Apply,
+    Delete,
+    Event,
+    Object,
+    Once,
+    Patch,
+    Plan,
+    PlannedKind,
+    Problem,
+    Step,
+    T,
+    Write,
+)
 from controller.runtime.result import Outcome, Request, Result, TerminalError
 from controller.runtime.status import Failure, status_of, status_of_unreadable, was_ready
 from controller.runtime.view import View
@@ -52,6 +65,7 @@ class Planned:
         self._own_writes = OwnWrites()
         self._writer = Writer(kind, client, self._caches, self._own_writes)
         self._metrics = KindMetrics(kind.name, metrics)
+        self._been_ready: dict[Request, str] = {}
         self._names_awaited: dict[tuple[Resource, str], set[Request]] = {}
         self.controller = Controller(
             kind.name,
@@ -70,15 +84,15 @@ class Planned:
 
     async def reconcile(self, request: Request) -> Result:
         """Make what exists for one object what its plan says, and write the status of that."""
-        view = View(request, self._caches, self._settings)
+        view = View(request, self._kind.resource, self._caches, self._settings)
         for unseen in self._own_writes.unseen(request):  # the caches had their time
             view.answered(unseen.cache.resource, unseen.key, await self._writer.live(unseen.cache.resource, unseen.key))
-        stored = view.get(self._kind.resource, request.key)
+        stored = view.parent
         if stored is None:
             self._writer.forget(request)
+            self._been_ready.pop(request, None)
             return Result()
         parent = Parent(request, self._kind.resource, stored)
-        view.uid = parent.uid
         if parent.is_deleting and self._kind.finalizer not in parent.finalizers:
             return Result()
         try:
@@ -119,17 +133,11 @@ class Planned:
         sent: set[object] = set()
         failures: dict[str, Failure] = {}
         while True:
-            before = len(sent)
-            holding: set[str] = set()
+            before, holding = len(sent), set[str]()
             for step in plan.steps:
                 if step.name not in failures:
                     try:
-                        for write in step.writes:
-                            if identity(write) in sent or (parent.is_deleting and isinstance(write, Apply | Once)):
-                                continue
-                            may_create = holding.issuperset(step.needs)
-                            if await self._writer.write(write, parent, view, may_create=may_create):
-                                sent.add(identity(write))
+                        await self._make(step, parent, view, sent, may_create=holding.issuperset(step.needs))
                     except (ApiError, NameTakenError, StillThereError) as error:
                         failures[step.name] = Failure(step, error)
                         self._await_name(error, parent)
@@ -139,6 +147,14 @@ class Planned:
                 return plan, list(failures.values())
             plan = self._kind.plan(object, view, self._now())
 
+    async def _make(self, step: Step, parent: Parent, view: View, sent: set[object], *, may_create: bool) -> None:
+        """Make the writes of a step that are needed and not yet sent; an object that is being deleted gets nothing."""
+        for write in step.writes:
+            if identity(write) in sent or (parent.is_deleting and isinstance(write, Apply | Once)):
+                continue
+            if await self._writer.write(write, parent, view, may_create=may_create):
+                sent.add(identity(write))
+
     async def _write_status(self, status: Object, parent: Parent) -> None:
         """Write the status if it changed, and count what that change means."""
         try:
@@ -146,7 +162,10 @@ class Planned:
         except NotFound:
             return  # it is gone: the next reconcile sees that
         self._metrics.phase(parent.request, status.get("phase") or ("Ready" if is_ready(status) else "NotReady"))
-        if is_ready(status) and not was_ready(ready_in(parent.status)):
+        before = was_ready(ready_in(parent.status)) or self._been_ready.get(parent.request) == parent.uid
+        if before or is_ready(status):
+            self._been_ready[parent.request] = parent.uid
+        if is_ready(status) and not before:
             born = datetime.fromisoformat(parent.object["metadata"]["creationTimestamp"])
             self._metrics.created(parent.request, (self._now() - born).total_seconds())
 

@@ -13,9 +13,11 @@ from kube.store import controller_of
 class View:
     """A `Seen` for one object, and the runtime's own way of reading; decodes each object once."""
 
-    def __init__(self, request: Request, caches: Mapping[Resource, Cache], settings: Mapping[str, Any]) -> None:
-        self.uid = ""
+    def __init__(
+        self, request: Request, resource: Resource, caches: Mapping[Resource, Cache], settings: Mapping[str, Any]
+    ) -> None:
         self._request = request
+        self._resource = resource
         self._caches = caches
         self._settings = settings
         self._objects: dict[tuple[Resource, str], Object | None] = {}
@@ -25,11 +27,17 @@ class View:
         """The settings of the process that planners may depend on."""
         return self._settings
 
+    @property
+    def parent(self) -> Object | None:
+        """The object itself."""
+        return self.get(self._resource, self._request.key)
+
     def child(self, resource: Resource, name: str) -> Object | None:
         """Return a child of the object, None if there is none or the name is somebody else's."""
         found = self.get(resource, resource.key(self._request.namespace, name))
         owner = controller_of(found["metadata"]) if found else None
-        return found if owner and owner.uid == self.uid else None
+        ours = owner is not None and self.parent is not None and owner.uid == self.parent["metadata"]["uid"]
+        return found if ours else None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
         """Return the objects in the same namespace whose index `index` has `value`."""

@@ -295,6 +295,20 @@ async def test_a_finalizer_holds_an_object_while_there_is_something_to_undo(runn
         assert things.server.get(CONFIGMAP, "config", NAMESPACE) is None
 
 
+async def test_the_time_of_creation_is_counted_once(running: Running) -> None:
+    """Failing and coming back does not count as being made again."""
+    async with running(single) as things:
+        things.create()
+        await things.until_ready()
+        things.server.change(things.resource, "thing", {"spec": {"size": "many"}}, NAMESPACE)
+        await things.until_ready("False", "Incomplete")
+        things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
+        await things.until_ready()
+        registry = things.runtime.metrics.registry
+        count = registry.get_sample_value("thing_creation_duration_seconds_count", {"namespace": NAMESPACE})
+    assert count == 1
+
+
 async def test_what_cannot_be_read_is_a_permanent_error_that_names_the_field(running: Running) -> None:
     """An object that its type refuses gets a condition, and a plan once it is mended."""
     async with running(single) as things:
