@@ -61,6 +61,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
         case "literal_error":
             return path, f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if item["type"] == "value_error" and isinstance(item["input"], dict):
+        return path, message  # a rule of the whole object: what it holds would only be in the way
     return path, f"{_shown(item['input'])}: {message}"
 
 
