@@ -1,0 +1,453 @@
+"""A case file that says nothing, or says it wrong, is an error; no case passes without having been tried."""
+
+import textwrap
+
+import pytest
+
+from config.documents import DocumentError
+from webhook.engine import Params, Patch, Policy, Violation
+from webhook.harness.cases import load_trials
+from webhook.harness.trial import differences
+from webhook.policies import catalogue
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A case file to be written."""
+    return tmp_path / "cases.yaml"
+
+
+def faults(file, text):
+    """Return what is said of a case file, without the directory."""
+    file.write_text(textwrap.dedent(text))
+    with pytest.raises(DocumentError) as error:
+        list(load_trials(file, catalogue()))
+    return str(error.value).replace(f"{file.parent}/", "").split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param("", "cases.yaml: no case file: it is empty", id="empty"),
+        pytest.param("- a\n", 'cases.yaml:1: ["a"]: should be an object', id="a list"),
+        pytest.param(
+            "cases: [{name: a, expect: allowed}]",
+            "cases.yaml:1: expected either policy or policies",
+            id="no subject",
+        ),
+        pytest.param(
+            "policy: replica-limits\npolicies: x.yaml\ncases: [{name: a, expect: allowed}]",
+            "cases.yaml:1: expected either policy or policies",
+            id="two subjects",
+        ),
+        pytest.param(
+            "policies: x.yaml\nparams: {maximum: 1}\ncases: [{name: a, expect: allowed}]",
+            "cases.yaml:1: params belong to the policy set when policies is given",
+            id="params beside a policy set",
+        ),
+        pytest.param("policy: replica-limits\n", "cases.yaml:1: cases: missing; it is required", id="no cases"),
+        pytest.param(
+            "policy: replica-limits\ncases: []\n",
+            "cases.yaml:2: cases: []: List should have at least 1 item after validation, not 0",
+            id="zero cases",
+        ),
+        pytest.param(
+            "policy: replica-limit\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n",
+            'cases.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?',
+            id="unknown policy",
+        ),
+        pytest.param(
+            "policies: none.yaml\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n",
+            "none.yaml: No such file or directory",
+            id="unknown file",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- name: a\n  objct: {kind: Deployment}\n  expect: allowed\n",
+            'cases.yaml:4: cases[0].objct: unknown field; did you mean "object"?',
+            id="unknown key",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncase: []\ncases:\n- {name: a, expect: allowed}\n",
+            'cases.yaml:2: case: unknown field; did you mean "cases"?',
+            id="unknown key of the file",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: a, object: {kind: Deploymnt}, expect: allowed}\n",
+            'cases.yaml:3: cases[0].object.kind: unknown kind "Deploymnt"; did you mean "Deployment"?',
+            id="unknown kind",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: a, object: {spec: {replicas: 3}}, expect: allowed}\n",
+            "cases.yaml:3: cases[0].object.kind: missing; a case needs a kind, or each",
+            id="no kind",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: a, each: [Deployment, scales], expect: allowed}\n",
+            'cases.yaml:3: cases[0].each: unknown kind "scales"; did you mean "scale"?',
+            id="unknown variant",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: a, each: [], expect: allowed}\n",
+            "cases.yaml:3: cases[0].each: []: Value should have at least 1 item after validation, not 0",
+            id="tried as nothing",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: a, each: [scale], pod: {}, expect: allowed}\n",
+            "cases.yaml:3: cases[0].pod: a Scale carries no pod spec",
+            id="a pod where there is none",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- name: a\n  object: {kind: Deployment}\n  params: {maximun: 1}\n"
+            "  expect: allowed\n",
+            'cases.yaml:5: cases[0].params.maximun: unknown parameter; did you mean "maximum"?',
+            id="unknown parameter of a case",
+        ),
+        pytest.param(
+            "policy: replica-limits\nparams:\n  maximum: x\ncases:\n- {name: a, object: {kind: Job}, expect: allowed}",
+            'cases.yaml:3: params.maximum: "x": should be a valid integer',
+            id="a parameter of the wrong type",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: a, operation: PATCH, object: {kind: Pod}, expect: allowed}\n",
+            "cases.yaml:3: cases[0].operation: \"PATCH\" is not one of 'CREATE', 'UPDATE' or 'DELETE'",
+            id="unknown operation",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: a, object: {kind: Pod}}\n",
+            "cases.yaml:3: cases[0].expect: missing; it is required",
+            id="nothing expected",
+        ),
+        pytest.param(
+            "policy: replica-limits\ncases:\n- {name: '', object: {kind: Pod}, expect: allowed}\n",
+            'cases.yaml:3: cases[0].name: "": String should have at least 1 character',
+            id="no name",
+        ),
+    ],
+)
+def test_a_fault_in_a_file_is_told_with_its_line(file, text, told):
+    """The whole text: file, line, path, and what is wrong."""
+    assert faults(file, text) == [told]
+
+
+@pytest.mark.parametrize(
+    ("expect", "told"),
+    [
+        ("alowed", "cases.yaml:5: cases[0].expect: \"alowed\" is not one of 'allowed' or 'not-matched'"),
+        ("{denid: [{path: a}]}", 'cases.yaml:5: cases[0].expect.denid: unknown field; did you mean "denied"?'),
+        (
+            "{denied: [{pth: a}]}",
+            'cases.yaml:5: cases[0].expect.denied[0].pth: unknown field; did you mean "path"?',
+        ),
+        (
+            "{denied: []}",
+            "cases.yaml:5: cases[0].expect.denied: []: List should have at least 1 item after validation, not 0",
+        ),
+        (
+            "{patched: {}}",
+            "cases.yaml:5: cases[0].expect.patched: {}: Dictionary should have at least 1 item after validation, not 0",
+        ),
+        ("{}", "cases.yaml:5: cases[0].expect: expected exactly one of denied, malformed, warned, patched"),
+        (
+            "{denied: [{path: a}], warned: [{path: a}]}",
+            "cases.yaml:5: cases[0].expect: expected exactly one of denied, malformed, warned, patched",
+        ),
+    ],
+)
+def test_an_expectation_that_expects_nothing_is_a_fault(file, expect, told):
+    """What is expected must be one thing that can come."""
+    text = f"policy: replica-limits\ncases:\n- name: a\n  object: {{kind: Deployment}}\n  expect: {expect}\n"
+    assert told in faults(file, text)
+
+
+def test_faults_of_the_policy_set_are_told(file):
+    """The policies tried are read as `gatewright check` reads them."""
+    (file.parent / "set.yaml").write_text("kind: X\n")
+    assert faults(file, "policies: set.yaml\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n") == [
+        "set.yaml:1: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, not X"
+    ]
+
+
+def test_metadata_that_is_none_is_told(file):
+    """An object that no API server would pass on cannot be tried."""
+    file.write_text(
+        "policy: replica-limits\ncases:\n- {name: a, object: {kind: ReplicaSet, metadata: {name: 5}}, expect: allowed}"
+    )
+    (trial,) = load_trials(file, catalogue())
+    with pytest.raises(DocumentError) as error:
+        differences(trial)
+    assert str(error.value) == f"{file}:3: a: request.name: must be a string"
+
+
+def judge(request, _):
+    """Find what an annotation asks for."""
+    asked = request.mapping("metadata.annotations")
+    if "fail" in asked:
+        raise RuntimeError
+    for path in asked.get("paths", "").split():
+        yield Violation(path, "x", "this is asked for", "do not ask")
+
+
+def change(request, _):
+    """Set what an annotation asks for."""
+    asked = request.mapping("metadata.annotations")
+    if "set" in asked:
+        yield Patch(("metadata", "labels", "set"), asked["set"])
+    if "count" in asked:
+        yield Patch(
+            ("metadata", "labels", "count"), f"{request.string('metadata.labels.count') or ''}x", overwrite=True
+        )
+    if "flag" in asked:
+        yield Patch(("spec", "flag"), 1)
+
+
+TRIED = {
+    "judge": Policy("judge", Params, validate=judge, kinds=("Pod", "Deployment")),
+    "change": Policy("change", Params, mutate=change, kinds=("Pod",)),
+}
+
+
+def tried(file, policy, case):
+    """Try one case and return how it differs."""
+    file.write_text(f"policy: {policy}\ncases:\n- {{name: a, {case}}}\n")
+    (trial,) = load_trials(file, TRIED)
+    return differences(trial)
+
+
+def asks(annotation, value="x"):
+    """Ask a policy of these tests for something, of a Pod."""
+    return f'object: {{kind: Pod, metadata: {{annotations: {{{annotation}: "{value}"}}}}}}'
+
+
+CHANGED = "a: x; this is asked for. Do not ask."
+
+
+@pytest.mark.parametrize(
+    ("policy", "case", "differs"),
+    [
+        pytest.param("judge", "object: {kind: Pod}, expect: allowed", [], id="allowed"),
+        pytest.param("judge", f"{asks('paths', 'a')}, expect: {{denied: [{{path: a}}]}}", [], id="denied"),
+        pytest.param(
+            "judge", f"{asks('paths', 'b a')}, expect: {{denied: [{{path: a}}, {{path: b}}]}}", [], id="in any order"
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge, message: '{CHANGED}'}}]}}",
+            [],
+            id="denied with everything",
+        ),
+        pytest.param(
+            "judge",
+            "object: {kind: WebApp}, expect: allowed",
+            ["no policy matched: nothing was tried (expect: not-matched, if that is meant)"],
+            id="nothing tried",
+        ),
+        pytest.param("judge", "object: {kind: WebApp}, expect: not-matched", [], id="not matched"),
+        pytest.param(
+            "judge",
+            "object: {kind: Pod}, expect: not-matched",
+            ["expected that no policy matches; asked: judge"],
+            id="matched after all",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: allowed",
+            ["expected allowed, came denied with code 403", f"unexpected violation: judge: {CHANGED}"],
+            id="denied instead of allowed",
+        ),
+        pytest.param(
+            "judge",
+            "object: {kind: Pod}, expect: {denied: [{path: a}]}",
+            ["expected denied with code 403, came allowed", "missing violation at a"],
+            id="allowed instead of denied",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a}}, {{path: b}}]}}",
+            ["missing violation at b"],
+            id="one is missing",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a b')}, expect: {{denied: [{{path: b}}]}}",
+            [f"unexpected violation: judge: {CHANGED}"],
+            id="one too many",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a}}, {{path: a}}]}}",
+            ["missing violation at a"],
+            id="one is not two",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'ab')}, expect: {{denied: [{{path: a}}]}}",
+            ["missing violation at a", f"unexpected violation: judge: {CHANGED.replace('a', 'ab', 1)}"],
+            id="a path is whole",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, message: 'a: y.'}}]}}",
+            ["missing violation at a with message 'a: y.'", f"unexpected violation: judge: {CHANGED}"],
+            id="another message",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: other}}]}}",
+            ["missing violation at a", f"unexpected violation: judge: {CHANGED}"],
+            id="another policy",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{malformed: [{{path: a}}]}}",
+            ["expected denied with code 400, came denied with code 403"],
+            id="another code",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{warned: [{{path: a}}]}}",
+            [
+                "expected allowed, came denied with code 403",
+                f"unexpected violation: judge: {CHANGED}",
+                "missing warning at a",
+            ],
+            id="denied instead of warned",
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('fail')}, expect: allowed",
+            [
+                "expected allowed, came denied with code 500",
+                "unexpected violation: judge: failed with an internal error (RuntimeError). "
+                "Tell those who run Gatewright.",
+            ],
+            id="a policy that fails",
+        ),
+        pytest.param(
+            "change", f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: x}}}}}}}}", [], id="patched"
+        ),
+        pytest.param(
+            "change",
+            f"{asks('set')}, expect: allowed",
+            ["patched otherwise: {'op': 'add', 'path': '/metadata/labels', 'value': {'set': 'x'}}"],
+            id="patched instead of allowed",
+        ),
+        pytest.param(
+            "change",
+            f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: 'y'}}}}}}}}",
+            ["patched otherwise: {'op': 'replace', 'path': '/metadata/labels/set', 'value': 'x'}"],
+            id="patched otherwise",
+        ),
+        pytest.param(
+            "change",
+            "object: {kind: Pod}, expect: {patched: {metadata: {labels: {set: x}}}}",
+            ["patched otherwise: {'op': 'remove', 'path': '/metadata/labels'}"],
+            id="not patched",
+        ),
+        pytest.param(
+            "change",
+            f"{asks('flag')}, expect: {{patched: {{spec: {{flag: true}}}}}}",
+            ["patched otherwise: {'op': 'replace', 'path': '/spec/flag', 'value': 1}"],
+            id="1 is not true",
+        ),
+        pytest.param(
+            "change",
+            f"{asks('count')}, expect: {{patched: {{metadata: {{labels: {{count: x}}}}}}}}",
+            ["the mutation is not idempotent: asked again, it changed the object again"],
+            id="not idempotent",
+        ),
+    ],
+)
+def test_a_case_passes_when_the_whole_answer_is_the_expected_one(file, policy, case, differs):
+    """Everything that came otherwise is told, a line each."""
+    assert tried(file, policy, case) == differs
+
+
+SET = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec:
+  policy: replica-limits
+  params: {maximum: 2}
+  validationActions: [Warn]
+  match: {any: [{namespaceSelector: {matchLabels: {tier: small}}}]}
+"""
+MESSAGE = "spec.replicas: 3; production workloads cannot exceed 2 replicas. Set it to 2 or less."
+
+
+def test_a_policy_set_is_tried_whole(file):
+    """`policies` is a file beside the case file; its parameters, match and actions are tried on the case's labels."""
+    (file.parent / "set.yaml").write_text(SET)
+    file.write_text(
+        textwrap.dedent(f"""\
+        policies: set.yaml
+        cases:
+        - name: warned
+          namespace_labels: {{tier: small}}
+          object: {{kind: Deployment, spec: {{replicas: 3}}}}
+          expect: {{warned: [{{path: spec.replicas, policy: few, message: "{MESSAGE}"}}]}}
+        - name: elsewhere
+          object: {{kind: Deployment, spec: {{replicas: 3}}}}
+          expect: not-matched
+        - name: warned without a word
+          namespace_labels: {{tier: small}}
+          object: {{kind: Deployment, spec: {{replicas: 3}}}}
+          expect: allowed
+        """)
+    )
+    assert [differences(trial) for trial in load_trials(file, catalogue())] == [
+        [],
+        [],
+        [f"unexpected warning: few: {MESSAGE}"],
+    ]
+
+
+def test_a_case_is_tried_as_each_kind(file):
+    """`each` makes a trial of every kind and subresource, named after it, with its own path to the pod."""
+    file.write_text(
+        "policy: image-registries\nparams: {registries: [a.io]}\ncases:\n"
+        "- {name: a, each: [Pod, CronJob, ephemeralcontainers], pod: {}, expect: allowed}\n"
+        "- {name: b, each: pods, pod: {}, expect: allowed}\n"
+    )
+    trials = list(load_trials(file, catalogue()))
+    assert [(trial.name, trial.prefix, trial.admission.subresource, trial.where) for trial in trials[:3]] == [
+        ("a [Pod]", "spec", "", f"{file}:4"),
+        ("a [CronJob]", "spec.jobTemplate.spec.template.spec", "", f"{file}:4"),
+        ("a [ephemeralcontainers]", "spec", "ephemeralcontainers", f"{file}:4"),
+    ]
+    assert [trial.name for trial in trials[3:]] == [
+        f"b [{kind}]"
+        for kind in (
+            "Pod",
+            "PodTemplate",
+            "ReplicationController",
+            "DaemonSet",
+            "Deployment",
+            "ReplicaSet",
+            "StatefulSet",
+            "CronJob",
+            "Job",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "operation", "object", "old"),
+    [
+        ("object: {kind: Deployment, spec: {replicas: 3}}", "CREATE", 3, None),
+        ("object: {kind: Deployment, spec: {replicas: 3}}, old_object: {spec: {replicas: 2}}", "UPDATE", 3, 2),
+        ("object: {kind: Deployment, spec: {replicas: 3}}, operation: UPDATE", "UPDATE", 3, None),
+        ("object: {kind: Deployment, spec: {replicas: 3}}, operation: DELETE", "DELETE", None, 3),
+        ("each: [scale], object: {spec: {replicas: 3}}", "UPDATE", 3, 1),
+    ],
+)
+def test_an_operation_follows_from_the_objects(file, case, operation, object, old):
+    """An old object makes an update, DELETE has only an old one, and a subresource is updated."""
+    file.write_text(f"policy: replica-limits\ncases:\n- {{name: a, {case}, expect: allowed}}\n")
+    (trial,) = load_trials(file, catalogue())
+    asked = trial.admission
+
+    def replicas(object):
+        return None if object is None else object["spec"].get("replicas")
+
+    assert (asked.operation, replicas(asked.object), replicas(asked.old_object)) == (operation, object, old)

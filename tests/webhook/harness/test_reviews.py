@@ -1,0 +1,64 @@
+"""The review of a file is the one that the API server would send."""
+
+import orjson
+import pytest
+
+from webhook.harness.bases import smallest
+from webhook.harness.reviews import Admission, group_version_kind, review
+from webhook.review import read
+
+
+def test_a_review_is_whole():
+    """Everything that the API server says is said."""
+    pod = smallest("Pod", "it")
+    sent = orjson.loads(review(Admission(pod, namespace="shop", username="jane")))
+    assert sent == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "00000000-0000-0000-0000-000000000000",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "subResource": "",
+            "operation": "CREATE",
+            "namespace": "shop",
+            "name": "it",
+            "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+            "object": pod,
+            "oldObject": None,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("admission", "kind", "target", "name"),
+    [
+        (Admission(smallest("WebApp")), "WebApp", ("example.com", "webapps", ""), "case"),
+        (
+            Admission(smallest("Scale"), subresource="scale", parent_kind=("apps", "Deployment"), operation="UPDATE"),
+            "Scale",
+            ("apps", "deployments", "scale"),
+            "case",
+        ),
+        (Admission(None, smallest("Job", "old"), operation="DELETE"), "Job", ("batch", "jobs", ""), "old"),
+        (
+            Admission({"apiVersion": "v1", "kind": "ConfigMap", "metadata": None}),
+            "ConfigMap",
+            ("", "configmaps", ""),
+            "",
+        ),
+    ],
+)
+def test_a_review_names_kind_and_resource(admission, kind, target, name):
+    """A subresource's object has a kind of its own; on DELETE the old object tells."""
+    about = read(review(admission)).about
+    assert (about.kind, (about.resource_group, about.resource, about.subresource), about.name) == (kind, target, name)
+
+
+@pytest.mark.parametrize(
+    ("api_version", "found"),
+    [("v1", ("", "v1", "X")), ("apps/v1", ("apps", "v1", "X")), ("", ("", "", "X"))],
+)
+def test_group_and_version_are_told_apart(api_version, found):
+    """The core group has no name."""
+    assert group_version_kind({"apiVersion": api_version, "kind": "X"}) == found
