@@ -1,0 +1,91 @@
+"""Whatever users, other controllers and the network do, in whatever order: in the end all is as planned."""
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import pytest
+
+from kube.errors import ApiError
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Things
+from tests.controller.runtime.test_planned import single
+from tests.fakes.apiserver.refusals import Refusal
+
+NAMES = ("a", "b", "c", "d", "e")
+STEPS = 150
+
+
+class Chaos:
+    """Somebody who does one thing after another to a few Things, and remembers what they asked for last."""
+
+    def __init__(self, things: Things, chance: random.Random) -> None:
+        self.things = things
+        self.server = things.server
+        self.chance = chance
+        self.asked: dict[str, int] = {}
+
+    def do_something(self) -> None:
+        """Do one thing; that it cannot be done just now is part of the game."""
+        name = self.chance.choice(NAMES)
+        deeds: list[Callable[[str], object]] = [
+            self.ask,
+            self.ask,
+            self.forget,
+            self.remove_child,
+            self.edit_child,
+            lambda _: self.server.cut_watches(),
+            lambda _: self.server.close_watches(),
+            lambda _: self.server.expire_watches(),
+            lambda _: self.server.fail(2, self.chance.choice([409, 429, 500, 503])),
+        ]
+        try:
+            self.chance.choice(deeds)(name)
+        except (ApiError, Refusal):
+            return
+
+    def ask(self, name: str) -> None:
+        """Create a Thing, or change what it should be."""
+        size = self.chance.randrange(1000)
+        if self.server.get(self.things.resource, name, NAMESPACE):
+            self.server.change(self.things.resource, name, {"spec": {"size": size}}, NAMESPACE)
+        else:
+            self.things.create(name, size)
+        self.asked[name] = size
+
+    def forget(self, name: str) -> None:
+        """Delete a Thing."""
+        self.server.delete(self.things.resource, name, NAMESPACE)
+        self.asked.pop(name, None)
+
+    def remove_child(self, name: str) -> None:
+        """Delete what the controller made."""
+        self.server.delete(CONFIGMAP, name, NAMESPACE)
+
+    def edit_child(self, name: str) -> None:
+        """Change what the controller made."""
+        self.server.change(CONFIGMAP, name, {"data": {"size": "edited"}}, NAMESPACE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_in_the_end_all_is_as_planned(running: Running, seed: int) -> None:
+    """Each Thing that is left has its ConfigMap with what was asked last, and is ready for that generation."""
+
+    def is_right(name: str, size: int) -> Callable[[Object], bool]:
+        def holds(child: Object) -> bool:
+            thing = things.server.get(things.resource, name, NAMESPACE) or {}
+            settled = thing.get("status", {}).get("observedGeneration") == thing["metadata"]["generation"]
+            return settled and bool(child["data"] == {"size": str(size)})
+
+        return holds
+
+    async with running(single) as things:
+        chaos = Chaos(things, random.Random(seed))
+        for _ in range(STEPS):
+            chaos.do_something()
+            await asyncio.sleep(0)  # let the others have a turn
+        things.server.requests.faults.clear()
+        for name, size in chaos.asked.items():
+            await things.until(CONFIGMAP, name, is_right(name, size))
+            await things.until_ready(name=name)
+        left = {each["metadata"]["name"] for each in things.server.list(CONFIGMAP, NAMESPACE)}
+    assert set(chaos.asked) <= left
