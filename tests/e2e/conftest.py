@@ -49,7 +49,8 @@ class Cluster:
 
     def running(self, namespace: str, *names: str) -> None:
         """Wait until WebApps run."""
-        self.wait(f"webapp/{','.join(names)}", "jsonpath={.status.phase}=Running", namespace)
+        webapps = [f"webapp/{name}" for name in names]
+        self.kubectl("wait", *webapps, "--for=jsonpath={.status.phase}=Running", "-n", namespace, "--timeout=30s")
 
     def create_namespace(self, **labels: str) -> str:
         """Create a fresh namespace."""

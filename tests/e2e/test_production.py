@@ -144,7 +144,7 @@ def test_outside_production_a_webapp_gets_only_the_labels(laptop: Laptop, namesp
 
 @pytest.mark.parametrize("manifest", [manifests.webapp(), manifests.deployment()], ids=["WebApp", "Deployment"])
 def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifest: Object) -> None:
-    """kubectl says unchanged, and the object keeps its version."""
+    """The second kubectl apply says unchanged, and the object keeps its version."""
     what = f"{manifest['kind'].lower()}/shop"
     laptop.kubectl("apply", "-n", production, "-f-", input=manifest)
     ready = "condition=Ready" if manifest["kind"] == "WebApp" else "condition=Available"
@@ -219,7 +219,7 @@ def test_whatever_makes_pods_is_judged(laptop: Laptop, production: str, manifest
 
 
 def test_a_container_to_debug_with_is_judged(laptop: Laptop, production: str) -> None:
-    """kubectl debug puts no image from elsewhere into a running pod."""
+    """An image from elsewhere is not put into a running pod by kubectl debug."""
     laptop.wait("serviceaccount/default", "create", production)
     laptop.kubectl("create", "-n", production, "-f-", input=manifests.pod())
     laptop.wait("pod/shop", "condition=Ready", production)

@@ -27,7 +27,7 @@ def test_s3_a_webapp_from_birth_to_death(laptop: Laptop, namespace: str) -> None
 
 
 def test_the_columns_say_how_it_is(laptop: Laptop, namespace: str) -> None:
-    """kubectl get shows phase, wanted and ready replicas and image; wide also what is wrong."""
+    """`kubectl get` shows phase, wanted and ready replicas and image; wide also what is wrong."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2, image="nginx:1.21"))
     laptop.running(namespace, "shop")
     head, row = map(str.split, laptop.kubectl("get", "webapps", "-n", namespace).splitlines())

@@ -1,0 +1,225 @@
+"""Webhook and controller as two processes with the rights they are shipped with: started, killed, and back."""
+
+import base64
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.audit import WRITES
+from tests.controlplane.plane import ControlPlane
+from tests.e2e import manifests
+from tests.e2e.conftest import CONFIG, Cluster
+from tests.gatewright.processes import Gatewright, registered
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+OURS = "gatewright-system"
+CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
+POLICIES = ("--policies", str(CONFIG / "policies"))
+SHORT_LEASE = ("--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms")
+BOTH = {"validate", "mutate"}
+
+
+@dataclass(frozen=True)
+class Installation(Cluster):
+    """A cluster with Gatewright installed in it; `mounted` is where the webhook's pod would find its Secret."""
+
+    webhook: Gatewright
+    controller: Gatewright
+    mounted: Path
+
+    def mount_secret(self) -> None:
+        """Play the kubelet: write the Secret's files aside, and swap the link that leads to them."""
+        self.wait("secret/gatewright-webhook-tls", "create", OURS)
+        secret = self.get("secret/gatewright-webhook-tls", OURS)
+        aside = self.mounted / f"..{secret['metadata']['resourceVersion']}"
+        aside.mkdir()
+        for name, value in secret["data"].items():
+            (aside / name).write_bytes(base64.b64decode(value))
+            if not (self.mounted / name).is_symlink():
+                (self.mounted / name).symlink_to(f"..data/{name}")
+        (self.mounted / "..data_tmp").symlink_to(aside.name)
+        (self.mounted / "..data_tmp").rename(self.mounted / "..data")
+
+    def is_registered(self) -> bool:
+        """Whether the API server asks the webhook."""
+        return registered(self.plane) == BOTH
+
+    def kill(self) -> None:
+        """End both processes without any goodbye."""
+        self.webhook.kill()
+        self.controller.kill()
+
+    def start(self) -> None:
+        """Start both."""
+        self.webhook.start()
+        self.controller.start()
+
+    def create(self, namespace: str, manifest: manifests.Object) -> None:
+        """Create an object."""
+        self.kubectl("create", "-n", namespace, "-f-", input=manifest)
+
+    def writes(self, since: int) -> Counter[str]:
+        """Count what the controller wrote since a mark, its Lease aside."""
+        events = self.plane.audit_events(since, user=CONTROLLER, verb=WRITES)
+        about = [(event["verb"], event["objectRef"]) for event in events]
+        return Counter(
+            f"{verb} {each['resource']}" + (f"/{each['subresource']}" if "subresource" in each else "")
+            for verb, each in about
+            if each["resource"] != "leases"
+        )
+
+    def reconciled(self) -> Counter[str]:
+        """Count how often the controller says to have looked at each WebApp."""
+        lines = self.controller.logged()
+        completed = [line for line in lines if line["message"] == "Reconciliation completed"]
+        return Counter(line["webapp.name"] for line in completed if "webapp.name" in line)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """An installation from the plain manifests whose processes have not been started; pods are the test's to play."""
+    directory = tmp_path_factory.mktemp("installed")
+    mounted = directory / "tls"
+    mounted.mkdir()
+    pair = ("--tls-cert", str(mounted / "tls.crt"), "--tls-key", str(mounted / "tls.key"))
+    with ControlPlane.start(directory / "controlplane") as plane:
+        for part in ("crd/bases", "rbac", "manager"):
+            plane.kubectl("apply", "-f", str(CONFIG / part))
+        plane.create_namespace("production")
+        users = {
+            name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}")
+            for name in ("webhook", "controller-manager")
+        }
+        webhook = Gatewright(plane, directory, "webhook", *POLICIES, *pair, kubeconfig=users["webhook"])
+        options = (*POLICIES, *SHORT_LEASE, "--webhook-url", webhook.url)
+        controller = Gatewright(plane, directory, "controller", *options, kubeconfig=users["controller-manager"])
+        with webhook, controller:
+            yield Installation(plane, webhook, controller, mounted)
+            installed_logs = webhook.tracebacks() + controller.tracebacks()
+            webhook.kill()  # its end would wait for the API server to hang up
+        assert installed_logs == []
+        forbidden = [event for event in plane.audit_events() if event["responseStatus"]["code"] == 403]
+        ours = [event["requestURI"] for event in forbidden if event["user"]["username"].startswith(CONTROLLER[:39])]
+        assert ours == []
+    shutil.rmtree(plane.directory / "etcd")
+
+
+@pytest.fixture
+def running(installed: Installation) -> Installation:
+    """The installation with both processes at work, whatever a test before did to them."""
+    for process in (installed.controller, installed.webhook):
+        if process.process.pid is None:
+            process.launch()
+    if not (installed.mounted / "tls.crt").exists():
+        installed.mount_secret()
+    installed.webhook.until("ready", installed.webhook.is_ready)
+    installed.controller.until("ready", installed.controller.is_ready).until("registered", installed.is_registered)
+    return installed
+
+
+def test_s8_the_first_start_locks_nobody_out(installed: Installation) -> None:
+    """S8: until a webhook answers with a certificate that can be trusted, none is registered."""
+    installed.webhook.launch()
+    code, ready = installed.webhook.get("/readyz")
+    assert (code, ready.splitlines()[-1]) == (503, "failed")
+    assert f"[-] certificate: {installed.mounted}/tls.crt: No such file or directory\n" in ready
+    installed.controller.start()
+    warned = "not registered yet: no webhook answers"
+    installed.controller.until(
+        "waiting for the webhook", lambda: any(line["message"] == warned for line in installed.controller.logged())
+    )
+    assert registered(installed.plane) == set()
+    installed.create("production", manifests.deployment("early", image="nginx:1.21"))
+    installed.mount_secret()
+    installed.webhook.until("ready", installed.webhook.is_ready)
+    installed.controller.until("registered", installed.is_registered)
+    said = installed.refusal("create", "-n", "production", "-f-", input=manifests.deployment(image="nginx:1.21"))
+    assert 'admission webhook "validate.gatewright.io" denied the request: 1 violation\n' in said
+
+
+def test_writes_are_as_few_as_promised(running: Installation) -> None:
+    """N WebApps of one replica cost 2N writes of children and 2N of statuses, and then none, restarts included."""
+    namespace = running.create_namespace()
+    names = [f"shop-{number}" for number in range(10)]
+    manifest = {"apiVersion": "v1", "kind": "List", "items": [manifests.webapp(name) for name in names]}
+    mark = running.plane.audit_mark()
+    running.kubectl("apply", "-n", namespace, "-f-", input=manifest)
+    running.running(namespace, *names)
+    assert running.writes(mark) == {"patch deployments": 10, "patch services": 10, "patch webapps/status": 20}
+
+    mark = running.plane.audit_mark()
+    assert running.kubectl("apply", "-n", namespace, "-f-", input=manifest).count(" unchanged\n") == 10
+    before = running.reconciled()
+    running.kubectl("annotate", "webapps", "--all", "seen=yes", "-n", namespace)
+    running.controller.until("looked at", lambda: all(running.reconciled()[name] > before[name] for name in names))
+    assert running.writes(mark) == {}
+
+    assert running.controller.end() == 0
+    mark, before = running.plane.audit_mark(), running.reconciled()
+    running.controller.start()
+    running.controller.until("looked at", lambda: all(running.reconciled()[name] > before[name] for name in names))
+    assert running.writes(mark) == {}
+
+
+def test_s8_what_came_while_the_controller_was_down_is_caught_up(running: Installation) -> None:
+    """S8: with the webhook up, WebApps are judged and stored, and made once the controller is back."""
+    namespace = running.create_namespace()
+    running.create(namespace, manifests.webapp("changed", image="nginx:1.21"))
+    running.running(namespace, "changed")
+    running.controller.kill()
+    running.create(namespace, manifests.webapp("new", image="nginx:1.21"))
+    running.kubectl("scale", "webapp/changed", "--replicas=2", "-n", namespace)
+    assert "1 violation" in running.refusal(
+        "create", "-n", "production", "-f-", input=manifests.webapp(image="nginx:1.21")
+    )
+    running.controller.start()
+    running.running(namespace, "new")
+    running.wait("deployment/changed", "jsonpath={.status.readyReplicas}=2", namespace)
+
+
+def _failed_calling(installed: Installation, verb: str, seconds: int) -> str:
+    url = installed.webhook.url
+    return (
+        'Error from server (InternalError): error when creating "STDIN": Internal error occurred: failed calling '
+        f'webhook "{verb}.gatewright.io": failed to call webhook: Post "{url}/{verb}?timeout={seconds}s": dial tcp '
+        f"{url.removeprefix('https://')}: connect: connection refused\n"
+    )
+
+
+def test_s8_while_both_are_down_nothing_unjudged_comes_in(running: Installation) -> None:
+    """S8: creations in scope are denied with the API server's own words, everything else goes on, nothing is lost."""
+    namespace = running.create_namespace()
+    for name in ("kept", "childless", "doomed"):
+        running.create(namespace, manifests.webapp(name, image="nginx:1.21"))
+    running.running(namespace, "kept", "childless", "doomed")
+    before = running.get("deployment/kept", namespace)["metadata"]["uid"]
+
+    running.kill()
+
+    for where in ("production", namespace):
+        create = ("create", "-n", where, "-f-")
+        assert running.refusal(*create, input=manifests.webapp("late")) == _failed_calling(running, "mutate", 1)
+        assert running.refusal(*create, input=manifests.deployment("late")) == _failed_calling(running, "validate", 3)
+        running.kubectl("create", "configmap", "notes", "-n", where)
+    assert "failed calling webhook" in running.refusal("scale", "deployment/kept", "--replicas=2", "-n", namespace)
+    running.create("kube-system", manifests.deployment("addon", image="nginx:1.21"))
+    running.wait("deployment/addon", "condition=Available", "kube-system")
+    running.kubectl("delete", "webapp/doomed", "-n", namespace)
+    running.kubectl("delete", "deployment/childless", "service/childless", "-n", namespace)
+    running.wait("deployment/doomed", "delete", namespace)
+
+    running.start()
+
+    running.create(namespace, manifests.webapp("late", image="nginx:1.21"))
+    running.running(namespace, "late", "kept")
+    running.wait("deployment/childless", "create", namespace)
+    running.wait("service/childless", "create", namespace)
+    running.running(namespace, "childless")
+    left = running.kubectl("get", "webapps,deployments,services", "-n", namespace, "-o=name").split()
+    assert [each.rpartition("/")[2] for each in left] == ["childless", "kept", "late"] * 3
+    assert running.get("deployment/kept", namespace)["metadata"]["uid"] == before
