@@ -1,9 +1,10 @@
 """Conditions: what they say now, and when that last changed."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from controller.runtime.moments import rfc3339
 from controller.runtime.plan import Object
 
 READY = "Ready"
@@ -27,7 +28,7 @@ def dated(new: Sequence[Object], old: Sequence[Object], *, generation: int, now:
 def _changed(new: Object, old: Object | None, now: datetime) -> Any:
     if old is not None and old["status"] == new["status"] and old.get("lastTransitionTime"):
         return old["lastTransitionTime"]
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return rfc3339(now)
 
 
 def ready_in(status: Object) -> Object | None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Never
 
 from controller.runtime.leader import NotLeadingError
+from controller.runtime.moments import micro_time
 from controller.runtime.plan import Event
 from kube.client import Client
 from kube.errors import ApiError
@@ -134,7 +135,7 @@ class Recorder:
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
             "metadata": {"name": name, "namespace": namespace},
-            "eventTime": self._time(),
+            "eventTime": micro_time(self._now()),
             "reportingController": REPORTER,
             "reportingInstance": self._instance[:128],
             "action": action,
@@ -147,8 +148,5 @@ class Recorder:
     def _repeated(self, series: _Series) -> Object:
         return {
             "metadata": {"name": series.name, "namespace": series.namespace},
-            "series": {"count": series.count, "lastObservedTime": self._time()},
+            "series": {"count": series.count, "lastObservedTime": micro_time(self._now())},
         }
-
-    def _time(self) -> str:
-        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -7,18 +7,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Never
+from typing import Never
 
+from controller.runtime.lease import LEASE, Object, claimed, duration_of, holder_of, new, released
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
-from kube.resource import Resource
 
 LOG = logging.getLogger("gatewright.leader")
 
-LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 JITTER = 1.2
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ class Election:
     @property
     def holder(self) -> str:
         """Who leads, as far as we know; empty for nobody."""
-        return (self._lease or {}).get("spec", {}).get("holderIdentity") or ""
+        return holder_of(self._lease) if self._lease else ""
 
     def check(self) -> None:
         """Raise `NotLeadingError` unless we surely lead: called before every write."""
@@ -122,10 +119,9 @@ class Election:
         if self.holder != self._identity or self._lease is None:
             return
         self._stop_leading()
-        spec = {**self._lease["spec"], "holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": self._time()}
         try:
             async with asyncio.timeout(self._request_seconds):
-                self._lease = await self._client.replace(LEASE, {**self._lease, "spec": spec})
+                self._lease = await self._client.replace(LEASE, released(self._lease, self._now()))
         except (ApiError, TimeoutError) as error:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
 
@@ -177,40 +173,22 @@ class Election:
         """Tell whether somebody else has the lease, and had it for less than its duration since it last changed."""
         if self.holder in ("", self._identity):
             return False
-        duration = lease.get("spec", {}).get("leaseDurationSeconds") or self._settings.duration
-        return self._clock() < self._observed_at + float(duration)
+        return self._clock() < self._observed_at + duration_of(lease, self._settings.duration)
 
     def _observe(self, lease: Object) -> None:
         if self._lease is None or lease.get("spec") != self._lease.get("spec"):
             self._observed_at = self._clock()
         self._lease = lease
 
-    def _claim(self, lease: Object | None) -> Object:
-        """Return the lease as we want it: ours, renewed now."""
-        old: Object = lease.get("spec") or {} if lease else {}
-        time = self._time()
-        ours = old.get("holderIdentity") == self._identity
-        spec = {
-            **old,
-            "holderIdentity": self._identity,
-            "leaseDurationSeconds": round(self._settings.duration),
-            "acquireTime": old.get("acquireTime") if ours else time,
-            "renewTime": time,
-            "leaseTransitions": (old.get("leaseTransitions") or 0) + (lease is not None and not ours),
-        }
-        if lease is not None:
-            return {**lease, "spec": spec}
-        named = {"name": self._settings.name, "namespace": self._settings.namespace}
-        return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": named, "spec": spec}
-
     def _stop_leading(self) -> None:
         if self.leading.is_set():
             self.leading.clear()
             self._on_change(False)
 
-    def _time(self) -> str:
-        """Return the time as MicroTime: UTC, microseconds."""
-        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def _claim(self, lease: Object | None) -> Object:
+        settings = self._settings
+        named = {"name": settings.name, "namespace": settings.namespace}
+        return claimed(lease or new(named), self._identity, settings.duration, self._now())
 
     @property
     def _request_seconds(self) -> float:

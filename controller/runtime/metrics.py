@@ -1,4 +1,4 @@
-"""What the controllers count: controller-runtime's names, and each kind's own under its prefix."""
+"""What all controllers count, under the names that controller-runtime has for it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,14 +17,6 @@ RECONCILE_BUCKETS = (
 )
 # fmt: on
 QUEUE_BUCKETS = tuple(1e-8 * 10**power for power in range(12))
-KIND_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10)
-CREATION_BUCKETS = (1, 5, 10, 30, 60, 120, 300)
-RESULTS: dict[Outcome, str] = {
-    "success": "success",
-    "requeue_after": "requeue",
-    "error": "error",
-    "terminal_error": "error",
-}
 
 
 class Metrics:
@@ -60,7 +52,7 @@ class Metrics:
             "rest_client_requests", "Requests to the API server.", ["code", "method", "host"], registry=registry
         )
         self._leading = Gauge("leader_election_master_status", "1 while leading.", ["name"], registry=registry)
-        self._resources = Gauge(
+        self.resources = Gauge(
             "gatewright_resources", "Custom resources by phase.", ["kind", "phase"], registry=registry
         )
         self._queues = Queues()
@@ -102,10 +94,6 @@ class Metrics:
         """Say whether this process leads."""
         self._leading.labels(name).set(leads)
 
-    def phases(self, kind: str) -> "Phases":
-        """Count the objects of a kind by their phase."""
-        return Phases(self._resources, kind)
-
 
 class Queues(Collector):
     """What is read from the work queues when somebody asks."""
@@ -131,80 +119,3 @@ class Queues(Collector):
             longest.add_metric([name], max(taken, default=0.0))
             active.add_metric([name], len(taken))
         yield from (depth, unfinished, longest, active)
-
-
-class Phases:
-    """How many objects of a kind are in which phase."""
-
-    def __init__(self, gauge: Gauge, kind: str) -> None:
-        self._gauge = gauge
-        self._kind = kind
-        self._phases: dict[Request, str] = {}
-
-    def now(self, request: Request, phase: str | None) -> None:
-        """Take the phase an object is in; None when it is gone."""
-        before = self._phases.pop(request, None)
-        if before is not None:
-            self._gauge.labels(self._kind, before).dec()
-        if phase is not None:
-            self._phases[request] = phase
-            self._gauge.labels(self._kind, phase).inc()
-
-
-class KindMetrics:
-    """What is counted of one kind, under its own prefix."""
-
-    def __init__(self, prefix: str, metrics: Metrics) -> None:
-        registry = metrics.registry
-        names = ["namespace", "name"] if metrics.per_object else []
-        self._per_object = metrics.per_object
-        self._total = Counter(f"{prefix}_reconcile", "Reconciles.", [*names, "result"], registry=registry)
-        self._seconds = Histogram(
-            f"{prefix}_reconcile_duration_seconds", "Their duration.", names, buckets=KIND_BUCKETS, registry=registry
-        )
-        self._creation = Histogram(
-            f"{prefix}_creation_duration_seconds",
-            "Time from creation to first being ready.",
-            ["namespace"],
-            buckets=CREATION_BUCKETS,
-            registry=registry,
-        )
-        self._errors = Counter(f"{prefix}_errors", "Failed reconciles.", ["type"], registry=registry)
-        for type in ("retryable", "permanent"):
-            self._errors.labels(type)
-        self._phases = metrics.phases(prefix)
-
-    def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
-        """Count a reconcile."""
-        labels = self._labels(request)
-        self._total.labels(*labels, RESULTS[outcome]).inc()
-        (self._seconds.labels(*labels) if labels else self._seconds).observe(seconds)
-        if outcome in ("error", "terminal_error"):
-            self._errors.labels("retryable" if outcome == "error" else "permanent").inc()
-
-    def created(self, request: Request, seconds: float) -> None:
-        """Count an object that is ready for the first time."""
-        self._creation.labels(request.namespace or "").observe(seconds)
-
-    def phase(self, request: Request, phase: str) -> None:
-        """Take the phase an object is in."""
-        self._phases.now(request, phase)
-
-    def forget(self, request: Request) -> None:
-        """Let the series of a deleted object go."""
-        self._phases.now(request, None)
-        if self._per_object:
-            labels = self._labels(request)
-            for result in set(RESULTS.values()):
-                self._remove(self._total, *labels, result)
-            self._remove(self._seconds, *labels)
-
-    def _labels(self, request: Request) -> tuple[str, ...]:
-        return (request.namespace or "", request.name) if self._per_object else ()
-
-    @staticmethod
-    def _remove(collector: Counter | Histogram, *labels: str) -> None:
-        try:
-            collector.remove(*labels)
-        except KeyError:
-            return  # it was never counted

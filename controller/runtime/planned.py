@@ -11,7 +11,8 @@ from controller.runtime.conditions import is_ready, ready_in
 from controller.runtime.controller import Controller
 from controller.runtime.events import Recorder
 from controller.runtime.guard import NameTakenError, StillThereError
-from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.kind_metrics import KindMetrics
+from controller.runtime.metrics import Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
 from controller.runtime.plan import (

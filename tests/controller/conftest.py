@@ -13,7 +13,8 @@ from prometheus_client import CollectorRegistry
 
 from controller.reconcilers.webapp import DEPLOYMENT, SERVICE, WEBAPP
 from controller.runtime.events import EVENT
-from controller.runtime.leader import LEASE, LeaseSettings
+from controller.runtime.leader import LeaseSettings
+from controller.runtime.lease import LEASE
 from controller.runtime.runtime import Runtime
 from kube import credentials
 from kube.client import Client

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.leader import LEASE, LeaseSettings
+from controller.runtime.leader import LeaseSettings
+from controller.runtime.lease import LEASE
 from kube.client import Client
 from tests.controller.conftest import Process, Start
 from tests.controller.observer import Observer

@@ -3,7 +3,8 @@
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.kind_metrics import KindMetrics
+from controller.runtime.metrics import Metrics
 from controller.runtime.queue import WorkQueue
 from controller.runtime.result import Outcome, Request
 

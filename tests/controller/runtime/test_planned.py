@@ -4,7 +4,7 @@ import base64
 from datetime import datetime, timedelta
 from typing import Any
 
-from controller.runtime.leader import LEASE
+from controller.runtime.lease import LEASE
 from controller.runtime.plan import (
     Apply,
     Delete,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.testing import FakeClient
+from controller.runtime.fake_client import FakeClient
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, NotFound
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE

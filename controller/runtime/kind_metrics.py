@@ -1,0 +1,92 @@
+"""What is counted of each kind, under its own prefix."""
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from controller.runtime.metrics import Metrics
+from controller.runtime.result import Outcome, Request
+
+KIND_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10)
+CREATION_BUCKETS = (1, 5, 10, 30, 60, 120, 300)
+RESULTS: dict[Outcome, str] = {
+    "success": "success",
+    "requeue_after": "requeue",
+    "error": "error",
+    "terminal_error": "error",
+}
+
+
+class Phases:
+    """How many objects of a kind are in which phase."""
+
+    def __init__(self, gauge: Gauge, kind: str) -> None:
+        self._gauge = gauge
+        self._kind = kind
+        self._phases: dict[Request, str] = {}
+
+    def now(self, request: Request, phase: str | None) -> None:
+        """Take the phase an object is in; None when it is gone."""
+        before = self._phases.pop(request, None)
+        if before is not None:
+            self._gauge.labels(self._kind, before).dec()
+        if phase is not None:
+            self._phases[request] = phase
+            self._gauge.labels(self._kind, phase).inc()
+
+
+class KindMetrics:
+    """What is counted of one kind, under its own prefix."""
+
+    def __init__(self, prefix: str, metrics: Metrics) -> None:
+        registry = metrics.registry
+        names = ["namespace", "name"] if metrics.per_object else []
+        self._per_object = metrics.per_object
+        self._total = Counter(f"{prefix}_reconcile", "Reconciles.", [*names, "result"], registry=registry)
+        self._seconds = Histogram(
+            f"{prefix}_reconcile_duration_seconds", "Their duration.", names, buckets=KIND_BUCKETS, registry=registry
+        )
+        self._creation = Histogram(
+            f"{prefix}_creation_duration_seconds",
+            "Time from creation to first being ready.",
+            ["namespace"],
+            buckets=CREATION_BUCKETS,
+            registry=registry,
+        )
+        self._errors = Counter(f"{prefix}_errors", "Failed reconciles.", ["type"], registry=registry)
+        for type in ("retryable", "permanent"):
+            self._errors.labels(type)
+        self._phases = Phases(metrics.resources, prefix)
+
+    def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
+        """Count a reconcile."""
+        labels = self._labels(request)
+        self._total.labels(*labels, RESULTS[outcome]).inc()
+        (self._seconds.labels(*labels) if labels else self._seconds).observe(seconds)
+        if outcome in ("error", "terminal_error"):
+            self._errors.labels("retryable" if outcome == "error" else "permanent").inc()
+
+    def created(self, request: Request, seconds: float) -> None:
+        """Count an object that is ready for the first time."""
+        self._creation.labels(request.namespace or "").observe(seconds)
+
+    def phase(self, request: Request, phase: str) -> None:
+        """Take the phase an object is in."""
+        self._phases.now(request, phase)
+
+    def forget(self, request: Request) -> None:
+        """Let the series of a deleted object go."""
+        self._phases.now(request, None)
+        if self._per_object:
+            labels = self._labels(request)
+            for result in set(RESULTS.values()):
+                self._remove(self._total, *labels, result)
+            self._remove(self._seconds, *labels)
+
+    def _labels(self, request: Request) -> tuple[str, ...]:
+        return (request.namespace or "", request.name) if self._per_object else ()
+
+    @staticmethod
+    def _remove(collector: Counter | Histogram, *labels: str) -> None:
+        try:
+            collector.remove(*labels)
+        except KeyError:
+            return  # it was never counted
