@@ -120,4 +120,12 @@ def _known(kind: str | Kind) -> Kind:
 def resource_of(group: str, kind: str) -> str:
     """Return the resource of a kind: as the table says, else as the API's convention forms it."""
     known = KINDS.get((group, kind))
-    return known.plural if known else f"{kind.lower()}s"
+    return known.plural if known else plural(kind)
+
+
+def plural(kind: str) -> str:
+    """Return the name that a kind's resource has by the API's convention."""
+    word = kind.lower()
+    if word.endswith("s"):
+        return f"{word}es"
+    return f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"

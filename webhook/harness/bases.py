@@ -3,13 +3,19 @@
 import copy
 from typing import Any
 
-from webhook.engine.kinds import KINDS, POD_KINDS
+from webhook.engine.kinds import KINDS, POD_KINDS, RBAC
 
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "app", "image": "registry.example/app:1.0"}]}
 LABELS = {"app": "case"}
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": LABELS}, "spec": POD_SPEC}
 JOB: dict[str, Any] = {"template": {"spec": POD_SPEC | {"restartPolicy": "Never"}}}
 
+INGRESS_PATH = {
+    "path": "/",
+    "pathType": "Prefix",
+    "backend": {"service": {"name": "case", "port": {"name": "http"}}},
+}
+RULE: dict[str, Any] = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 SELECTED: dict[str, Any] = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
 
 SPECS: dict[str, dict[str, Any]] = {
@@ -28,14 +34,41 @@ SPECS: dict[str, dict[str, Any]] = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "case"},
     },
     "Scale": {"replicas": 1},
+    "PersistentVolumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    "Service": {"selector": LABELS, "ports": [{"name": "http", "port": 80}]},
+    "Ingress": {"rules": [{"host": "case.example", "http": {"paths": [INGRESS_PATH]}}]},
+    "NetworkPolicy": {"podSelector": {}},
+    "PodDisruptionBudget": {"selector": {"matchLabels": LABELS}, "maxUnavailable": 1},
+}
+ROLE_REF = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}
+SUBJECT = {"kind": "ServiceAccount", "name": "case", "namespace": "default"}
+WITHOUT_SPEC: dict[str, dict[str, Any]] = {  # what kinds have that keep it beside the metadata
+    "PodTemplate": {"template": TEMPLATE},
+    "ConfigMap": {},
+    "Namespace": {},
+    "Secret": {},
+    "ServiceAccount": {},
+    "StorageClass": {"provisioner": "example.com/case"},
+    "Role": {"rules": [RULE]},
+    "ClusterRole": {"rules": [RULE]},
+    "RoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
+    "ClusterRoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
+}
+CONNECTIONS: dict[str, dict[str, Any]] = {  # what somebody sends who connects to a pod
+    "PodExecOptions": {"container": "app", "command": ["true"], "stdout": True},
+    "PodAttachOptions": {"container": "app", "stdout": True},
 }
 
 KINDS_BY_NAME = {kind.kind: kind for kind in KINDS.values()}
+HAS_SMALLEST = (*SPECS, *WITHOUT_SPEC, *CONNECTIONS)
+CLUSTER_SCOPED = frozenset(kind.kind for kind in KINDS.values() if not kind.namespaced)
 POD_KIND_NAMES = tuple(kind.kind for kind in POD_KINDS if kind.pod_spec is not None)
 
 
-def smallest(kind: str, name: str = "case") -> dict[str, Any]:
-    """Return the smallest valid object of `kind`. KeyError where there is none."""
+def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, Any]:
+    """Return the smallest valid object of `kind`, in a namespace if it can be. KeyError where there is none."""
+    if kind in CONNECTIONS:
+        return {"apiVersion": "v1", "kind": kind, **copy.deepcopy(CONNECTIONS[kind])}
     if kind == "Scale":
         api_version = "autoscaling/v1"
     else:
@@ -43,7 +76,9 @@ def smallest(kind: str, name: str = "case") -> dict[str, Any]:
         version = known.versions[-1]
         api_version = f"{known.group}/{version}" if known.group else version
     object: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
-    object |= {"template": TEMPLATE} if kind == "PodTemplate" else {"spec": SPECS[kind]}
+    if namespace and kind not in CLUSTER_SCOPED:
+        object["metadata"]["namespace"] = namespace
+    object |= WITHOUT_SPEC[kind] if kind in WITHOUT_SPEC else {"spec": SPECS[kind]}
     return copy.deepcopy(object)
 
 
@@ -59,6 +94,13 @@ def at(path: str, value: Any) -> dict[str, Any]:
     for step in reversed(path.split(".")):
         value = {step: value}
     return value  # type: ignore[no-any-return]
+
+
+def namespace_of(kind: str, object: dict[str, Any], namespace: str) -> str:
+    """Return what a review says is the namespace: of a Namespace its own name, of others outside of any none."""
+    if kind == "Namespace":
+        return str(object["metadata"].get("name") or "")
+    return "" if kind in CLUSTER_SCOPED else namespace
 
 
 def pod_path(kind: str) -> str | None:

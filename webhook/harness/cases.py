@@ -12,11 +12,28 @@ from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine
 from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
-from webhook.harness.bases import KINDS_BY_NAME, POD_KIND_NAMES, at, merge, pod_path, smallest
+from webhook.harness.bases import HAS_SMALLEST, POD_KIND_NAMES, at, merge, namespace_of, pod_path, smallest
 from webhook.harness.reviews import Admission
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # when cases happen that do not say
-VARIANTS = {"scale": "Scale", "ephemeralcontainers": "Pod", "resize": "Pod"}  # subresource: kind of its object
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A subresource that a case can be tried as: the kind of its object, how it is asked, and of what it is a part."""
+
+    kind: str
+    operation: Literal["UPDATE", "CONNECT"] = "UPDATE"
+    parent: tuple[str, str] | None = None  # group and kind, where they are not the object's own
+
+
+VARIANTS = {
+    "scale": Variant("Scale", parent=("apps", "Deployment")),
+    "ephemeralcontainers": Variant("Pod"),
+    "resize": Variant("Pod"),
+    "exec": Variant("PodExecOptions", "CONNECT", ("", "Pod")),
+    "attach": Variant("PodAttachOptions", "CONNECT", ("", "Pod")),
+}
 
 
 class CaseType(BaseModel):
@@ -160,9 +177,10 @@ def _trials(file: CaseFile, case: Case, document: Document, index: int, catalogu
     engine = _engine(file, case, document, at_case, catalogue)
     kinds = POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]
     for each in kinds:
-        kind = VARIANTS.get(each, each)
-        if kind not in KINDS_BY_NAME and kind != "Scale":
-            known = [*KINDS_BY_NAME, *VARIANTS]
+        variant = VARIANTS.get(each)
+        kind = each if variant is None else variant.kind
+        if kind not in HAS_SMALLEST:
+            known = [*HAS_SMALLEST, *VARIANTS]
             raise FaultsError(
                 [
                     (
@@ -178,7 +196,7 @@ def _trials(file: CaseFile, case: Case, document: Document, index: int, catalogu
             where=document.where(at_case),
             name=case.name if case.each is None else f"{case.name} [{each}]",
             engine=engine,
-            admission=_admission(case, kind, each if each in VARIANTS else ""),
+            admission=_admission(case, kind, "" if variant is None else each, variant),
             looked_up=case.looked_up
             | {
                 NAMESPACE_LABELS: {"kubernetes.io/metadata.name": case.namespace, **case.namespace_labels},
@@ -196,19 +214,21 @@ def _kind(case: Case, at_case: str) -> str:
     return kind
 
 
-def _admission(case: Case, kind: str, subresource: str) -> Admission:
-    smallest_here = merge(smallest(kind), {"metadata": {"namespace": case.namespace}})
+def _admission(case: Case, kind: str, subresource: str, variant: Variant | None) -> Admission:
+    smallest_here = smallest(kind, namespace=case.namespace)
     object = _laid_over(smallest_here, kind, case.pod, case.object)
-    is_update = case.old_object is not None or case.old_pod is not None or bool(subresource)
-    operation = case.operation or ("UPDATE" if is_update else "CREATE")
+    is_update = case.old_object is not None or case.old_pod is not None
+    whole = case.operation or ("UPDATE" if is_update else "CREATE")
+    operation = whole if variant is None else variant.operation
     old = _laid_over(smallest_here, kind, case.old_pod, case.old_object or {}) if operation == "UPDATE" else None
     return Admission(
         object=None if operation == "DELETE" else object,
         old_object=object if operation == "DELETE" else old,
         operation=operation,
-        namespace=case.namespace,
+        namespace=namespace_of(kind, object, case.namespace),
         subresource=subresource,
-        parent_kind=("apps", "Deployment") if subresource == "scale" else None,
+        parent_kind=None if variant is None else variant.parent,
+        parent_name="case",
         username=case.username,
         groups=tuple(case.groups),
     )

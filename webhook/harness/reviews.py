@@ -20,7 +20,8 @@ class Admission:
     operation: str = "CREATE"
     namespace: str = ""
     subresource: str = ""
-    parent_kind: tuple[str, str] | None = None  # group and kind, where they are not the object's own (Scale)
+    parent_kind: tuple[str, str] | None = None  # group and kind, where they are not the object's own (Scale, exec)
+    parent_name: str = ""  # where the object has none of its own (exec)
     username: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:authenticated",)
 
@@ -54,7 +55,7 @@ def review(admission: Admission) -> bytes:
         "subResource": admission.subresource,
         "operation": admission.operation,
         "namespace": admission.namespace,
-        "name": metadata.get("name", ""),
+        "name": metadata.get("name", admission.parent_name),
         "userInfo": {"username": admission.username, "groups": list(admission.groups)},
         "object": admission.object,
         "oldObject": admission.old_object,
