@@ -4,6 +4,7 @@ import asyncio
 import socket
 import uuid
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from config.faults import FaultsError, did_you_mean
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.certificates import Certificates, Names, service_names
+from controller.reconcilers.policies import PolicyStatuses
 from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import Service
 from controller.runtime.caches import Cache
@@ -21,9 +23,13 @@ from controller.runtime.plan import PlannedKind
 from controller.runtime.runtime import Runtime
 from gatewright.listeners import Observed
 from gatewright.process import Background, ProcessFailedError
-from gatewright.serving import following, policy_files
+from gatewright.serving import policies_of
 from kube.endpoint import Endpoint
+from kube.resource import Resource
+from webhook.policies import catalogue
 from webhook.server.metrics import Metrics
+from webhook.server.policies import Policies
+from webhook.server.policy_objects import PolicyObjects
 
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
@@ -67,14 +73,18 @@ def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
     return [known[name.lower()] for name in names] or list(known.values())
 
 
-def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -> dict[str, Background]:
-    """Let the leader keep the certificates and the registration right; return what follows the policy files.
+def add_registration(
+    settings: Settings, endpoint: Endpoint, runtime: Runtime, resources: Sequence[Resource]
+) -> dict[str, Background]:
+    """Let the leader keep the certificates and the registration right; return what follows the policies.
+
+    `resources` are those of the policy objects that the API server has.
 
     cert-manager, where it is used, keeps the certificates and fills in the caBundle itself.
     """
     namespace = settings.namespace or endpoint.namespace
     at = settings.webhook_url or Service(namespace, settings.webhook_service)
-    policies = policy_files(settings, Metrics(CollectorRegistry()))  # what it counts is the webhook's to show
+    policies = add_policies(settings, runtime, resources, namespace)
     name = settings.webhook_configuration or CONFIGURATION
     ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
@@ -93,7 +103,26 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
     )
     registration = registrar.controller(runtime.metrics, also=also)
     runtime.add(registration)
-    return {"policies": following(policies, lambda: registration.add(registrar.request))}
+    return {"policies": partial(policies.follow, lambda: registration.add(registrar.request))}
+
+
+def add_policies(settings: Settings, runtime: Runtime, resources: Sequence[Resource], home: str) -> Policies:
+    """Return the policies that the webhooks have in force; the leader says in each object whether it is."""
+    metrics = Metrics(CollectorRegistry())  # what it counts is the webhook's to show
+    objects = PolicyObjects(catalogue(), metrics)
+    caches = [runtime.caches.of(resource) for resource in resources]
+    for cache in caches:
+        cache.subscribe(objects.subscriber(cache.resource))
+    add_policy_statuses(runtime, resources, objects)
+    return policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
+
+
+def add_policy_statuses(runtime: Runtime, resources: Sequence[Resource], objects: PolicyObjects) -> None:
+    """Let the leader say in the status of each policy object whether it is in force."""
+    for resource in resources:
+        cache = runtime.caches.of(resource)
+        statuses = PolicyStatuses(runtime.client, cache, catalogue(), lambda: objects.policy_set.policies)
+        runtime.add(statuses.controller(runtime.metrics))
 
 
 def own_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:

@@ -5,14 +5,20 @@ from pathlib import Path
 
 from config.documents import read_documents, yaml_files
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
+from webhook.engine.policy_set import PolicySet, in_force, read
 from webhook.policies import catalogue
 
 
-def engine_of(paths: Sequence[Path]) -> Engine:
-    """Return the engine of the policy sets at `paths` (files or directories), with what is always in force.
+def policy_set(paths: Sequence[Path]) -> PolicySet:
+    """Return what the files at `paths` (or in those directories) say.
 
     DocumentError where a file cannot be read, PolicySetError where its objects cannot be used.
     """
-    documents = [document for path in paths for file in yaml_files(path) for document in read_documents(file)]
-    return Engine(load(documents, catalogue()))
+    return read(
+        (document for path in paths for file in yaml_files(path) for document in read_documents(file)), catalogue()
+    )
+
+
+def engine_of(paths: Sequence[Path]) -> Engine:
+    """Return the engine of the policy sets at `paths`, with what is always in force. Errors as for `policy_set`."""
+    return Engine(in_force(policy_set(paths), catalogue()))

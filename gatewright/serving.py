@@ -6,23 +6,26 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
 from config.settings import Settings
 from gatewright.listeners import Observed
-from gatewright.policies import engine_of
+from gatewright.policies import policy_set
 from gatewright.process import Background, Part
 from kube.client import Client
 from kube.credentials import load
+from kube.errors import Unreachable
+from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE_LABELS, NOW, Request
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Request
+from webhook.engine.policy_set import in_force
+from webhook.policies import catalogue
 from webhook.server.app import LookUp
-from webhook.server.content import poll
 from webhook.server.metrics import Metrics
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
-from webhook.server.policies import PolicyFiles
+from webhook.server.policies import Policies
+from webhook.server.policy_objects import RESOURCES, PolicyObjects
 from webhook.server.serve import ServerConfig, serve
 from webhook.server.tls import ServingCertificate
 
@@ -48,7 +51,8 @@ class Webhook:
 
     serve: Part
     background: dict[str, Background]
-    policies: PolicyFiles
+    policies: Policies
+    objects: PolicyObjects
 
 
 async def webhook_of(
@@ -65,45 +69,62 @@ async def webhook_of(
     A policy set or credentials that cannot be used are errors here; once running, a bad new policy set changes nothing.
     """
     metrics = Metrics(observed.registry)
-    policies = policy_files(settings, metrics)
+    objects, stores = PolicyObjects(catalogue(), metrics), list[Store]()
     serving = ServingCertificate(certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum])
-    observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     background: dict[str, Background] = {}
+    home = settings.namespace
     look_ups: dict[str, LookUp] = {NOW: _now}
     if settings.cluster:
-        client = await stack.enter_async_context(Client(await load(settings.kubeconfig, settings.context)))
+        endpoint = await load(settings.kubeconfig, settings.context)
+        home = home or endpoint.namespace
+        client = await stack.enter_async_context(Client(endpoint))
         namespaces = Store(NAMESPACE)
         background["namespaces"] = Watch(client, NAMESPACE, namespaces, metadata_only=True).run
         look_ups[NAMESPACE_LABELS] = NamespaceLabels(client, namespaces)
+        for resource in await served(client):
+            stores.append(Store(resource))
+            watch = Watch(client, resource, stores[-1])
+            watch.subscribe(objects.subscriber(resource))
+            background[resource.plural] = watch.run
+    policies = policies_of(settings, metrics, objects, home, lambda: all(store.synced.is_set() for store in stores))
+    observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
     config = ServerConfig(host=host, port=port, linger_seconds=drain.linger, grace_seconds=drain.grace)
 
     async def serve_reviews(stop: asyncio.Event) -> None:
         await serve(stop, config, policies, serving, metrics, look_ups)
 
-    return Webhook(serve_reviews, background, policies)
+    return Webhook(serve_reviews, background, policies, objects)
 
 
 async def _now(_: Request) -> datetime:
     return datetime.now(UTC)
 
 
-def policy_files(settings: Settings, metrics: Metrics) -> PolicyFiles:
-    """Return the policies in force; DocumentError or PolicySetError where the files cannot be used at the start."""
-    load_engine = partial(engine_of, settings.policies)
-    load_engine()
-    policies = PolicyFiles(settings.policies, load_engine, metrics)
+def policies_of(
+    settings: Settings, metrics: Metrics, objects: PolicyObjects, home: str | None, synced: Callable[[], bool]
+) -> Policies:
+    """Return the policies of the files and of the cluster's objects, which replace those of the same name in files.
+
+    DocumentError or PolicySetError where the files cannot be used at the start. Nothing is in force before the objects
+    are `synced`.
+    """
+    policy_set(settings.policies)
+
+    def load() -> Engine:
+        return Engine(in_force(policy_set(settings.policies).under(objects.policy_set), catalogue(), home))
+
+    policies = Policies(
+        settings.policies, load, metrics, waits_for=lambda: None if synced() else "policy objects of the cluster"
+    )
+    objects.changed = policies.mark_changed
     policies.refresh()
     return policies
 
 
-def following(policies: PolicyFiles, changed: Callable[[], None] = lambda: None) -> Background:
-    """Return what follows the policy files for ever, and tells when other policies are in force."""
-
-    def refresh() -> None:
-        before = policies.engine
-        policies.refresh()
-        if policies.engine is not before:
-            changed()
-
-    return partial(poll, refresh)
+async def served(client: Client) -> list[Resource]:
+    """Return the resources of policy objects that the API server has; none before their CRDs are installed."""
+    try:
+        return [resource for resource in RESOURCES if await client.serves(resource)]
+    except Unreachable:
+        return list(RESOURCES)  # it will tell when it is there

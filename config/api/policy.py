@@ -184,7 +184,7 @@ class PolicyException(CustomResource):
         plural="policyexceptions",
         short_names=("polex",),
         columns=(
-            Column("Expires", ".spec.expires", "date", "When it ends."),
+            Column("Expires", ".spec.expires", description="When it ends."),
             Column("Reason", ".spec.reason", description="Why it is there."),
             Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
             AGE,

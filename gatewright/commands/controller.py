@@ -9,6 +9,9 @@ from gatewright import logs, process
 from gatewright.controlling import add_registration, run_leading, runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, settings_options
+from gatewright.process import Background
+from gatewright.serving import served
+from kube.client import Client
 from kube.credentials import load
 
 
@@ -50,10 +53,13 @@ async def _run(settings: Settings) -> None:
     observed = Observed()
     endpoint = await load(settings.kubeconfig, settings.context)
     runtime = runtime_of(settings, endpoint, observed, elects=settings.leader_elect)
-    registers = settings.webhook_configuration or settings.webhook_url
+    background: dict[str, Background] = {}
+    if settings.webhook_configuration or settings.webhook_url:
+        async with Client(endpoint) as client:
+            background = add_registration(settings, endpoint, runtime, await served(client))
     await process.run(
         {"controller": partial(run_leading, runtime)},
-        background=add_registration(settings, endpoint, runtime) if registers else {},
+        background=background,
         observed=observed,
         metrics=settings.metrics_listen,
         health=settings.health_listen,

@@ -31,7 +31,7 @@ from webhook.engine import NAMESPACE_LABELS, Request
 from webhook.harness.reviews import Admission, review
 from webhook.server.app import Rim
 from webhook.server.metrics import Metrics
-from webhook.server.policies import PolicyFiles
+from webhook.server.policies import Policies
 from webhook.server.serve import ServerConfig, listening
 from webhook.server.tls import ServingCertificate
 
@@ -86,7 +86,7 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     ca = issue_ca("gatewright demo", now)
     write_pairs(directory, ca, issue_serving(ca, ["localhost"], ["127.0.0.1"], now))
     metrics = Metrics(CollectorRegistry())
-    in_force = PolicyFiles([policies], lambda: engine_of([policies]), metrics)
+    in_force = Policies([policies], lambda: engine_of([policies]), metrics)
     in_force.refresh()
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     rim = Rim(in_force, metrics, {NAMESPACE_LABELS: _labels})

@@ -6,6 +6,7 @@ import logging
 import tempfile
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,10 +18,10 @@ from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import MUTATING, VALIDATING
 from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
-from gatewright.controlling import CONFIGURATION, own_namespaces, run_leading, runtime_of
+from gatewright.controlling import CONFIGURATION, add_policy_statuses, own_namespaces, run_leading, runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, settings_options
-from gatewright.serving import UNREGISTERED, following, webhook_of
+from gatewright.serving import UNREGISTERED, served, webhook_of
 from kube.client import Client
 from kube.credentials import load
 from kube.endpoint import Endpoint
@@ -80,6 +81,8 @@ async def _run(settings: Settings) -> None:
         )
         registration = registrar.controller(runtime.metrics)
         runtime.add(registration)
+        async with Client(endpoint) as client:
+            add_policy_statuses(runtime, await served(client), webhook.objects)
 
         async def both(stop: asyncio.Event) -> None:
             """Serve until the controller has ended and the registration is gone: nobody is sent to nowhere."""
@@ -94,7 +97,7 @@ async def _run(settings: Settings) -> None:
             {"gatewright": both},
             background={
                 **webhook.background,
-                "policies": following(webhook.policies, lambda: registration.add(registrar.request)),
+                "policies": partial(webhook.policies.follow, lambda: registration.add(registrar.request)),
             },
             observed=observed,
             metrics=settings.metrics_listen,

@@ -8,7 +8,7 @@ from config.settings import Settings
 from gatewright import logs, process
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, settings_options
-from gatewright.serving import following, webhook_of
+from gatewright.serving import webhook_of
 
 
 @click.command
@@ -35,7 +35,7 @@ async def _run(settings: Settings) -> None:
         webhook = await webhook_of(settings, settings.tls_cert, settings.tls_key, observed, stack)
         await process.run(
             {"webhook": webhook.serve},
-            background={**webhook.background, "policies": following(webhook.policies)},
+            background={**webhook.background, "policies": webhook.policies.follow},
             observed=observed,
             metrics=settings.metrics_listen,
             health=settings.health_listen,

@@ -80,7 +80,15 @@ OTHER_KINDS = (
     Kind("storage.k8s.io", "StorageClass", "storageclasses", namespaced=False),
 )
 
-KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS)}
+POLICY_KINDS = (
+    Kind(
+        "gatewright.io", "ClusterAdmissionPolicy", "clusteradmissionpolicies", versions=("v1alpha1",), namespaced=False
+    ),
+    Kind("gatewright.io", "AdmissionPolicy", "admissionpolicies", versions=("v1alpha1",)),
+    Kind("gatewright.io", "PolicyException", "policyexceptions", versions=("v1alpha1",)),
+)
+
+KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *POLICY_KINDS)}
 
 
 def _scalable() -> tuple[Target, ...]:
@@ -93,7 +101,7 @@ EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resiz
 NAMED = {
     "pods": (*map(Target, POD_KINDS), *EPHEMERAL),
     "scalable": _scalable(),
-    "all": (*map(Target, KINDS.values()), *EPHEMERAL),
+    "all": (*map(Target, (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS)), *EPHEMERAL),
     "exec": (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",))),
 }
 

@@ -1,7 +1,7 @@
 """Turn policy objects and exceptions into policies in force, naming every fault with its file and line."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from config.api.policy import (
@@ -27,11 +27,22 @@ class PolicySetError(ValueError):
     """A policy set that cannot be used; the text has a line for each fault: file, line, object, path, what is wrong."""
 
 
-def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:
-    """Return the policies in force: those of the documents in order, after those that are always in force.
+@dataclass(frozen=True, slots=True)
+class PolicySet:
+    """What somebody wrote: policies, in order, and exceptions from them."""
 
-    PolicySetError names all faults of all documents.
-    """
+    policies: tuple[BoundPolicy, ...] = ()
+    exceptions: tuple[BoundException, ...] = ()
+
+    def under(self, other: "PolicySet") -> "PolicySet":
+        """Return both; a policy of the other replaces one of the same name here."""
+        names = {(policy.namespace, policy.name) for policy in other.policies}
+        kept = tuple(policy for policy in self.policies if (policy.namespace, policy.name) not in names)
+        return PolicySet(kept + other.policies, self.exceptions + other.exceptions)
+
+
+def read(documents: Iterable[Document], catalogue: Catalogue) -> PolicySet:
+    """Return what the documents say. PolicySetError names all faults of all documents."""
     bound: dict[tuple[str | None, str], BoundPolicy] = {}
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
@@ -53,23 +64,24 @@ def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPoli
             faults += _told(document, error)
     if faults:
         raise PolicySetError("\n".join(faults))
-    return combine(bound.values(), [exception for exception, _ in exceptions], catalogue)
+    return PolicySet(tuple(bound.values()), tuple(exception for exception, _ in exceptions))
 
 
-def combine(
-    policies: Iterable[BoundPolicy], exceptions: Iterable[BoundException], catalogue: Catalogue, home: str | None = None
-) -> tuple[BoundPolicy, ...]:
+def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:
+    """Return the policies that the documents put in force. PolicySetError names all faults of all documents."""
+    return in_force(read(documents, catalogue), catalogue)
+
+
+def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None) -> tuple[BoundPolicy, ...]:
     """Return the policies with their exceptions, after those that are always in force and that nobody named.
 
     An exception from a cluster policy counts only in the namespace `home`, or in a file without a namespace; a tenant's
     policy is excepted from in its own namespace. What an exception says that does not fit its policy does not count.
     """
-    bound = tuple(policies)
-    named = {policy.policy.name for policy in bound if policy.namespace is None}
-    exceptions = tuple(exceptions)
+    named = {policy.policy.name for policy in policies.policies if policy.namespace is None}
     return tuple(
-        replace(policy, exempt=tuple(_exempt(policy, exceptions, home)))
-        for policy in (*always_in_force(catalogue, named), *bound)
+        replace(policy, exempt=tuple(_exempt(policy, policies.exceptions, home)))
+        for policy in (*always_in_force(catalogue, named), *policies.policies)
     )
 
 
@@ -105,6 +117,16 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         namespace=document.metadata.namespace if document.kind == "AdmissionPolicy" else None,
         tolerates_existing=spec.allow_existing_violations,
     )
+
+
+def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored object as somebody would write it: without what is the API server's."""
+    metadata = stored["metadata"]
+    named = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
+    if "name" not in named and "generateName" in metadata:
+        named["name"] = f"{metadata['generateName']}generated"
+    kept = {key: stored[key] for key in ("apiVersion", "kind", "spec") if key in stored}
+    return {**kept, "metadata": named}
 
 
 def _spec(model: Any, document: PolicyDocument) -> Any:

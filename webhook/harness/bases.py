@@ -34,6 +34,13 @@ SPECS: dict[str, dict[str, Any]] = {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "case"},
     },
     "Scale": {"replicas": 1},
+    "ClusterAdmissionPolicy": {"policy": "replica-limits"},
+    "AdmissionPolicy": {"policy": "replica-limits"},
+    "PolicyException": {
+        "reason": "sale",
+        "expires": "2027-01-01T00:00:00Z",
+        "exceptions": [{"policy": "replica-limits"}],
+    },
     "PersistentVolumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     "Service": {"selector": LABELS, "ports": [{"name": "http", "port": 80}]},
     "Ingress": {"rules": [{"host": "case.example", "http": {"paths": [INGRESS_PATH]}}]},

@@ -1,5 +1,7 @@
 """What the webhook counts. Labels have few values: nothing that a client sends becomes one."""
 
+from contextlib import suppress
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
@@ -66,6 +68,12 @@ class Metrics:
             "Changed policy sets that could not be used; the set before stayed in force.",
             registry=registry,
         )
+        self.policy_generation = Gauge(
+            "gatewright_policy_generation",
+            "Generation of each policy object that is in force here.",
+            ["kind", "name"],
+            registry=registry,
+        )
         self.connections = Gauge(
             "gatewright_webhook_connections",
             "Open connections.",
@@ -77,3 +85,8 @@ class Metrics:
             ["reason"],
             registry=registry,
         )
+
+    def forget_generation(self, kind: str, name: str) -> None:
+        """Show a policy object no more."""
+        with suppress(KeyError):
+            self.policy_generation.remove(kind, name)

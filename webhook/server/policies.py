@@ -1,33 +1,50 @@
-"""The engine in force, made anew when the policy files change; a set that cannot be used changes nothing."""
+"""The engine in force, made anew when policies change; a set that cannot be used changes nothing."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Never
 
 from webhook.engine import Engine
-from webhook.server.content import Content
+from webhook.server.content import POLL_SECONDS, Content
 from webhook.server.metrics import Metrics
 
 log = logging.getLogger("gatewright.webhook.policies")
 
 
-class PolicyFiles:
-    """Policies from files: `engine` is None until a first set has been loaded, and never None again.
+class Policies:
+    """Policies from files and from the cluster: `engine` is None until a first set is loaded, and never None again.
 
-    `load` reads the files and builds an engine; what is wrong with them it raises as ValueError or OSError.
+    `load` reads all there is and builds an engine; what is wrong with it, it raises as ValueError or OSError.
+    `waits_for` says what must be read first, or nothing.
     """
 
-    def __init__(self, paths: Iterable[Path], load: Callable[[], Engine], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        paths: Iterable[Path],
+        load: Callable[[], Engine],
+        metrics: Metrics,
+        *,
+        waits_for: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self.engine: Engine | None = None
         self._load = load
         self._content = Content(paths)
         self._metrics = metrics
+        self._waits_for = waits_for
         self._problem = "not loaded yet"
+        self._changed = asyncio.Event()
 
     def refresh(self) -> None:
-        """Load the files if they changed; log what is wrong with them and keep what is in force."""
-        if not self._content.changed():
+        """Load the policies if they changed; log what is wrong with them and keep what is in force."""
+        if (waiting := self._waits_for()) is not None:
+            self._problem = f"{waiting}: not read yet"
             return
+        files_changed = self._content.changed()
+        if not files_changed and not self._changed.is_set():
+            return
+        self._changed.clear()
         try:
             self.engine = self._load()
         except (ValueError, OSError) as error:
@@ -37,6 +54,23 @@ class PolicyFiles:
         else:
             self._metrics.policies.set(len(self.engine.policies))
             log.info("policies in force", extra={"fields": {"policies": len(self.engine.policies)}})
+
+    def mark_changed(self) -> None:
+        """Say that something other than a file changed; whoever follows loads at once."""
+        self._changed.set()
+
+    async def follow(self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS) -> Never:
+        """Refresh at once when something was marked, and now and then for the files; tell of each new engine."""
+        while True:
+            before = self.engine
+            self.refresh()
+            if self.engine is not before:
+                on_change()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
 
     def ready(self) -> str | None:
         """Say why nothing can be judged, or None."""

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
 from webhook.server.metrics import Metrics
-from webhook.server.policies import PolicyFiles
+from webhook.server.policies import Policies
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def policies(file, registry) -> PolicyFiles:
+def policies(file, registry) -> Policies:
     """Policies from that file, not loaded yet."""
-    return PolicyFiles(
+    return Policies(
         [file], lambda: Engine([bind(NAMES, name=str(n)) for n in range(int(file.read_text()))]), Metrics(registry)
     )
 
