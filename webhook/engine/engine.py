@@ -100,7 +100,7 @@ def _ask(bound: BoundPolicy, request: Request, judge: Callable[[BoundPolicy], Ou
     try:
         return judge(bound) if bound.applies(request) else None
     except WrongTypeError as error:
-        malformed = Violation(error.path, error.found, f"it must be {error.wanted}", "correct its type")
+        malformed = Violation(error.path, error.found, f"it must be {error.wanted}", error.fix)
         return Outcome(bound.title, bound.actions, malformed=malformed)
     except Exception as error:  # noqa: BLE001  one of two in the project: a policy's failure is for its failurePolicy
         return Outcome(bound.title, bound.actions, error=error, fails_closed=bound.fails_closed)

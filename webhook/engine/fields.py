@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from webhook.engine.quantities import Quantity, QuantityError, parse_quantity
+
 SHOWN = 256  # characters of a found string that a message repeats
 
 JSON_TYPES = {
@@ -16,6 +18,7 @@ JSON_TYPES = {
 }
 
 SCALARS = (str, bool, int, float)
+NUMBERS = (str, int, float)  # how a quantity may be written
 
 
 def shown(value: Any) -> str:
@@ -28,8 +31,15 @@ def shown(value: Any) -> str:
     return json.dumps(value)
 
 
+def entry(path: str, name: str) -> str:
+    """Return the path of the entry `name` of the object at `path`; a name that is itself dotted stands in brackets."""
+    return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
+
+
 class WrongTypeError(Exception):
     """A field holds another JSON type than its kind says."""
+
+    fix = "correct its type"
 
     def __init__(self, path: str, found: Any, wanted: type) -> None:
         """Remember where it is, what was found there and which type belongs there."""
@@ -37,6 +47,19 @@ class WrongTypeError(Exception):
         self.path = path
         self.found = f"{shown(found)} is {JSON_TYPES[type(found)]}" if type(found) in SCALARS else shown(found)
         self.wanted = JSON_TYPES[wanted]
+
+
+class NotAQuantityError(WrongTypeError):
+    """A field holds what is no quantity."""
+
+    fix = "correct it"
+
+    def __init__(self, path: str, found: Any) -> None:
+        """Remember where it is and what was found there."""
+        super().__init__(path, found, str)
+        if type(found) is str:
+            self.found = shown(found)
+        self.wanted = "a quantity, such as 500m, 1.5 or 2Gi"
 
 
 class Fields:
@@ -65,6 +88,12 @@ class Fields:
         above = self._above.path() if self._above is not None else ""
         return ".".join(part for part in (above, step, relative) if part)
 
+    def steps(self, relative: str = "") -> "tuple[str | int, ...]":
+        """Return that path as the steps of a patch; no field on the way may have a dot in its name."""
+        name, *index = self._step if isinstance(self._step, tuple) else (self._step,)
+        above = self._above.steps() if self._above is not None else ()
+        return (*above, *_words(name), *index, *_words(relative))
+
     def integer(self, path: str) -> int | None:
         """Return the integer at `path`, or None where there is none."""
         return self._read(path, int)  # type: ignore[no-any-return]
@@ -80,6 +109,24 @@ class Fields:
     def mapping(self, path: str) -> dict[str, Any]:
         """Return the object at `path`; an absent one is empty."""
         return self._read(path, dict) or {}
+
+    def texts(self, path: str) -> dict[str, str]:
+        """Return the object of strings at `path` (labels, annotations); an absent one is empty, a null is absent."""
+        items = {key: item for key, item in self.mapping(path).items() if item is not None}
+        for key, item in items.items():
+            if type(item) is not str:
+                raise WrongTypeError(f"{self.path(path)}[{key}]", item, str)
+        return items
+
+    def quantity(self, path: str) -> Quantity | None:
+        """Return the quantity at `path`, text or number, or None where there is none."""
+        return self._quantity(path, self._value(path))
+
+    def quantities(self, path: str) -> dict[str, Quantity]:
+        """Return the list of resources at `path` (limits, requests …) by name; a null is absent."""
+        items = self.mapping(path).items()
+        found = ((name, self._quantity(entry(path, name), item)) for name, item in items)
+        return {name: quantity for name, quantity in found if quantity is not None}
 
     def fields(self, path: str) -> "Fields":
         """Return the fields of the object at `path`; an absent one has none."""
@@ -100,7 +147,23 @@ class Fields:
                 raise WrongTypeError(f"{self.path(path)}[{index}]", item, dict)
             yield Fields(item, self, (path, index))
 
+    def _quantity(self, path: str, value: Any) -> Quantity | None:
+        if value is None:
+            return None
+        if type(value) not in NUMBERS:
+            raise NotAQuantityError(self.path(path), value)
+        try:
+            return parse_quantity(value if type(value) is str else repr(value))
+        except QuantityError:
+            raise NotAQuantityError(self.path(path), value) from None
+
     def _read(self, path: str, wanted: type) -> Any:
+        value = self._value(path)
+        if value is not None and type(value) is not wanted:
+            raise WrongTypeError(self.path(path), value, wanted)
+        return value
+
+    def _value(self, path: str) -> Any:
         value: Any = self.value
         steps = path.split(".")
         for depth, step in enumerate(steps):
@@ -109,6 +172,8 @@ class Fields:
                     return None
                 raise WrongTypeError(self.path(".".join(steps[:depth])), value, dict)
             value = value.get(step)
-        if value is not None and type(value) is not wanted:
-            raise WrongTypeError(self.path(path), value, wanted)
         return value
+
+
+def _words(path: str) -> list[str]:
+    return path.split(".") if path else []

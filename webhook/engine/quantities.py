@@ -1,0 +1,54 @@
+"""Parse Kubernetes quantities (resource.Quantity) into exact numbers: `500m`, `.5`, `2Gi`, `1e3`."""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil
+
+LARGEST = 2**63 - 1  # what is larger counts as this
+LONGEST = 256  # characters
+MILLI = 1000  # resource lists keep thousandths; what is finer is rounded up, away from zero
+
+SUFFIXES = {suffix: Fraction(1000) ** power for power, suffix in enumerate(("n", "u", "m", ""), start=-3)}
+SUFFIXES |= {suffix: Fraction(1000) ** power for power, suffix in enumerate("kMGTPE", start=1)}
+SUFFIXES |= {f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)}
+
+_QUANTITY = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?P<point>\.?)(?P<part>[0-9]*)"
+    r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
+)
+
+
+class QuantityError(ValueError):
+    """Not a quantity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount of a resource: its value, in whole thousandths, and how it was written."""
+
+    value: Fraction
+    text: str
+
+    def __str__(self) -> str:
+        """As it was written."""
+        return self.text
+
+
+@lru_cache(maxsize=4096)
+def parse_quantity(text: str) -> Quantity:
+    """Return the quantity that `text` says. QuantityError where it says none.
+
+    Rounding and the largest value are those of resource lists in the API. Text without a digit is none, though some
+    API servers take `m` for 0.
+    """
+    written = text.strip()
+    match = _QUANTITY.fullmatch(written) if len(written) <= LONGEST else None
+    if match is None or not (match["whole"] or match["part"]):
+        raise QuantityError("must be a number with an optional unit, such as 500m, 1.5 or 2Gi")
+    digits = int(f"{match['whole']}{match['part']}")
+    exponent = min(max(int(match["exponent"] or 0), -2 * LONGEST), 2 * LONGEST)  # beyond, digits change nothing
+    exact = digits * Fraction(10) ** (exponent - len(match["part"])) * SUFFIXES[match["suffix"] or ""]
+    value = min(Fraction(ceil(exact * MILLI), MILLI), Fraction(LARGEST))
+    return Quantity(-value if match["sign"] == "-" else value, written)
