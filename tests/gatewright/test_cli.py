@@ -1,0 +1,439 @@
+"""The command line as people and pipelines meet it: exit codes, whole texts, and never a traceback."""
+
+import io
+import json
+import os
+import pkgutil
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from certs import KeyPair, check
+from gatewright import __version__, commands
+from gatewright.cli import COMMANDS, main
+from webhook.policies import catalogue
+
+ROOT = Path(__file__).parents[2]
+PRODUCTION = str(ROOT / "config" / "policies" / "production.yaml")
+HINT = "Try 'gatewright{} --help' for help.\n\nError: {}\n"
+
+BAD = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: production}
+spec:
+  replicas: 11
+  template:
+    spec:
+      containers: [{name: app, image: registry.company.com/shop:1, resources: {limits: {cpu: 1, memory: 1Gi}}}]
+"""
+GOOD = BAD.replace("11", "3")
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
+WEBAPP = """\
+apiVersion: example.com/v1
+kind: WebApp
+metadata: {name: shop, namespace: production}
+spec: {replicas: 3, image: registry.company.com/shop:1}
+"""
+VIOLATION = "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    """A directory of the test's own, and an environment without settings."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith(("GATEWRIGHT_", "KUBECONFIG"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command line; return exit code, stdout and stderr."""
+
+    def _run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(each) for each in arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code, out, err
+
+    return _run
+
+
+def write(name, text):
+    """Write a file into the directory of the test."""
+    Path(name).write_text(text)
+    return name
+
+
+def test_the_installed_command_runs():
+    """The entry point is there, in the environment this is installed in."""
+    found = subprocess.run([Path(sys.executable).parent / "gatewright", "version"], capture_output=True, text=True)
+    assert (found.returncode, found.stdout, found.stderr) == (0, f"gatewright {__version__}\n", "")
+
+
+def test_version(run):
+    """The version is one line."""
+    assert run("version") == (0, f"gatewright {__version__}\n", "")
+
+
+def test_every_command_is_listed(run):
+    """The help names the commands that there are, and no other."""
+    code, out, err = run("--help")
+    assert (code, err) == (0, "")
+    listed = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()]
+    assert listed == list(COMMANDS)
+    assert {module.name for module in pkgutil.iter_modules(commands.__path__)} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_every_command_explains_itself(run, command, flag):
+    """Each command has a help, which costs nothing but to ask."""
+    code, out, err = run(command, flag)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: gatewright {command} ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "error"),
+    [
+        (["chek"], "", 'no command "chek"; did you mean "check"?'),
+        (["check"], " check", "Missing argument 'MANIFEST…'."),
+        (["check", "--polices", "x", "y"], " check", "No such option '--polices'. Did you mean '--policies'?"),
+        (
+            ["check", "-o", "xml", "y"],
+            " check",
+            "Invalid value for '-o' / '--output': 'xml' is not one of 'table', 'json'.",
+        ),
+        (["test"], " test", "Missing argument 'PATH…'."),
+        (["plan"], " plan", "Missing argument 'FILE…'."),
+        (["certs"], " certs", "Missing argument 'DIRECTORY'."),
+        (
+            ["explain", "replica-limit"],
+            " explain",
+            'Invalid value for POLICY: no policy "replica-limit"; did you mean "replica-limits"?',
+        ),
+        (["version", "now"], " version", "Got unexpected extra argument (now)"),
+    ],
+)
+def test_a_wrong_command_line_is_told(run, arguments, usage, error):
+    """Exit code 2: how it is used, and what was wrong."""
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"Usage: gatewright{usage} ")
+    assert err.endswith(HINT.format(usage, error))
+
+
+def test_a_wrong_setting_in_the_environment_is_told(run, monkeypatch):
+    """A misspelt variable is a wrong command line."""
+    monkeypatch.setenv("GATEWRIGHT_POLICIS", PRODUCTION)
+    code, _, err = run("check", write("good.yaml", GOOD))
+    assert code == 2
+    assert err.endswith('Error: $GATEWRIGHT_POLICIS: unknown setting; did you mean "GATEWRIGHT_POLICIES"?\n')
+
+
+def test_check_denies(run):
+    """Exit code 1; each finding has the line of its field."""
+    assert run("check", "--policies", PRODUCTION, write("bad.yaml", BAD)) == (
+        1,
+        "denied  Deployment production/shop  (bad.yaml:1)\n"
+        f"  bad.yaml:5: replica-limits: {VIOLATION}\n"
+        "1 object: 1 denied\n",
+        "",
+    )
+
+
+def test_check_lets_in(run, monkeypatch):
+    """What nobody judged is not called allowed, and what is set is shown; policies may be in a variable."""
+    monkeypatch.setenv("GATEWRIGHT_POLICIES", PRODUCTION)
+    write("all.yaml", f"{GOOD}---\n{CONFIG_MAP}---\n{WEBAPP}")
+    code, out, err = run("check", "all.yaml")
+    patches = sorted(line for line in out.splitlines() if line.startswith("  "))
+    assert (code, err) == (0, "")
+    assert [line for line in out.splitlines() if line not in patches] == [
+        "allowed    Deployment production/shop  (all.yaml:1)",
+        "unmatched  ConfigMap default/settings  (all.yaml:10)",
+        "mutated    WebApp production/shop  (all.yaml:14)",
+        "3 objects: 1 allowed, 1 unmatched, 1 mutated",
+    ]
+    assert patches == [
+        '  add /metadata/labels {"managed-by":"webapp-operator","version":"v1"}',
+        '  add /spec/securityContext {"runAsNonRoot":true,"runAsUser":1000,"allowPrivilegeEscalation":false}',
+    ]
+
+
+def test_check_in_json(run):
+    """With -o json there is nothing but JSON, with lines and fields."""
+    code, out, err = run("check", "--policies", PRODUCTION, "-o", "json", write("bad.yaml", BAD))
+    assert (code, err) == (1, "")
+    assert json.loads(out) == [
+        {
+            "file": "bad.yaml",
+            "line": 1,
+            "kind": "Deployment",
+            "namespace": "production",
+            "name": "shop",
+            "verdict": "denied",
+            "findings": [{"policy": "replica-limits", "path": "spec.replicas", "line": 5, "message": VIOLATION}],
+            "patch": [],
+        }
+    ]
+
+
+def test_check_reads_standard_input(run, monkeypatch):
+    """As in `helm template … | gatewright check -`."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
+    code, out, _ = run("check", "--policies", PRODUCTION, "-")
+    assert (code, out.splitlines()[0]) == (1, "denied  Deployment production/shop  (<stdin>:1)")
+
+
+def test_check_takes_a_namespace(run):
+    """What names no namespace goes where -n says."""
+    write("bad.yaml", BAD.replace(", namespace: production", ""))
+    assert run("check", "--policies", PRODUCTION, "-n", "production", "bad.yaml")[0] == 1
+
+
+def test_check_of_what_cannot_be_decided(run):
+    """Exit code 3: it is neither allowed nor denied."""
+    write("shop.yaml", BAD.replace("namespace: production", "namespace: shop"))
+    code, out, err = run("check", "--policies", PRODUCTION, "shop.yaml")
+    assert (code, err) == (3, "")
+    assert out.splitlines()[0] == "error  Deployment shop/shop  (shop.yaml:1)"
+
+
+POLICY = (
+    "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata:\n  name: replica-limits\n"
+    "spec:\n  policy: replica-limits\n  params: {maximun: 3}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "arguments", "told"),
+    [
+        pytest.param(
+            {"policies.yaml": POLICY, "shop.yaml": GOOD},
+            ["check", "--policies", "policies.yaml", "shop.yaml"],
+            "policies.yaml:7: ClusterAdmissionPolicy replica-limits: spec.params.maximun: unknown parameter; "
+            'did you mean "maximum"?',
+            id="a policy set with a typo",
+        ),
+        pytest.param({}, ["check", "none.yaml"], "none.yaml: No such file or directory", id="no manifest"),
+        pytest.param(
+            {"a.yaml": GOOD},
+            ["check", "--policies", "none.yaml", "a.yaml"],
+            "none.yaml: No such file or directory",
+            id="no policy set",
+        ),
+        pytest.param(
+            {"a.yaml": GOOD},
+            ["check", "--config", "none.yaml", "a.yaml"],
+            "none.yaml: No such file or directory",
+            id="no settings file",
+        ),
+        pytest.param(
+            {"a.yaml": GOOD, "s.yaml": "policis: x\n"},
+            ["check", "--config", "s.yaml", "a.yaml"],
+            's.yaml:1: policis: unknown setting; did you mean "policies"?',
+            id="a settings file with a typo",
+        ),
+        pytest.param(
+            {"a.yaml": "a: b\n\tc: d\n"},
+            ["check", "a.yaml"],
+            "a.yaml:2: not YAML: found character '\\t' that cannot start any token",
+            id="a manifest that is no YAML",
+        ),
+        pytest.param(
+            {"a.yaml": "a: b\n"},
+            ["check", "a.yaml"],
+            "a.yaml:1: apiVersion: missing; every object of the API has one",
+            id="a manifest that is no object",
+        ),
+        pytest.param(
+            {"a.yaml": "policy: replica-limit\ncases: [{name: a, object: {kind: Pod}, expect: allowed}]\n"},
+            ["test", "a.yaml"],
+            'a.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?',
+            id="cases of an unknown policy",
+        ),
+        pytest.param({"a.yaml": "# none\n"}, ["test", "a.yaml"], "a.yaml: no case file: it is empty", id="no cases"),
+        pytest.param(
+            {"a.yaml": WEBAPP.replace("image", "imag")},
+            ["plan", "a.yaml"],
+            'a.yaml:4: spec.image: missing; it is required\na.yaml:4: spec.imag: unknown field; did you mean "image"?',
+            id="a wrong spec",
+        ),
+        pytest.param(
+            {"a.yaml": WEBAPP.replace("WebApp", "WebAp")},
+            ["plan", "a.yaml"],
+            'a.yaml:2: example.com/v1 WebAp is not planned here; did you mean "example.com/v1 WebApp"?',
+            id="what nobody plans",
+        ),
+        pytest.param(
+            {"a.yaml": WEBAPP.replace("name: shop, ", "")},
+            ["plan", "a.yaml"],
+            "a.yaml:3: metadata.name: missing; what is made is named after it",
+            id="a plan without a name",
+        ),
+        pytest.param(
+            {"a.yaml": WEBAPP.replace("name: shop", "annotations: {a: 1}, name: shop")},
+            ["plan", "a.yaml"],
+            "a.yaml:3: metadata.annotations.a: 1: should be a valid string",
+            id="a plan with annotations that are none",
+        ),
+        pytest.param(
+            {"a.yaml": "kind: WebApp\n"},
+            ["plan", "a.yaml"],
+            "a.yaml:1: apiVersion: missing; every object of the API has one",
+            id="a plan of half an object",
+        ),
+        pytest.param(
+            {"out/tls.key": "mine"},
+            ["certs", "out"],
+            "out: holds tls.key already; --force replaces them",
+            id="certificates that are there",
+        ),
+        pytest.param(
+            {},
+            ["certs", "--ip", "localhost", "out"],
+            "not a name that a certificate can carry: 'localhost' does not appear to be an IPv4 or IPv6 address",
+            id="an address that is none",
+        ),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_in_one_line(run, files, arguments, told):
+    """Exit code 3: where it is, what is wrong, and nothing else."""
+    for name, text in files.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        write(name, text)
+    code, out, err = run(*arguments)
+    assert (code, out, err) == (3, "", f"{told}\n")
+
+
+def test_every_fault_is_a_line(run):
+    """All at once, each with its place."""
+    write("p.yaml", f"{POLICY}---\nkind: X\n")
+    code, _, err = run("check", "--policies", "p.yaml", write("a.yaml", GOOD))
+    assert (code, [line.partition(" ")[0] for line in err.splitlines()]) == (3, ["p.yaml:7:", "p.yaml:9:"])
+
+
+CASES = """\
+policy: replica-limits
+cases:
+  - {name: few are fine, object: {kind: Deployment, spec: {replicas: 3}}, expect: allowed}
+  - {name: many are fine, object: {kind: Deployment, spec: {replicas: 30}}, expect: allowed}
+"""
+
+
+def test_cases_that_pass(run):
+    """Exit code 0 and a count; -v names them."""
+    write("cases.yaml", "\n".join(CASES.splitlines()[:-1]))
+    assert run("test", "cases.yaml") == (0, "1 passed, 0 failed\n", "")
+    assert run("test", "-v", "cases.yaml") == (0, "passed cases.yaml:3: few are fine\n1 passed, 0 failed\n", "")
+
+
+def test_cases_that_fail(run):
+    """Exit code 1; each difference is told."""
+    violation = VIOLATION.replace("11", "30")
+    differences = [
+        "expected allowed, came denied with code 403",
+        f"unexpected violation: replica-limits: {violation}",
+    ]
+    write("cases.yaml", CASES)
+    assert run("test", "cases.yaml") == (
+        1,
+        f"failed cases.yaml:4: many are fine\n  {differences[0]}\n  {differences[1]}\n1 passed, 1 failed\n",
+        "",
+    )
+    code, out, _ = run("test", "-o", "json", "cases.yaml")
+    assert (code, json.loads(out)) == (
+        1,
+        [
+            {"case": "few are fine", "where": "cases.yaml:3", "passed": True, "differences": []},
+            {"case": "many are fine", "where": "cases.yaml:4", "passed": False, "differences": differences},
+        ],
+    )
+
+
+def test_a_plan_is_yaml(run):
+    """Everything that would be made, step by step, ready to be read by a machine."""
+    code, out, err = run("plan", write("shop.yaml", WEBAPP))
+    assert (code, err) == (0, "")
+    made = [(each["kind"], each["metadata"]["name"]) for each in yaml.safe_load_all(out)]
+    assert made == [("Deployment", "shop"), ("Service", "shop")]
+    assert [line for line in out.splitlines() if line.startswith("#")] == [
+        "# WebApp shop: step deployment",
+        "# WebApp shop: step service",
+    ]
+
+
+def test_explain_lists_every_policy(run):
+    """A line for each, and no policy forgotten."""
+    code, out, err = run("explain")
+    assert (code, err) == (0, "")
+    head, *lines = out.splitlines()
+    assert head.split() == ["POLICY", "CATEGORY", "DOES", "SUMMARY"]
+    assert [line.split()[0] for line in lines] == sorted(catalogue())
+
+
+@pytest.mark.parametrize("policy", catalogue())
+def test_explain_explains_every_policy(run, policy):
+    """A policy's page is its documentation and its parameters."""
+    code, out, err = run("explain", policy)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"{policy}\n\n{catalogue()[policy].documentation}\n\nLooks at: ")
+    for name, field in catalogue()[policy].params.model_fields.items():
+        assert name in out.partition("Looks at: ")[2]
+        assert field.description in out.partition("Looks at: ")[2]
+
+
+def test_crds_are_those_of_the_repository(run):
+    """What is printed is what is committed, one document each."""
+    code, out, err = run("crds")
+    assert (code, err) == (0, "")
+    committed = [file.read_text() for file in sorted((ROOT / "config" / "crd" / "bases").glob("*.yaml"))]
+    assert sorted(out.split("---\n")) == sorted(committed)
+
+
+def mode(file):
+    """Return who may do what with a file."""
+    return stat.S_IMODE(Path(file).stat().st_mode)
+
+
+def test_certs_are_a_pair_and_its_authority(run):
+    """Both keys are the owner's alone, and the pair is good for the names it was asked for."""
+    code, out, err = run("certs", "--dns", "hook.svc", "--ip", "10.0.0.1", "out/tls")
+    assert (code, err) == (0, "")
+    ca, tls = out.splitlines()
+    assert ca.startswith("out/tls/ca.crt   valid until ")
+    assert ca.endswith("; register it as caBundle")
+    assert tls.startswith("out/tls/tls.crt  valid until ")
+    assert tls.endswith(", for hook.svc, 10.0.0.1")
+    modes = {file.name: mode(file) for file in Path("out/tls").iterdir()}
+    assert modes == {"ca.crt": 0o644, "ca.key": 0o600, "tls.crt": 0o644, "tls.key": 0o600}
+    pair = KeyPair(Path("out/tls/tls.crt").read_bytes(), Path("out/tls/tls.key").read_bytes())
+    check(pair, Path("out/tls/ca.crt").read_bytes(), "hook.svc", datetime.now(UTC))
+
+
+def test_certs_are_replaced_only_by_force(run):
+    """What is there stays; with --force it goes, and a key that everybody could read is nobody else's again."""
+    assert run("certs", "out")[0] == 0
+    Path("out/tls.key").chmod(0o644)
+    before = Path("out/tls.key").read_bytes()
+    assert run("certs", "out")[0] == 3
+    assert Path("out/tls.key").read_bytes() == before
+    code, out, _ = run("certs", "--force", "out")
+    assert (code, out.splitlines()[1].endswith(", for localhost, 127.0.0.1")) == (0, True)
+    assert Path("out/tls.key").read_bytes() != before
+    assert mode("out/tls.key") == 0o600
+
+
+def test_certs_that_cannot_be_written(run):
+    """A file where the directory should be is told, as a wrong command line."""
+    write("out", "")
+    code, out, err = run("certs", "out")
+    assert (code, out) == (2, "")
+    assert err.endswith("Error: Invalid value for 'DIRECTORY': Directory 'out' is a file.\n")

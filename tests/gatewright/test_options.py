@@ -1,0 +1,87 @@
+"""Settings as options: names, help and defaults come from one model."""
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from config.settings import Settings
+from gatewright.options import settings_options
+
+
+@click.command
+@settings_options("policies", "listen", "lease_duration", "leader_elect", "workers", "webhook_url")
+@click.option("--other", default="unset")
+def command(settings, other):
+    """Print what it was called with."""
+    click.echo(f"{settings.model_dump(exclude_unset=True)!r} {other}")
+
+
+def run(*arguments, **environment):
+    """Run the command; return exit code and output."""
+    result = CliRunner(env=environment).invoke(command, arguments)
+    return result.exit_code, result.output
+
+
+def test_the_help_is_the_models():
+    """Each option has its description, its default, and what kind of value it takes."""
+    code, out = run("--help")
+    assert code == 0
+    text = " ".join(out.split())
+    for option in (
+        "--policies PATH policy sets: YAML files, or directories of them",
+        "--listen HOST:PORT where the webhook answers over TLS [:9443]",
+        "--lease-duration DURATION how long the others wait for a silent leader [15s]",
+        "--leader-elect / --no-leader-elect hold a Lease",
+        "--workers NUMBER reconciles at the same time, for each kind [5]",
+        "--webhook-url URL register this URL instead of the Service",
+        "--config FILE settings file: YAML, same names",
+    ):
+        assert option in text
+
+
+def test_only_what_was_given_is_set():
+    """An option that was not given leaves room for the environment, the file and the default."""
+    assert run() == (0, "{} unset\n")
+    assert run("--other", "x", GATEWRIGHT_WORKERS="7") == (0, "{'workers': 7} x\n")
+    assert run("--workers", "3", GATEWRIGHT_WORKERS="7") == (0, "{'workers': 3} unset\n")
+    assert run("--no-leader-elect") == (0, "{'leader_elect': False} unset\n")
+    assert run("--leader-elect", GATEWRIGHT_LEADER_ELECT="false") == (0, "{'leader_elect': True} unset\n")
+
+
+def test_the_file_is_below_the_others(tmp_path):
+    """--config names a settings file, and flags win over it."""
+    file = tmp_path / "settings.yaml"
+    file.write_text("workers: 2\nwebhook-url: https://a\n")
+    assert run("--config", str(file), "--workers", "4") == (0, "{'workers': 4, 'webhook_url': 'https://a'} unset\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "told"),
+    [
+        (["--workers", "0"], {}, '--workers: "0": should be greater than or equal to 1'),
+        (
+            ["--listen", "9443"],
+            {},
+            '--listen: ["9443"]: must be an address of the form HOST:PORT, or :PORT for every interface',
+        ),
+        ([], {"GATEWRIGHT_WORKERS": "x"}, '$GATEWRIGHT_WORKERS: "x": should be a valid integer'),
+        ([], {"GATEWRIGHT_WORKER": "1"}, '$GATEWRIGHT_WORKER: unknown setting; did you mean "GATEWRIGHT_WORKERS"?'),
+    ],
+)
+def test_what_is_wrong_is_a_wrong_command_line(arguments, environment, told):
+    """Exit code 2, and where it was written."""
+    code, out = run(*arguments, **environment)
+    assert code == 2
+    assert told.replace('["9443"]', '"9443"') in out
+
+
+def test_every_setting_can_be_an_option():
+    """No setting is of a type that an option cannot have."""
+
+    @click.command
+    @settings_options(*Settings.model_fields)
+    def everything(settings):
+        click.echo(len(settings.model_fields_set))
+
+    assert CliRunner().invoke(everything, ["--help"]).exit_code == 0
+    assert CliRunner().invoke(everything, []).output == "0\n"
