@@ -36,9 +36,20 @@ def test_a_review_is_read_whole():
     changes = {"subResource": "ephemeralcontainers", "operation": "UPDATE", "oldObject": POD, "dryRun": True}
     request = read(body(**changes))
     assert request.about == about(
-        subresource="ephemeralcontainers", uid=REQUEST["uid"], operation="UPDATE", dry_run=True, version="v1"
+        subresource="ephemeralcontainers",
+        uid=REQUEST["uid"],
+        operation="UPDATE",
+        groups=("system:authenticated",),
+        dry_run=True,
+        requested=("", "v1", "Pod"),
     )
     assert (request.object, request.old_object) == (POD, POD)
+
+
+def test_the_kind_that_was_sent_is_known():
+    """A match by Equivalent turns one version into another; the one that was sent is told."""
+    sent = {"group": "apps", "version": "v1beta1", "kind": "Pod"}
+    assert read(body(requestKind=sent)).about.requested == ("apps", "v1beta1", "Pod")
 
 
 def test_a_scale_is_about_its_workload():
@@ -150,6 +161,19 @@ def test_what_is_no_review_cannot_be_answered(sent, told):
         pytest.param(body("resource"), "request.resource: must name group, version, resource", id="A13 no resource"),
         pytest.param(body(resource=[]), "request.resource: must be an object", id="A13 resource a list"),
         pytest.param(body(userInfo="jane"), "request.userInfo: must be an object", id="A13 userInfo a string"),
+        pytest.param(
+            body(userInfo={"groups": "admins"}),
+            "request.userInfo.groups: must be a list of strings",
+            id="A13 groups a string",
+        ),
+        pytest.param(
+            body(userInfo={"groups": [1]}),
+            "request.userInfo.groups: must be a list of strings",
+            id="A13 a group a number",
+        ),
+        pytest.param(
+            body(requestKind={"kind": "Pod"}), "request.requestKind: must name group, version, kind", id="half a kind"
+        ),
         pytest.param(body(namespace=1), "request.namespace: must be a string", id="A13 namespace a number"),
         pytest.param(body(subResource={}), "request.subResource: must be a string", id="A13 subResource an object"),
         pytest.param(
@@ -433,6 +457,17 @@ def test_what_is_not_to_deny_is_told(actions, expected):
     text = "spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."
     response = answered(Verdict((Outcome("sizes", actions, (REPLICAS,)),)))
     assert response == json.loads(json.dumps({"uid": "u-1", "allowed": True} | expected).replace("{}", text))
+
+
+def test_what_was_so_before_is_let_in_with_a_warning():
+    """An update that makes nothing worse passes, and is told and kept in the audit log."""
+    text = "p: spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."
+    assert answered(Verdict((Outcome("p", DENY, tolerated=(REPLICAS,)),))) == {
+        "uid": "u-1",
+        "allowed": True,
+        "warnings": [f"{text} (It was so before, so this update is let in.)"],
+        "auditAnnotations": {"tolerated": text},
+    }
 
 
 def test_a_denial_has_its_warnings_and_no_patch():

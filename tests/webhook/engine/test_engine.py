@@ -7,6 +7,7 @@ import pytest
 from config.api.policy import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Patch, Policy, Verdict, Violation
+from webhook.engine.kinds import Kind
 from webhook.engine.match import compile_match
 
 DENY = frozenset({"Deny"})
@@ -197,7 +198,9 @@ def test_a_mutation_below_the_wrong_type_denies():
 
 def test_what_is_deleted_is_judged_and_never_patched():
     """On DELETE policies read the old object; there is nothing to patch."""
-    engine = Engine([in_force(NAMES), in_force(FIRST)])
+    ends = ("DELETE",)
+    judging, setting = Policy("names", validate=names, operations=ends), Policy("first", mutate=first, operations=ends)
+    engine = Engine([in_force(judging), in_force(setting)])
     request = ask(None, old_object=POD, operation="DELETE")
     assert engine.mutate(request) == Verdict()
     assert [violation.found for violation in engine.validate(request).outcomes[0].violations] == ["it", "again"]
@@ -258,20 +261,131 @@ def test_registrations_are_for_what_is_judged():
     engine = Engine(
         [
             in_force(Policy("a", validate=counts, kinds=("WebApp",))),
+            in_force(Policy("ends", validate=counts, kinds=("WebApp",), operations=("DELETE",))),
             in_force(Policy("b", validate=counts, kinds=("Pod", "WebApp")), fails_closed=False),
             in_force(FIRST, match=match({"kinds": ["Pod", "Job"]})),
         ]
     )
 
     def keys(*, mutating, fails_closed):
-        return [target.key for target in engine.targets(mutating=mutating, fails_closed=fails_closed)]
+        found = engine.targets(mutating=mutating, fails_closed=fails_closed)
+        return [(target.kind.kind, target.subresource, target.operations) for target in found]
 
-    assert keys(mutating=False, fails_closed=True) == [("example.com", "webapps", "")]
-    assert keys(mutating=False, fails_closed=False) == [("", "pods", ""), ("example.com", "webapps", "")]
+    assert keys(mutating=False, fails_closed=True) == [("WebApp", "", ("CREATE", "DELETE", "UPDATE"))]
+    assert keys(mutating=False, fails_closed=False) == [
+        ("Pod", "", ("CREATE", "UPDATE")),
+        ("WebApp", "", ("CREATE", "UPDATE")),
+    ]
     assert keys(mutating=True, fails_closed=False) == []
     assert keys(mutating=True, fails_closed=True) == [
-        ("", "pods", ""),
-        ("", "pods", "ephemeralcontainers"),
-        ("", "pods", "resize"),
-        ("batch", "jobs", ""),
+        ("Pod", "", ("CREATE", "UPDATE")),
+        ("Pod", "ephemeralcontainers", ("UPDATE",)),
+        ("Pod", "resize", ("UPDATE",)),
+        ("Job", "", ("CREATE", "UPDATE")),
     ]
+
+
+def test_an_operation_that_is_not_judged_is_not_asked_about():
+    """Policies are asked about the operations they declare."""
+    assert Engine([in_force(COUNTS)]).validate(ask(None, old_object=POD, operation="DELETE")) == Verdict()
+
+
+def test_what_is_being_deleted_is_left_alone():
+    """A finalizer must be able to go, whatever the policies say by now."""
+    ending = {"kind": "Pod", "metadata": {"name": "it", "deletionTimestamp": "2026-11-21T00:00:00Z"}, "spec": {}}
+    engine = Engine([in_force(NAMES), in_force(FIRST)])
+    request = ask(ending, operation="UPDATE", old_object=ending)
+    assert (engine.validate(request), engine.mutate(request)) == (Verdict(), Verdict())
+
+
+def test_pods_of_kinds_that_the_table_does_not_know_are_judged():
+    """A kind of somebody else that carries pods is named when the engine is built."""
+    rollout = Kind("argoproj.io", "Rollout", "rollouts", pod_spec="spec.template.spec")
+    images = Policy("images", validate=lambda request, _: (_image(each) for each in request.containers()))
+    request = ask(
+        {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "x"}]}}}},
+        group="argoproj.io",
+        kind="Pod",
+        resource_group="argoproj.io",
+        resource="rollouts",
+    )
+    verdict = Engine([in_force(images)], pod_kinds=[rollout]).validate(request)
+    assert [violation.path for violation in verdict.outcomes[0].violations] == [
+        "spec.template.spec.containers[name=app].image"
+    ]
+    assert Engine([in_force(images)]).validate(request) == Verdict()
+
+
+def _image(container):
+    return Violation(container.path("image"), container.string("image"), "images are heavy", "run less")
+
+
+def limited(request, _):
+    """Find a count above ten, and every name of a list."""
+    count = request.integer("spec.count") or 0
+    if count > 10:
+        yield Violation("spec.count", count, "no more than 10", "lower it", excess=count - 10)
+    for each in request.each("spec.names"):
+        yield Violation(each.path(), each.string("value"), "no names", "remove it")
+
+
+LIMITED = Policy("limited", validate=limited)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "denied", "tolerated"),
+    [
+        pytest.param({"count": 20}, {"count": 20}, [], ["spec.count"], id="as it was"),
+        pytest.param({"count": 20}, {"count": 15}, [], ["spec.count"], id="nearer to the limit"),
+        pytest.param({"count": 20}, {"count": 21}, ["spec.count"], [], id="further beyond"),
+        pytest.param({"count": 5}, {"count": 11}, ["spec.count"], [], id="new"),
+        pytest.param({"count": 20}, {"count": 5}, [], [], id="gone"),
+        pytest.param({"count": "x"}, {"count": 20}, ["spec.count"], [], id="there was no number before"),
+        pytest.param(
+            {"names": [{"name": "a", "value": "v"}]},
+            {"names": [{"name": "b", "value": "v"}, {"name": "a", "value": "v"}], "count": 11},
+            ["spec.count", "spec.names[name=b]"],
+            ["spec.names[name=a]"],
+            id="some of each",
+        ),
+        pytest.param(
+            {"names": [{"name": "a", "value": "v"}]},
+            {"names": [{"name": "a", "value": "w"}]},
+            ["spec.names[name=a]"],
+            [],
+            id="another value",
+        ),
+    ],
+)
+def test_an_update_that_makes_nothing_worse_is_let_in(old, new, denied, tolerated):
+    """What was there before is tolerated, told apart from what the update brings."""
+    request = ask(POD | {"spec": new}, operation="UPDATE", old_object=POD | {"spec": old})
+    (outcome,) = Engine([in_force(LIMITED)]).validate(request).outcomes
+    assert [violation.path for violation in outcome.violations] == denied
+    assert [violation.path for violation in outcome.tolerated] == tolerated
+    assert outcome.denies is bool(denied)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"operation": "CREATE", "old_object": None},
+        {"in_force": {"tolerates_existing": False}},
+        {"in_force": {"actions": frozenset({"Warn"})}},
+    ],
+)
+def test_where_nothing_is_tolerated(changes):
+    """A creation has no before, an object may say that nothing is tolerated, and what does not deny need not be."""
+    bound = in_force(LIMITED, **changes.pop("in_force", {}))
+    object = POD | {"spec": {"count": 11}}
+    request = ask(object, **({"operation": "UPDATE", "old_object": object} | changes))
+    (outcome,) = Engine([bound]).validate(request).outcomes
+    assert (len(outcome.violations), outcome.tolerated) == (1, ())
+
+
+def test_a_tenants_policy_judges_its_own_namespace():
+    """It is named with its namespace, and asked about nothing else."""
+    engine = Engine([in_force(NAMES, namespace="shop")])
+    assert [outcome.policy for outcome in engine.validate(ask(POD)).outcomes] == ["shop/names"]
+    assert engine.validate(ask(POD, namespace="lab")) == Verdict()
+    assert engine.validate(ask(POD, namespace="")) == Verdict()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.engine.kinds import KINDS, resource_of, targets
+from webhook.engine.kinds import KINDS, Kind, resource_of, targets
 
 
 def test_kinds_are_named_once():
@@ -13,13 +13,34 @@ def test_kinds_are_named_once():
 
 def test_a_policy_can_name_kinds():
     """Each name stands for one kind, in the order of the table."""
-    assert [target.key for target in targets(("WebApp", "Pod"))] == [("", "pods", ""), ("example.com", "webapps", "")]
+    found = targets(("WebApp", "Pod"), ("CREATE",))
+    assert [target.keys for target in found] == [
+        (("example.com", "webapps", "", "CREATE"),),
+        (("", "pods", "", "CREATE"),),
+    ]
+
+
+def test_a_subresource_has_its_own_operations():
+    """What one connects to is CONNECT, what one updates is UPDATE, whatever is asked for whole objects."""
+    found = {(each.kind.kind, each.subresource): each.operations for each in targets("pods", ("CREATE", "DELETE"))}
+    assert found["Pod", ""] == ("CREATE", "DELETE")
+    assert found["Pod", "ephemeralcontainers"] == found["Pod", "resize"] == ("UPDATE",)
+    assert [each.keys for each in targets("exec", ("CREATE",))] == [
+        (("", "pods", "exec", "CONNECT"),),
+        (("", "pods", "attach", "CONNECT"),),
+    ]
+
+
+def test_a_kind_of_somebody_else_can_be_named_in_full():
+    """A policy may look at what the table does not know."""
+    other = Kind("kafka.io", "Topic", "topics")
+    assert [target.kind for target in targets((other, "Pod"), ("CREATE",))] == [other, KINDS["", "Pod"]]
 
 
 def test_a_kind_that_is_not_known_is_refused():
     """A policy that would never be asked is a mistake."""
     with pytest.raises(LookupError):
-        targets(("Pod", "Pods"))
+        targets(("Pod", "Pods"), ("CREATE",))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,9 @@ from webhook.policies import catalogue
 
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
 SCALABLE = sorted({target.kind.kind for target in catalogue()["replica-limits"].targets})
+HOLDS = (
+    "a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and PolicyException objects, "
+)
 HEAD = """\
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy
@@ -114,20 +117,17 @@ def loaded(text, source="policies.yaml"):
         ),
         pytest.param(
             "apiVersion: gatewright.io/v1\nkind: ClusterAdmissionPolicy\nmetadata: {name: a}\n",
-            "policies.yaml:1: ClusterAdmissionPolicy a: a policy set holds gatewright.io/v1alpha1 "
-            "ClusterAdmissionPolicy objects, not gatewright.io/v1 ClusterAdmissionPolicy",
+            f"policies.yaml:1: ClusterAdmissionPolicy a: {HOLDS}not gatewright.io/v1 ClusterAdmissionPolicy",
             id="another version",
         ),
         pytest.param(
             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
-            "policies.yaml:1: ConfigMap a: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, "
-            "not v1 ConfigMap",
+            f"policies.yaml:1: ConfigMap a: {HOLDS}not v1 ConfigMap",
             id="another kind",
         ),
         pytest.param(
             "a: b\n",
-            "policies.yaml:1: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, "
-            "not this",
+            f"policies.yaml:1: document: {HOLDS}not this",
             id="no object of the API",
         ),
         pytest.param("- a\n", "policies.yaml:1: document: not an object", id="a list"),
@@ -162,7 +162,7 @@ def test_all_faults_of_all_documents_come_at_once():
         'spec.policy: no policy "nothing"; known: ' + ", ".join(sorted(catalogue())),
         "policies.yaml:15: ClusterAdmissionPolicy replica-limits: "
         "metadata.name: stands twice in this policy set; names are unique",
-        "policies.yaml:19: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, not X",
+        f"policies.yaml:19: document: {HOLDS}not this",
         "policies.yaml:24: ClusterAdmissionPolicy replica-limits: spec.policy: missing; it is required",
         'policies.yaml:26: ClusterAdmissionPolicy replica-limits: spec.policies: unknown field; did you mean "policy"?',
     ]

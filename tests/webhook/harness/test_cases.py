@@ -163,7 +163,8 @@ def test_faults_of_the_policy_set_are_told(file):
     """The policies tried are read as `gatewright check` reads them."""
     (file.parent / "set.yaml").write_text("kind: X\n")
     assert faults(file, "policies: set.yaml\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n") == [
-        "set.yaml:1: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy objects, not X"
+        "set.yaml:1: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and "
+        "PolicyException objects, not this"
     ]
 
 

@@ -1,5 +1,6 @@
 """Manifests are judged as if somebody applied them."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from webhook.engine.policy_set import load
 from webhook.harness.manifests import Finding, judge
 from webhook.policies import catalogue
 
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
 
 
@@ -21,7 +23,7 @@ def engine():
 
 def judged(engine, text, namespace="default"):
     """Judge the documents of a text."""
-    return list(judge(engine, parse_documents(text.encode(), "x.yaml"), namespace))
+    return list(judge(engine, parse_documents(text.encode(), "x.yaml"), namespace, NOW))
 
 
 DEPLOYMENT = """\
