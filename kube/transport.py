@@ -149,27 +149,31 @@ class Transport:
             yield
         except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
             host = URL(self._endpoint.url).origin()
-            raise Unreachable(f"cannot reach the API server at {host}: {self._reason(error)}") from error
+            raise Unreachable(f"cannot reach the API server at {host}: {reason_of(error, self._timeout)}") from error
 
-    def _reason(self, error: Exception) -> str:
-        match error:
-            case aiohttp.ClientConnectorCertificateError():
-                reason = getattr(error.certificate_error, "verify_message", "") or "of another host"
-                return f"its certificate is not trusted ({reason})"
-            case aiohttp.ClientConnectorSSLError():
-                return f"the TLS handshake failed ({getattr(error.os_error, 'reason', None) or 'broken off'})"
-            case aiohttp.ClientConnectorDNSError():
-                return "its name is not known"
-            case aiohttp.ConnectionTimeoutError():
-                return f"no connection within {CONNECT_SECONDS:g} s"
-            case TimeoutError():
-                return f"no answer within {self._timeout:g} s"
-            case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError():
-                return "it closed the connection before the answer was complete"
-            case OSError(errno=int(number)) if number > 0:
-                return os.strerror(number).lower()
-            case _:
-                return f"the connection failed ({type(error).__name__})"
+
+def reason_of(error: Exception, seconds: float) -> str:
+    """Say in a few words why a request that had so many seconds got no whole answer."""
+    match error:
+        case aiohttp.ClientConnectorCertificateError():
+            reason = getattr(error.certificate_error, "verify_message", "") or "of another host"
+            return f"its certificate is not trusted ({reason})"
+        case aiohttp.ClientConnectorSSLError():
+            return f"the TLS handshake failed ({getattr(error.os_error, 'reason', None) or 'broken off'})"
+        case aiohttp.ClientConnectorDNSError():
+            return "its name is not known"
+        case aiohttp.ConnectionTimeoutError():
+            return f"no connection within {CONNECT_SECONDS:g} s"
+        case TimeoutError():
+            return f"no answer within {seconds:g} s"
+        case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError():
+            return "it closed the connection before the answer was complete"
+        case aiohttp.ClientConnectorError() if isinstance(error.os_error, ConnectionResetError):
+            return "it broke the connection off"
+        case OSError(errno=int(number)) if number > 0:
+            return os.strerror(number).lower()
+        case _:
+            return f"the connection failed ({type(error).__name__})"
 
 
 def keep_alive_socket(address: AddrInfoType) -> socket.socket:

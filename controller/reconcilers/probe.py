@@ -4,6 +4,8 @@ import ssl
 
 import aiohttp
 
+from kube.transport import reason_of
+
 PROBE_SECONDS = 5.0
 ABOUT = {"group": "gatewright.io", "version": "v1alpha1"}
 REVIEW = {
@@ -26,13 +28,16 @@ async def probe(url: str, ca_bundle: bytes) -> None:
     """Ask for a review of nothing, over TLS that `ca_bundle` vouches for; ProbeError unless it is allowed."""
     try:
         trusts = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
+    except (ssl.SSLError, ValueError) as error:
+        raise ProbeError(f"{url}: the CA bundle cannot be read: {error}") from error
+    try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS)) as session,
             session.post(f"{url.rstrip('/')}/validate", json=REVIEW, ssl=trusts, allow_redirects=False) as response,
         ):
             answer = await response.content.read(4096)
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        raise ProbeError(f"{url} cannot be reached: {str(error) or 'no answer in time'}") from error
+    except (aiohttp.ClientError, OSError) as error:
+        raise ProbeError(f"{url} cannot be reached: {reason_of(error, PROBE_SECONDS)}") from error
     if response.status != 200 or b'"allowed":true' not in answer:
         text = answer[:200].decode("utf-8", "replace").strip()
         raise ProbeError(f"{url} answers with {response.status}: {text}")

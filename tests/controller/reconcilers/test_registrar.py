@@ -45,7 +45,7 @@ async def test_nothing_is_registered_before_a_webhook_answers(server, client, tm
     await install(client)
     async with working(server.endpoint, tmp_path) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
-        with pytest.raises(ProbeError, match="cannot be reached"):
+        with pytest.raises(ProbeError, match="cannot be reached: it broke the connection off"):
             await probe(system.registrar._at, system.certificates.ca_bundle())
         assert not any(server.get(resource, NAME).get("webhooks") for resource in CONFIGURATIONS)
         system.mount()
@@ -65,7 +65,7 @@ async def test_a_webhook_without_policies_does_not_answer(system):
 async def test_a_webhook_of_somebody_else_does_not_answer(system):
     """A certificate that the bundle does not verify is no proof."""
     other = issue_ca("other", datetime.now(UTC))
-    with pytest.raises(ProbeError, match=r"cannot be reached: .*certificate verify failed"):
+    with pytest.raises(ProbeError, match="cannot be reached: its certificate is not trusted"):
         await probe(system.registrar._at, other.certificate)
 
 
