@@ -72,7 +72,15 @@ def _unusable() -> tuple[type[ValueError], ...]:
     from certs import CertificateError
     from config.documents import DocumentError
     from kube.endpoint import CredentialsError
+    from webhook.engine.conflicts import ConflictingPoliciesError
     from webhook.engine.policy_set import PolicySetError
     from webhook.review import MalformedRequestError
 
-    return CertificateError, CredentialsError, DocumentError, MalformedRequestError, PolicySetError
+    return (
+        CertificateError,
+        ConflictingPoliciesError,
+        CredentialsError,
+        DocumentError,
+        MalformedRequestError,
+        PolicySetError,
+    )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from webhook.engine.bound import BoundPolicy
+from webhook.engine.conflicts import ConflictingPoliciesError, check_conflicts
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind, Target, TargetKey
@@ -16,15 +17,14 @@ NOTHING_NEEDED: frozenset[str] = frozenset()
 Index = dict[TargetKey, tuple[BoundPolicy, ...]]
 
 
-class ConflictingPoliciesError(ValueError):
-    """Two policies in force would set one field to different values."""
-
-
 class Engine:
     """An immutable set of policies in force. A change builds a new engine; asking one changes nothing."""
 
     def __init__(self, policies: Iterable[BoundPolicy], pod_kinds: Iterable[Kind] = ()) -> None:
-        """Index the policies by what they judge; `pod_kinds` are kinds with pods that the table does not know."""
+        """Index the policies by what they judge; `pod_kinds` are kinds with pods that the table does not know.
+
+        ConflictingPoliciesError where two of them would set one field to different values.
+        """
         self.policies = tuple(policies)
         self._targets: dict[TargetKey, Target] = {}
         extra = tuple(map(Target, pod_kinds))
@@ -33,6 +33,18 @@ class Engine:
         self._needs = {
             key: frozenset[str]().union(*(bound.needs for bound in self._asked(key))) for key in self._targets
         }
+        self._refuse_conflicts()
+
+    def _refuse_conflicts(self) -> None:
+        wholes = {key: target.kind for key, target in self._targets.items() if not target.subresource}
+        conflicts = {
+            line: None
+            for key, policies in self._mutating.items()
+            if key in wholes
+            for line in check_conflicts(wholes[key], policies)
+        }
+        if conflicts:
+            raise ConflictingPoliciesError("\n".join(conflicts))
 
     def needs(self, request: Request) -> frozenset[str]:
         """Return what must be looked up in the cluster before this request can be judged."""

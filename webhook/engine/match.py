@@ -1,7 +1,7 @@
 """Does a policy apply to a request? Globs and selectors, compiled once."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from config.api.policy import Exclude, LabelSelector, LabelSelectorRequirement
 from config.api.policy import Match as MatchSpec
@@ -52,6 +52,11 @@ class Match:
     clauses: tuple[Clause, ...] = ()
     users: Globs | None = None
     groups: Globs | None = None
+    written: tuple[MatchClauseSpec, ...] = ()  # the clauses as somebody wrote them, to compare them by
+
+    def shares_place_with(self, other: "Match") -> bool:
+        """Return whether one of the two is everywhere, or both have a clause that says the same."""
+        return not self.clauses or not other.clauses or any(clause in other.written for clause in self.written)
 
     def selects(self, request: Request) -> bool:
         """Return whether any clause selects the request. NotLookedUpError where namespace labels would decide."""
@@ -64,7 +69,7 @@ class Match:
     def for_kind(self, kind: str) -> "Match | None":
         """Return what is left to decide for one kind; None where no clause can ever select it."""
         left = tuple(clause for clause in self.clauses if clause.kinds is None or kind in clause.kinds)
-        return Match(left, self.users, self.groups) if left or not self.clauses else None
+        return replace(self, clauses=left) if left or not self.clauses else None
 
     @property
     def needs(self) -> frozenset[str]:
@@ -76,7 +81,7 @@ class Match:
 def compile_match(spec: MatchSpec) -> Match:
     """Compile the `match` of a policy object."""
     clauses = sorted(map(_compile_clause, spec.any), key=lambda clause: clause.namespace_selector is not None)
-    return Match(tuple(clauses), globs(_users(spec.exclude)), globs(spec.exclude.groups))
+    return Match(tuple(clauses), globs(_users(spec.exclude)), globs(spec.exclude.groups), tuple(spec.any))
 
 
 def globs(patterns: list[str] | None) -> Globs | None:

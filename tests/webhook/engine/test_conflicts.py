@@ -1,0 +1,70 @@
+"""Policies that contradict each other are found when they come into force."""
+
+import pytest
+
+from config.documents import parse_documents
+from webhook.engine import Engine, Params, Patch, Policy
+from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.policy_set import load
+
+
+class Tier(Params):
+    """What to set."""
+
+    tier: str = "gold"
+
+
+def mutate(request, params):
+    """Set the label `tier`, and another that nobody argues about."""
+    yield Patch(("metadata", "labels", "tier"), params.tier)
+    yield Patch(("metadata", "labels", "seen"), "yes")
+
+
+CATALOGUE = {"tiers": Policy("tiers", Tier, mutate=mutate, kinds=("Pod", "WebApp"))}
+POLICY = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {{name: {}}}\nspec: {}\n"
+
+
+def in_force(*specs):
+    """The policies that such specs put in force, named a, b, …"""
+    text = "---\n".join(POLICY.format(name, spec) for name, spec in zip("abc", specs, strict=False))
+    return load(parse_documents(text.encode(), "policies.yaml"), CATALOGUE)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("{policy: tiers}", "{policy: tiers, params: {tier: iron}}"),
+        ("{policy: tiers}", "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [a]}]}}"),
+        (
+            "{policy: tiers, match: {any: [{namespaces: [a]}, {namespaces: [b]}]}}",
+            "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [b]}]}}",
+        ),
+    ],
+)
+def test_two_values_for_one_field_are_refused(one, other):
+    """The text names both policies, the kind, the field and the values."""
+    with pytest.raises(ConflictingPoliciesError) as error:
+        Engine(in_force(one, other))
+    assert str(error.value).splitlines() == [
+        "a and b set Pod /metadata/labels/tier to different values: 'gold' and 'iron'",
+        "a and b set WebApp /metadata/labels/tier to different values: 'gold' and 'iron'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("{policy: tiers}", "{policy: tiers}"),
+        (
+            "{policy: tiers, match: {any: [{namespaces: [a]}]}}",
+            "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [b]}]}}",
+        ),
+        (
+            "{policy: tiers, match: {any: [{kinds: [Pod]}]}}",
+            "{policy: tiers, params: {tier: iron}, match: {any: [{kinds: [WebApp]}]}}",
+        ),
+    ],
+)
+def test_the_same_value_or_another_place_is_fine(one, other):
+    """Only a contradiction is one."""
+    assert len(Engine(in_force(one, other)).policies) == 2

@@ -1,0 +1,55 @@
+"""Find mutating policies that would set one field to different values, before they are asked about any object."""
+
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+from typing import Any
+
+from webhook.engine.bound import BoundPolicy
+from webhook.engine.jsonpatch import pointer
+from webhook.engine.kinds import Kind
+from webhook.engine.policy import Step
+from webhook.engine.request import About, Request
+
+CONTAINER = {"name": "container", "image": "image"}
+
+
+class ConflictingPoliciesError(ValueError):
+    """Policies in force would set one field to different values; the text has a line for each pair and field."""
+
+
+def check_conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
+    """Yield a line for each two policies that are in force in the same place and set a field of `kind` differently.
+
+    They are asked about the emptiest object of the kind. In the same place are policies of which one is in force
+    everywhere, or that share a clause of their `match`; what only may overlap is not a mistake.
+    """
+    asked = [(policy, dict(_sets(policy, kind))) for policy in policies]
+    for (one, sets), (other, others) in combinations(asked, 2):
+        if not one.match.shares_place_with(other.match):
+            continue
+        for path in sorted(sets.keys() & others.keys(), key=str):
+            if sets[path] != others[path]:
+                yield (
+                    f"{one.title} and {other.title} set {kind.kind} {pointer(path)} to different values: "
+                    f"{sets[path]!r} and {others[path]!r}"
+                )
+
+
+def _sets(policy: BoundPolicy, kind: Kind) -> Iterator[tuple[tuple[Step, ...], Any]]:
+    assert policy.policy.mutate is not None
+    about = About(
+        "", "CREATE", kind.group, kind.versions[-1], kind.kind, kind.group, kind.plural, namespace="namespace"
+    )
+    request = Request(about, _emptiest(kind), kind=kind)
+    for patch in policy.policy.mutate(request, policy.params):
+        yield patch.path, patch.value
+
+
+def _emptiest(kind: Kind) -> dict[str, Any]:
+    object: dict[str, Any] = {"metadata": {}}
+    if kind.pod_spec is not None:
+        spec: dict[str, Any] = {"containers": [CONTAINER]}
+        for step in reversed(kind.pod_spec.split(".")):
+            spec = {step: spec}
+        object |= spec
+    return object
