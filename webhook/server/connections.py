@@ -12,6 +12,7 @@ from webhook.server.metrics import Metrics
 KEEP_ALIVE_SECONDS = 120.0  # the API server gives up an idle connection after 90 s; we must never be first
 REQUEST_SECONDS = 10.0  # for the TLS handshake, for a request from first to last byte, and for taking the answer
 LINGER_SECONDS = 1.0  # how long the rest of a refused body is read and dropped, so that the refusal arrives
+GOODBYE_SECONDS = 1.0
 MOST_CONNECTIONS = 1000  # about 45 kB each
 
 log = logging.getLogger("gatewright.webhook")
@@ -97,7 +98,7 @@ class Connections(web.Server):
         self.most = most
         self.request_seconds = request_seconds
         self.draining = False
-        self.open: dict[Connection, None] = {}  # the oldest first
+        self.open: dict[Connection, asyncio.Transport] = {}  # the oldest first
         self.none_open = asyncio.Event()
         self.none_open.set()
 
@@ -109,7 +110,7 @@ class Connections(web.Server):
         """Admit a connection; beyond the limit the oldest that never asked for anything goes, or else the new one."""
         assert isinstance(handler, Connection)
         super().connection_made(handler, transport)
-        self.open[handler] = None
+        self.open[handler] = transport
         self.none_open.clear()
         self.metrics.connections.set(len(self.open))
         if len(self.open) > self.most:
@@ -123,6 +124,17 @@ class Connections(web.Server):
         self.metrics.connections.set(len(self.open))
         if not self.open:
             self.none_open.set()
+
+    async def close(self) -> None:
+        """End what is still open: politely, and after a moment without further ado."""
+        await self.shutdown(GOODBYE_SECONDS)
+        try:
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self.none_open.wait()
+        except TimeoutError:
+            for transport in self.open.values():
+                transport.abort()
+            await self.none_open.wait()
 
     async def sweep(self) -> Never:
         """Cut the connections of clients that are too slow, for ever."""

@@ -7,13 +7,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from webhook.server.app import HasEngine, LookUp, Rim
-from webhook.server.connections import MOST_CONNECTIONS, REQUEST_SECONDS, Connections
+from webhook.server.connections import GOODBYE_SECONDS, MOST_CONNECTIONS, REQUEST_SECONDS, Connections
 from webhook.server.content import POLL_SECONDS, poll
 from webhook.server.metrics import Metrics
 from webhook.server.tls import ServingCertificate
 
 BACKLOG = 1024
-TLS_GOODBYE_SECONDS = 1.0
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -96,7 +95,7 @@ async def listening(
             ssl=certificate.context,
             backlog=BACKLOG,
             ssl_handshake_timeout=config.request_seconds,
-            ssl_shutdown_timeout=TLS_GOODBYE_SECONDS,
+            ssl_shutdown_timeout=GOODBYE_SECONDS,
         )
     except OSError as error:
         reason = str(error.strerror or error).rpartition(": ")[2]
@@ -105,4 +104,4 @@ async def listening(
         yield Listener(config, server.sockets[0].getsockname()[1], connections, certificate)
     finally:
         server.close()
-        await connections.shutdown(TLS_GOODBYE_SECONDS)
+        await connections.close()
