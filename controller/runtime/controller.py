@@ -12,7 +12,7 @@ from controller.runtime.caches import Cache
 from controller.runtime.metrics import Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.queue import LOW, NORMAL, QueueClosedError, Taken, WorkQueue
-from controller.runtime.result import Outcome, Request, Result, TerminalError
+from controller.runtime.result import Outcome, Request, Result, RetryableError, TerminalError
 from controller.runtime.wakes import Wakes
 from kube.changes import Change
 from kube.errors import AlreadyExists, ApiError, Conflict
@@ -140,7 +140,7 @@ class Controller:
             return "terminal_error", None
         except Exception as error:
             wait = self._wait_after(request, error)
-            expected = isinstance(error, ApiError | TimeoutError)
+            expected = isinstance(error, ApiError | TimeoutError | RetryableError)
             more = {"error": str(error) or type(error).__name__, "retry_seconds": round(wait, 3)}
             LOG.warning(
                 "Retryable error occurred, requeuing",

@@ -2,7 +2,7 @@
 
 from controller.runtime.parent import Parent
 from controller.runtime.plan import Object
-from controller.runtime.result import Request, TerminalError
+from controller.runtime.result import Request, RetryableError, TerminalError
 from kube.resource import Resource
 from kube.store import controller_of
 
@@ -15,7 +15,7 @@ class NameTakenError(TerminalError):
         self.place = (resource, key)
 
 
-class StillThereError(Exception):
+class StillThereError(RetryableError):
     """A child of an object that was deleted and made anew: the garbage collector is about to remove it."""
 
 

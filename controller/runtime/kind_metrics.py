@@ -36,7 +36,8 @@ class Phases:
 class KindMetrics:
     """What is counted of one kind, under its own prefix."""
 
-    def __init__(self, prefix: str, metrics: Metrics) -> None:
+    def __init__(self, kind: str, metrics: Metrics) -> None:
+        prefix = kind.lower()
         registry = metrics.registry
         names = ["namespace", "name"] if metrics.per_object else []
         self._per_object = metrics.per_object
@@ -54,7 +55,7 @@ class KindMetrics:
         self._errors = Counter(f"{prefix}_errors", "Failed reconciles.", ["type"], registry=registry)
         for type in ("retryable", "permanent"):
             self._errors.labels(type)
-        self._phases = Phases(metrics.resources, prefix)
+        self._phases = Phases(metrics.resources, kind)
 
     def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
         """Count a reconcile."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Never
 
 from controller.runtime.lease import LEASE, Object, claimed, duration_of, holder_of, new, released
+from controller.runtime.result import RetryableError
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
 
@@ -37,7 +38,7 @@ class LeaseSettings:
             )
 
 
-class NotLeadingError(Exception):
+class NotLeadingError(RetryableError):
     """A write was about to be made, but this process does not lead, or no longer knows that it does."""
 
 

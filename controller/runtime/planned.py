@@ -65,7 +65,7 @@ class Planned:
             self._primaries.add_index(name, function)
         self._own_writes = OwnWrites()
         self._writer = Writer(kind, client, self._caches, self._own_writes)
-        self._metrics = KindMetrics(kind.name, metrics)
+        self._metrics = KindMetrics(kind.resource.kind, metrics)
         self._been_ready: dict[Request, str] = {}
         self._names_awaited: dict[tuple[Resource, str], set[Request]] = {}
         self.controller = Controller(

@@ -34,3 +34,7 @@ class Result:
 
 class TerminalError(Exception):
     """An error that trying again cannot mend: the next change of the object is awaited."""
+
+
+class RetryableError(Exception):
+    """An error that goes away by itself: trying again after a back-off is all there is to do."""

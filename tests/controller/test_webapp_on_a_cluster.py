@@ -7,8 +7,15 @@ from typing import Any
 import pytest
 
 from controller.reconcilers.webapp import DEPLOYMENT, SERVICE, WEBAPP, desired_deployment
+from controller.runtime.caches import Caches
 from controller.runtime.conditions import ready_in
 from controller.runtime.events import EVENT
+from controller.runtime.guard import NameTakenError
+from controller.runtime.own_writes import OwnWrites
+from controller.runtime.parent import Parent
+from controller.runtime.result import Request
+from controller.runtime.view import View
+from controller.runtime.writes import FIELD_MANAGER, Writer
 from kube.client import Client
 from kube.resource import Resource
 from tests.controller.conftest import Start
@@ -179,3 +186,21 @@ async def test_a_refused_child_is_a_permanent_error(client: Client, observer: Ob
         assert await observer.until(SERVICE, "shop")
         await client.patch(WEBAPPS, "shop", {"spec": {"securityContext": None}}, observer.namespace)
         await observer.until(WEBAPPS, "shop", is_running)
+
+
+async def test_an_object_made_in_the_very_last_moment_is_given_back(client: Client, namespace: str) -> None:
+    """A Deployment that agrees with ours in every field, made after we looked, is not ours when we are done."""
+    stored = await client.create(WEBAPPS, webapp(namespace))
+    desired = desired_deployment(WEBAPP.type.model_validate(stored))
+    theirs = await client.create(DEPLOYMENT, desired)
+    caches = {each: Caches(client).of(each) for each in (WEBAPPS, DEPLOYMENT, SERVICE)}
+    parent = Parent(Request(namespace, "shop"), WEBAPPS, stored)
+    view = View(parent.request, WEBAPPS, caches, {})
+    owned = {**desired, "metadata": {**desired["metadata"], "ownerReferences": [parent.reference]}}
+    with pytest.raises(NameTakenError):
+        await Writer(WEBAPP, client, caches, OwnWrites())._create(DEPLOYMENT, f"{namespace}/shop", owned, parent, view)
+    now = await client.get(DEPLOYMENT, "shop", namespace)
+    assert now["spec"] == theirs["spec"]
+    assert now["metadata"]["labels"] == theirs["metadata"]["labels"]
+    assert "ownerReferences" not in now["metadata"]
+    assert {each["manager"] for each in now["metadata"]["managedFields"]} & {FIELD_MANAGER} == set()

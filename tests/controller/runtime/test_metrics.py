@@ -28,7 +28,7 @@ def value(metrics: Metrics, name: str, /, **labels: str) -> float | None:
 )
 def test_a_kind_counts_its_reconciles_by_result(metrics: Metrics, outcome: Outcome, result: str) -> None:
     """Each object has series of its own, under the kind's prefix."""
-    KindMetrics("webapp", metrics).reconciled(SHOP, outcome, 0.3)
+    KindMetrics("WebApp", metrics).reconciled(SHOP, outcome, 0.3)
     labels = {"namespace": "production", "name": "shop"}
     assert value(metrics, "webapp_reconcile_total", result=result, **labels) == 1
     assert value(metrics, "webapp_reconcile_duration_seconds_bucket", le="0.5", **labels) == 1
@@ -37,7 +37,7 @@ def test_a_kind_counts_its_reconciles_by_result(metrics: Metrics, outcome: Outco
 
 def test_errors_are_counted_by_type(metrics: Metrics) -> None:
     """Both types are there from the start, so that a rate can be taken."""
-    kind = KindMetrics("webapp", metrics)
+    kind = KindMetrics("WebApp", metrics)
     assert value(metrics, "webapp_errors_total", type="permanent") == 0
     kind.reconciled(SHOP, "error", 0)
     kind.reconciled(SHOP, "terminal_error", 0)
@@ -47,19 +47,19 @@ def test_errors_are_counted_by_type(metrics: Metrics) -> None:
 
 def test_the_series_of_a_deleted_object_go(metrics: Metrics) -> None:
     """Nothing names it any more, also when it was never counted."""
-    kind = KindMetrics("webapp", metrics)
+    kind = KindMetrics("WebApp", metrics)
     kind.reconciled(SHOP, "success", 0)
     kind.phase(SHOP, "Running")
     kind.forget(SHOP)
     kind.forget(Request("production", "other"))
     assert 'name="shop"' not in generate_latest(metrics.registry).decode()
-    assert value(metrics, "gatewright_resources", kind="webapp", phase="Running") == 0
+    assert value(metrics, "gatewright_resources", kind="WebApp", phase="Running") == 0
 
 
 def test_large_clusters_count_without_names() -> None:
     """The switch takes the labels of single objects away."""
     metrics = Metrics(CollectorRegistry(), per_object=False)
-    kind = KindMetrics("webapp", metrics)
+    kind = KindMetrics("WebApp", metrics)
     kind.reconciled(SHOP, "success", 0)
     kind.forget(SHOP)
     assert value(metrics, "webapp_reconcile_total", result="success") == 1
@@ -67,18 +67,18 @@ def test_large_clusters_count_without_names() -> None:
 
 def test_creation_is_timed_by_namespace(metrics: Metrics) -> None:
     """In the published buckets."""
-    KindMetrics("webapp", metrics).created(SHOP, 20)
+    KindMetrics("WebApp", metrics).created(SHOP, 20)
     assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="30.0") == 1
     assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="10.0") == 0
 
 
 def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
     """An object is in one phase at a time."""
-    kind = KindMetrics("webapp", metrics)
+    kind = KindMetrics("WebApp", metrics)
     kind.phase(SHOP, "Deploying")
     kind.phase(SHOP, "Running")
-    assert value(metrics, "gatewright_resources", kind="webapp", phase="Deploying") == 0
-    assert value(metrics, "gatewright_resources", kind="webapp", phase="Running") == 1
+    assert value(metrics, "gatewright_resources", kind="WebApp", phase="Deploying") == 0
+    assert value(metrics, "gatewright_resources", kind="WebApp", phase="Running") == 1
 
 
 def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
