@@ -22,14 +22,17 @@ NAMESPACE = {
 }
 
 
-def generated(kinds: Sequence[rbac.Kind], production: str) -> dict[str, str]:
-    """Write the CRDs, and what the chart needs: them, the rules of its roles, and the policies of its preset."""
+def generated(kinds: Sequence[rbac.Kind], looked_up: Sequence[rbac.Named], production: str) -> dict[str, str]:
+    """Write the CRDs, and what the chart needs: them, the rules of its roles, and the policies of its preset.
+
+    `looked_up` is what policies may look up in the cluster.
+    """
     written = {f"config/crd/bases/{name}": text for name, text in crds.render().items()}
     chart = "charts/gatewright/files"
     return {
         **written,
         **{f"{chart}/crds/{name}": text for name, text in crds.render().items()},
-        f"{chart}/rbac.yaml": rbac.render(kinds),
+        f"{chart}/rbac.yaml": rbac.render(kinds, looked_up),
         f"{chart}/policies/production.yaml": production,
     }
 

@@ -22,6 +22,7 @@ from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Request
 from webhook.engine.policy_set import in_force
 from webhook.policies import catalogue
 from webhook.server.app import LookUp
+from webhook.server.look_ups import LookUps
 from webhook.server.metrics import Metrics
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
 from webhook.server.policies import Policies
@@ -80,7 +81,14 @@ async def webhook_of(
         client = await stack.enter_async_context(Client(endpoint))
         namespaces = Store(NAMESPACE)
         background["namespaces"] = Watch(client, NAMESPACE, namespaces, metadata_only=True).run
-        look_ups[NAMESPACE_LABELS] = NamespaceLabels(client, namespaces)
+        more = LookUps(client)
+        background["look-ups"] = more.run
+        look_ups |= {
+            NAMESPACE_LABELS: NamespaceLabels(client, namespaces),
+            "limit_ranges": more.limit_ranges,
+            "ingresses": more.ingresses,
+            "scale_parent": more.scale_parent,
+        }
         for resource in await served(client):
             stores.append(Store(resource))
             watch = Watch(client, resource, stores[-1])

@@ -6,13 +6,14 @@ from pathlib import Path
 from config.manifests import generated, plain
 from controller.reconcilers import planned_kinds
 from tests.controlplane.binaries import helm_binary
+from webhook.server.look_ups import RESOURCES
 
 ROOT = Path(__file__).parents[2]
 
 
 def from_types() -> dict[str, str]:
     """The files made from API types, planned kinds and policies, by their path in the repository."""
-    return generated(planned_kinds(), (ROOT / "config/policies/production.yaml").read_text())
+    return generated(planned_kinds(), RESOURCES, (ROOT / "config/policies/production.yaml").read_text())
 
 
 def from_chart(helm: Path) -> dict[str, str]:

@@ -1,0 +1,88 @@
+"""What policies look up beside namespaces: from watches that begin with the first need, and live until then."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Never
+
+from kube.client import Client
+from kube.errors import NotFound
+from kube.resource import Resource
+from kube.store import Store
+from kube.watch import Watch
+from webhook.engine import Request
+
+LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
+INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
+SCALED = {
+    (group, plural): Resource(group, version, plural, kind)
+    for group, version, plural, kind in (
+        ("", "v1", "replicationcontrollers", "ReplicationController"),
+        ("apps", "v1", "deployments", "Deployment"),
+        ("apps", "v1", "replicasets", "ReplicaSet"),
+        ("apps", "v1", "statefulsets", "StatefulSet"),
+        ("example.com", "v1", "webapps", "WebApp"),
+    )
+}
+RESOURCES = (LIMIT_RANGE, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
+
+Object = dict[str, Any]
+
+
+class LookUps:
+    """Looks things up for one API server; `run` keeps the watches that were begun."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._stores: dict[Resource, Store] = {}
+        self._begun: asyncio.Queue[Store] = asyncio.Queue()
+
+    async def run(self) -> Never:
+        """Watch what was needed once, for ever."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                store = await self._begun.get()
+                watch = Watch(self._client, store.resource, store)
+                group.create_task(watch.run(), name=f"watch {store.resource.plural}")
+
+    async def limit_ranges(self, request: Request) -> list[Object]:
+        """Return the LimitRanges of the request's namespace."""
+        return [each async for each in self._all(LIMIT_RANGE, request.about.namespace)]
+
+    async def ingresses(self, request: Request) -> list[Object]:
+        """Return namespace, name and hosts of every Ingress."""
+        del request
+        return [_hosts(each) async for each in self._all(INGRESS)]
+
+    async def scale_parent(self, request: Request) -> Object:
+        """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""
+        resource = SCALED.get((request.about.resource_group, request.about.resource))
+        if request.about.subresource != "scale" or resource is None:
+            return {}
+        try:
+            return await self._client.get(resource, request.about.name, request.about.namespace)
+        except NotFound:
+            return {}  # the API server will say so itself
+
+    async def _all(self, resource: Resource, namespace: str | None = None) -> AsyncIterator[Object]:
+        store = self._stores.get(resource)
+        if store is None:
+            store = self._stores[resource] = Store(resource)
+            self._begun.put_nowait(store)
+        if store.synced.is_set():
+            for key in sorted(store.keys()):
+                object = store.get(key) if namespace is None or key.startswith(f"{namespace}/") else None
+                if object is not None:
+                    yield object
+        else:
+            async for listed in self._client.list(resource, namespace):
+                yield listed
+
+
+def _hosts(ingress: Mapping[str, Any]) -> Object:
+    metadata = ingress["metadata"]
+    rules = (ingress.get("spec") or {}).get("rules") or []
+    return {
+        "namespace": metadata.get("namespace", ""),
+        "name": metadata["name"],
+        "hosts": [rule["host"] for rule in rules if rule.get("host")],
+    }
