@@ -138,7 +138,7 @@ class Controller:
             self._backoff.forget(request)
             LOG.error("Permanent error occurred", extra={"fields": {**fields, "error": str(error)}})
             return "terminal_error", None
-        except Exception as error:
+        except Exception as error:  # whatever one reconcile raises, the others go on
             wait = self._wait_after(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
             more = {"error": str(error) or type(error).__name__, "retry_seconds": round(wait, 3)}
