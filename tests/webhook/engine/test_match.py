@@ -125,3 +125,72 @@ def test_only_a_selector_needs_labels():
     """What must be looked up is known without a request."""
     assert match(SELECTOR).needs == {NAMESPACE_LABELS}
     assert match({"namespaces": ["a"]}, {"kinds": ["Pod"]}).needs == frozenset()
+
+
+DEPLOYMENT = {"metadata": {"labels": {"tier": "web"}, "generateName": "shop-"}}
+
+
+@pytest.mark.parametrize(
+    ("clause", "asked", "selected"),
+    [
+        ({"operations": ["CREATE"]}, {}, True),
+        ({"operations": ["UPDATE", "DELETE"]}, {}, False),
+        ({"operations": ["DELETE"]}, {"operation": "DELETE"}, True),
+        ({"subresources": [""]}, {}, True),
+        ({"subresources": [""]}, {"subresource": "scale"}, False),
+        ({"subresources": ["scale"]}, {"subresource": "scale"}, True),
+        ({"names": ["it"]}, {}, True),
+        ({"names": ["i*"]}, {}, True),
+        ({"names": ["x*"]}, {}, False),
+        ({"names": ["shop-*"]}, {"name": ""}, True),
+        ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {}, True),
+        ({"objectSelector": {"matchLabels": {"tier": "db"}}}, {}, False),
+        ({"names": ["it"], "operations": ["DELETE"]}, {}, False),
+    ],
+)
+def test_a_clause_may_say_more(clause, asked, selected):
+    """Operations, subresources, names and the object's own labels restrict it, all that are set together."""
+    assert match(clause).selects(ask(DEPLOYMENT, "Deployment", **asked)) is selected
+
+
+@pytest.mark.parametrize(
+    ("exclude", "selected"),
+    [
+        ({"users": ["jane"]}, False),
+        ({"users": ["j*"]}, False),
+        ({"users": ["joe"]}, True),
+        ({"users": ["JANE"]}, True),
+        ({"groups": ["admins"]}, False),
+        ({"groups": ["adm?ns"]}, False),
+        ({"groups": ["others"]}, True),
+        ({"groups": ["jane"]}, True),
+        ({}, True),
+    ],
+)
+def test_some_are_never_matched(exclude, selected):
+    """Whom a policy excludes it is not asked about, whatever its clauses say."""
+    request = ask({}, username="jane", groups=("devs", "admins"))
+    spec = MatchSpec.model_validate({"any": [{"namespaces": ["shop"]}], "exclude": exclude})
+    assert compile_match(spec).selects(request) is selected
+
+
+@pytest.mark.parametrize(
+    ("account", "username", "selected"),
+    [
+        ("kube-system/deployer", "system:serviceaccount:kube-system:deployer", False),
+        ("kube-system/*", "system:serviceaccount:kube-system:deployer", False),
+        ("kube-system/*", "system:serviceaccount:kube-system-2:deployer", True),
+        ("*/deployer", "system:serviceaccount:shop:deployer", False),
+        ("shop/deployer", "shop:deployer", True),
+    ],
+)
+def test_service_accounts_are_told_by_namespace_and_name(account, username, selected):
+    """A service account is a user whose name nobody has to spell out."""
+    spec = MatchSpec.model_validate({"exclude": {"serviceAccounts": [account]}})
+    assert compile_match(spec).selects(ask({}, username=username)) is selected
+
+
+def test_what_is_excluded_stays_excluded_for_each_kind():
+    """Narrowing a match to one kind keeps whom it excludes."""
+    spec = MatchSpec.model_validate({"any": [{"kinds": ["Pod"]}], "exclude": {"users": ["jane"]}})
+    assert not compile_match(spec).for_kind("Pod").selects(ask({}, username="jane"))

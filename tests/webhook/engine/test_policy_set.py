@@ -217,3 +217,43 @@ def test_the_production_set_is_for_production():
     assert denied_by("production", {}) == ["image-registries", "resource-limits"]
     assert denied_by("shop", {"environment": "production"}) == ["image-registries", "resource-limits"]
     assert denied_by("shop", {"environment": "staging"}) == []
+
+
+TENANT = HEAD.replace("ClusterAdmissionPolicy", "AdmissionPolicy")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            TENANT + "  policy: replica-limits\n",
+            "policies.yaml:3: AdmissionPolicy replica-limits: "
+            "metadata.namespace: missing; an AdmissionPolicy is in force in its own namespace",
+        ),
+        (
+            TENANT.replace("{name", "{namespace: shop, name") + "  policy: webapp-labels\n",
+            "policies.yaml:5: AdmissionPolicy replica-limits: "
+            "spec.policy: webapp-labels changes objects; an AdmissionPolicy can only deny",
+        ),
+    ],
+)
+def test_a_tenant_can_only_restrict_what_is_his(text, told):
+    """A tenant's policy stands in a namespace, and changes nothing."""
+    with pytest.raises(PolicySetError) as error:
+        loaded(text)
+    assert str(error.value) == told
+
+
+def test_tenants_policies_have_names_of_their_own():
+    """The same name in two namespaces, or in none, is not the same object."""
+    tenants = [
+        TENANT.replace("{name", f"{{namespace: {each}, name") + "  policy: replica-limits\n" for each in ("a", "b")
+    ]
+    bound = loaded("---\n".join([HEAD + "  policy: replica-limits\n", *tenants]))
+    assert [each.title for each in bound[-3:]] == ["replica-limits", "a/replica-limits", "b/replica-limits"]
+
+
+def test_a_tenant_does_not_replace_what_is_always_in_force():
+    """Only a policy for the whole cluster stands for one that is always there."""
+    text = TENANT.replace("{name: replica-limits", "{namespace: shop, name: ours") + "  policy: webapp-names\n"
+    assert [each.title for each in loaded(text) if each.policy.name == "webapp-names"] == ["webapp-names", "shop/ours"]

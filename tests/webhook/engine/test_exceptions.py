@@ -1,0 +1,207 @@
+"""Exceptions leave out what they say, for whom they say it, until they expire, and nothing else."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from config.documents import parse_documents
+from tests.webhook.asking import ask
+from webhook.engine import NOW, Engine, NotLookedUpError
+from webhook.engine.policy_set import PolicySet, PolicySetError, bind, in_force, load
+from webhook.policies import catalogue
+
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+POD = {
+    "kind": "Pod",
+    "metadata": {"name": "shop-1"},
+    "spec": {
+        "containers": [
+            {"name": "app", "image": "a.io/app:1"},
+            {"name": "sidecar", "image": "docker.io/team/proxy:2"},
+            {"name": "debug", "image": "quay.io/debug/tools"},
+        ]
+    },
+}
+
+
+def policy(**changes):
+    """An image policy for everything, changed by what a test names."""
+    return {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "images"},
+        "spec": {"policy": "image-registries", "params": {"registries": ["a.io"]}},
+    } | changes
+
+
+def exception(*, namespace=None, expires="2026-12-01T00:00:00Z", **entry):
+    """An exception from it, with what a test names."""
+    return {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": "why-not"} | ({"namespace": namespace} if namespace else {}),
+        "spec": {"reason": "moving", "expires": expires, "exceptions": [{"policy": "images"} | entry]},
+    }
+
+
+def engine(policy, *exceptions, home=None):
+    """An engine of one policy object and exceptions from it."""
+    written = PolicySet((bind(policy, catalogue()),), tuple(bind(each, catalogue()) for each in exceptions))
+    return Engine(in_force(written, catalogue(), home))
+
+
+def denied(*exceptions, home=None, of=None, now=TODAY, request=None):
+    """Return what is still denied of a Pod: names of containers, or None where the policy was not asked."""
+    request = request or ask(POD, name="shop-1", looked_up={} if now is None else {NOW: now})
+    outcomes = [
+        each
+        for each in engine(of or policy(), *exceptions, home=home).validate(request).outcomes
+        if each.policy.endswith("images")
+    ]
+    if not outcomes:
+        return None
+    (outcome,) = outcomes
+    if outcome.error is not None:
+        raise outcome.error
+    return [each.path.partition("name=")[2].partition("]")[0] for each in outcome.violations]
+
+
+def test_without_exceptions():
+    """Two images come from elsewhere; the time is nobody's business."""
+    assert denied(now=None) == ["sidecar", "debug"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "left"),
+    [
+        ({}, None),
+        ({"names": ["shop-*"]}, None),
+        ({"names": ["other"]}, ["sidecar", "debug"]),
+        ({"namespaces": ["shop"]}, None),
+        ({"namespaces": ["lab", "test-*"]}, ["sidecar", "debug"]),
+        ({"kinds": ["Pod"]}, None),
+        ({"kinds": ["Deployment"]}, ["sidecar", "debug"]),
+        ({"names": ["shop-*"], "namespaces": ["lab"]}, ["sidecar", "debug"]),
+        ({"containers": ["debug"]}, ["sidecar"]),
+        ({"containers": ["side*"]}, ["debug"]),
+        ({"containers": ["none"]}, ["sidecar", "debug"]),
+        ({"images": ["docker.io/team/*"]}, ["debug"]),
+        ({"images": ["*"], "containers": ["debug"]}, ["sidecar"]),
+        ({"images": ["docker.io/*"], "containers": ["debug"]}, ["sidecar", "debug"]),
+        ({"containers": ["debug"], "names": ["other"]}, ["sidecar", "debug"]),
+        ({"params": {"registries": ["a.io", "quay.io"]}}, ["sidecar"]),
+    ],
+)
+def test_an_exception_is_as_wide_as_it_says(entry, left):
+    """All that an entry sets must hold; what it does not reach is judged as ever."""
+    assert denied(exception(**entry)) == left
+
+
+def test_exceptions_for_containers_add_up():
+    """Each takes out what it is about."""
+    assert denied(exception(containers=["debug"]), exception(images=["docker.io/*"])) == []
+
+
+def test_parameters_are_laid_over_the_policys_own():
+    """What the exception does not name stays as the policy has it."""
+    limits = policy(spec={"policy": "resource-limits", "params": {"tier": "staging"}})
+    judge = engine(limits, exception(params={"required": ["cpu"]}))
+    (outcome,) = judge.validate(ask(POD, looked_up={NOW: TODAY})).outcomes
+    assert {(each.found, each.rule) for each in outcome.violations} == {
+        ("cpu missing", "resource limits required in staging")
+    }
+
+
+@pytest.mark.parametrize(
+    ("expires", "left"),
+    [
+        ("2026-11-21T00:00:01Z", None),
+        ("2026-11-21T00:00:00Z", ["sidecar", "debug"]),
+        ("2026-11-21T01:00:01+01:00", None),
+        ("2026-11-20T23:59:59Z", ["sidecar", "debug"]),
+    ],
+)
+def test_an_exception_ends(expires, left):
+    """From the second it expires it is as if it were not there."""
+    assert denied(exception(expires=expires)) == left
+
+
+def test_where_there_are_exceptions_the_time_must_be_known():
+    """An exception that nobody can date does not widen anything: the policy cannot be decided."""
+    with pytest.raises(NotLookedUpError, match=r"^now$"):
+        denied(exception(), now=None)
+    assert engine(policy(), exception()).needs(ask(POD)) == {NOW}
+
+
+@pytest.mark.parametrize(
+    ("namespace", "home", "left"),
+    [
+        ("gatewright-system", "gatewright-system", None),
+        ("shop", "gatewright-system", ["sidecar", "debug"]),
+        ("gatewright-system", None, ["sidecar", "debug"]),
+        (None, None, None),
+    ],
+)
+def test_an_exception_from_a_cluster_policy_counts_at_home(namespace, home, left):
+    """Who may write into some namespace cannot except himself from the cluster's policies."""
+    assert denied(exception(namespace=namespace), home=home) == left
+
+
+@pytest.mark.parametrize(
+    ("namespace", "left"),
+    [("shop", None), ("gatewright-system", ["sidecar", "debug"]), ("lab", ["sidecar", "debug"])],
+)
+def test_an_exception_from_a_tenants_policy_is_the_tenants(namespace, left):
+    """It counts in the policy's own namespace, and nowhere else."""
+    tenants = policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"})
+    assert denied(exception(namespace=namespace), home="gatewright-system", of=tenants) == left
+
+
+def test_what_does_not_fit_its_policy_does_not_count():
+    """An exception with parameters that the policy has not widens nothing."""
+    assert denied(exception(params={"registry": ["quay.io"]})) == ["sidecar", "debug"]
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (
+            "exceptions:\n  - policy: image\n",
+            'x.yaml:15: PolicyException why-not: spec.exceptions[0].policy: no policy object "image"; '
+            'did you mean "images"?',
+        ),
+        (
+            "exceptions:\n  - policy: images\n    params:\n      registry: [b.io]\n",
+            "x.yaml:17: PolicyException why-not: spec.exceptions[0].params.registry: unknown parameter; "
+            'did you mean "registries"?',
+        ),
+        (
+            "exceptions: []\n",
+            "x.yaml:14: PolicyException why-not: spec.exceptions: []: List should have at least 1 item after "
+            "validation, not 0",
+        ),
+        (
+            "exceptions:\n  - {policy: images, name: [a]}\n",
+            'x.yaml:15: PolicyException why-not: spec.exceptions[0].name: unknown field; did you mean "names"?',
+        ),
+    ],
+)
+def test_faults_of_exceptions_are_told(written, told):
+    """An exception from nothing, or one that says nothing, is a fault and no silence."""
+    text = (
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: images}\n"
+        "spec:\n  policy: image-registries\n  params: {registries: [a.io]}\n---\n"
+        "apiVersion: gatewright.io/v1alpha1\nkind: PolicyException\nmetadata: {name: why-not}\n"
+        "spec:\n  reason: moving\n  expires: 2026-12-01T00:00:00Z\n"
+    )
+    indented = "".join(f"  {line}\n" for line in written.splitlines())
+    with pytest.raises(PolicySetError) as error:
+        load(parse_documents((text + indented).encode(), "x.yaml"), catalogue())
+    assert str(error.value) == told
+
+
+@pytest.mark.parametrize("expires", ["never", "2026-12-01", "2026-12-01T00:00:00", None])
+def test_an_exception_has_an_end(expires):
+    """A date without a time, a time without a zone, or no end at all is refused."""
+    with pytest.raises(ValueError, match=r"^spec\.expires: "):
+        bind(exception(expires=expires), catalogue())

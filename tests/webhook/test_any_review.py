@@ -1,0 +1,91 @@
+"""Whatever a body holds, it is answered or refused: no review ends in an error of ours."""
+
+import copy
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.documents import parse_documents, read_documents
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine, NotLookedUpError
+from webhook.engine.policy_set import load
+from webhook.harness.bases import KINDS_BY_NAME, smallest
+from webhook.harness.reviews import Admission, review
+from webhook.policies import catalogue
+from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
+
+CASES = Path(__file__).parents[1] / "policies"
+LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: datetime(2026, 11, 21, tzinfo=UTC)}
+
+
+def _policies():
+    """Put every policy in force, with the parameters of its cases where it has no defaults."""
+    for name, policy in catalogue().items():
+        params = {}
+        if any(field.is_required() for field in policy.params.model_fields.values()):
+            (cases,) = read_documents(CASES / f"{name.replace('-', '_')}.yaml")
+            params = cases.value["params"]
+        yield {
+            "apiVersion": "gatewright.io/v1alpha1",
+            "kind": "ClusterAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": {"policy": name, "params": params},
+        }
+
+
+TEXT = "---\n".join(json.dumps(each) + "\n" for each in _policies())
+ENGINE = Engine(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()))
+
+SCALARS = st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5)
+VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=5), SCALARS, max_size=2)
+KINDS = st.sampled_from(sorted(KINDS_BY_NAME))
+
+
+def _paths(value, path=()):
+    """Yield the path of everything in a value."""
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield from _paths(item, (*path, key))
+
+
+def _replaced(value, path, other):
+    """Return a value in which something else stands at a path."""
+    if not path:
+        return other
+    changed = copy.copy(value)
+    changed[path[0]] = _replaced(value[path[0]], path[1:], other)
+    return changed
+
+
+@given(KINDS, st.sampled_from(["CREATE", "UPDATE", "DELETE"]), st.data())
+def test_a_review_with_anything_anywhere_is_answered(kind, operation, data):
+    """Something of any type stands somewhere in a review: it is refused, denied, or judged by every policy."""
+    object = smallest(kind)
+    old = None if operation == "CREATE" else object
+    admission = Admission(None if operation == "DELETE" else object, old, operation, namespace="shop")
+    sent = json.loads(review(admission))
+    path = data.draw(st.sampled_from(sorted(_paths(sent), key=repr)), label="path")
+    body = json.dumps(_replaced(sent, path, data.draw(VALUES, label="value"))).encode()
+    try:
+        request = read(body).with_looked_up(LOOKED_UP)
+    except NotAReviewError as error:
+        texts, responses = [str(error)], []
+    except MalformedRequestError as error:
+        texts, responses = [], [json.loads(deny_malformed(error))["response"]]
+    else:
+        texts, responses = [], [_judged(request, judge) for judge in (ENGINE.mutate, ENGINE.validate)]
+    for response in responses:
+        texts += response.get("warnings", [])
+        texts += response.get("status", {}).get("message", "").split("\n")
+    assert [text for text in texts if not text.isprintable()] == []
+
+
+def _judged(request, judge):
+    """Return the response; no policy may have failed but for what nobody looked up."""
+    verdict = judge(request)
+    errors = [outcome.error for outcome in verdict.outcomes if outcome.error is not None]
+    assert [error for error in errors if not isinstance(error, NotLookedUpError)] == []
+    return json.loads(answer(request, verdict))["response"]
