@@ -75,6 +75,10 @@ class Settings(BaseSettings):
         True, description="talk to an API server; without one, what a policy would look up is an error"
     )
     policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
+    policies_dir: Paths = Field([], description="directories with policy modules of your own")
+    pod_kinds: Names = Field(
+        [], description="custom kinds with pods: rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
+    )
     listen: Address = Field((None, 9443), description="where the webhook answers over TLS")
     tls_cert: Path | None = Field(None, description="serving certificate of the webhook, PEM")
     tls_key: Path | None = Field(None, description="its private key, PEM")

@@ -74,6 +74,7 @@ def _unusable() -> tuple[type[ValueError], ...]:
     from kube.endpoint import CredentialsError
     from webhook.engine.conflicts import ConflictingPoliciesError
     from webhook.engine.policy_set import PolicySetError
+    from webhook.policies import PolicyModuleError
     from webhook.review import MalformedRequestError
 
     return (
@@ -82,5 +83,6 @@ def _unusable() -> tuple[type[ValueError], ...]:
         CredentialsError,
         DocumentError,
         MalformedRequestError,
+        PolicyModuleError,
         PolicySetError,
     )

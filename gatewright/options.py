@@ -11,11 +11,14 @@ from pydantic.fields import FieldInfo
 
 from config.faults import FaultsError
 from config.settings import PREFIX, Settings, load_settings
+from webhook.engine.kinds import add_pod_kind
+from webhook.policies import add_directory
 
 Command = Callable[..., Any]
 
 FILE = click.Path(path_type=Path)
 CLUSTER = ("kubeconfig", "context")
+POLICIES = ("policies_dir", "pod_kinds")
 
 
 def settings_options(*names: str) -> Callable[[Command], Command]:
@@ -33,6 +36,7 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
                 settings = load_settings(flags, config)
             except FaultsError as error:
                 raise click.UsageError(str(error)) from None
+            take_in(settings)
             return command(settings, *args, **options)
 
         wrapped: Command = update_wrapper(loaded, command)
@@ -42,6 +46,17 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
         return wrapped
 
     return decorate
+
+
+def take_in(settings: Settings) -> None:
+    """Let the policies and kinds that a team added be known, before anything is put in force."""
+    for directory in settings.policies_dir:
+        add_directory(directory)
+    for text in settings.pod_kinds:
+        try:
+            add_pod_kind(text)
+        except ValueError as error:
+            raise click.UsageError(f"--pod-kinds: {error}") from None
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
@@ -61,7 +76,7 @@ def _metavar(name: str, field: FieldInfo) -> str:
         return "DURATION"
     if isinstance(field.default, int):
         return "NUMBER"
-    paths = ("policies", "kubeconfig", "tls_cert", "tls_key")
+    paths = ("policies", "policies_dir", "kubeconfig", "tls_cert", "tls_key")
     return "PATH" if name in paths else "URL" if name.endswith("url") else "NAME"
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from config.documents import Document, parse_documents, read_documents, yaml_files
 from config.settings import Settings
-from gatewright.options import settings_options
+from gatewright.options import POLICIES, settings_options
 from gatewright.policies import engine_of
 from gatewright.terminal import console, styled
 from webhook.harness.manifests import Judged, judge
@@ -21,7 +21,7 @@ BAD = {"denied": 1, "error": 3}
 
 
 @click.command
-@settings_options("policies")
+@settings_options("policies", *POLICIES)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="how to print [table]")
 @click.option("-n", "--namespace", default="default", help="where objects go that name no namespace [default]")
 @click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST…")

@@ -8,7 +8,7 @@ from config.settings import Settings
 from gatewright import logs, process
 from gatewright.controlling import add_registration, run_leading, runtime_of
 from gatewright.listeners import Observed
-from gatewright.options import CLUSTER, settings_options
+from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.process import Background
 from gatewright.serving import served
 from kube.client import Client
@@ -37,6 +37,7 @@ from kube.credentials import load
     "metrics_listen",
     "health_listen",
     "object_metrics",
+    *POLICIES,
     *CLUSTER,
 )
 def command(settings: Settings) -> int:

@@ -5,15 +5,19 @@ from pydantic_core import PydanticUndefined
 from rich.text import Text
 
 from config.faults import did_you_mean
+from config.settings import Settings
+from gatewright.options import POLICIES, settings_options
 from gatewright.terminal import console, table
 from webhook.engine import Policy
 from webhook.policies import catalogue
 
 
 @click.command
+@settings_options(*POLICIES)
 @click.argument("policy", required=False)
-def command(policy: str | None) -> None:
+def command(settings: Settings, policy: str | None) -> None:
     """List the policies, or print the page of one POLICY: what it says, why, the fix, and its parameters."""
+    del settings  # taken in already: the policies are in the catalogue
     policies = catalogue()
     if policy is None:
         rows = [(name, each.category, does(each), summary(each)) for name, each in sorted(policies.items())]

@@ -20,7 +20,7 @@ from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
 from gatewright.controlling import CONFIGURATION, add_policy_statuses, own_namespaces, run_leading, runtime_of
 from gatewright.listeners import Observed
-from gatewright.options import CLUSTER, settings_options
+from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.serving import UNREGISTERED, served, webhook_of
 from kube.client import Client
 from kube.credentials import load
@@ -44,6 +44,7 @@ log = logging.getLogger("gatewright.run")
     "metrics_listen",
     "health_listen",
     "object_metrics",
+    *POLICIES,
     *CLUSTER,
 )
 def command(settings: Settings) -> int:

@@ -8,6 +8,8 @@ import orjson
 from rich.text import Text
 
 from config.documents import DocumentError, yaml_files
+from config.settings import Settings
+from gatewright.options import POLICIES, settings_options
 from gatewright.terminal import console, styled
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.trial import differences
@@ -15,14 +17,16 @@ from webhook.policies import catalogue
 
 
 @click.command
+@settings_options(*POLICIES)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="how to print [table]")
 @click.option("-v", "--verbose", is_flag=True, help="name the cases that pass too")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
-def command(paths: tuple[Path, ...], output: str, *, verbose: bool) -> int:
+def command(settings: Settings, paths: tuple[Path, ...], output: str, *, verbose: bool) -> int:
     """Run the case files at PATH (files, or directories of them) through the code the server runs.
 
     A case passes when the whole answer is the expected one; a case that no policy looked at never passes as allowed.
     """
+    del settings  # taken in already: the policies are in the catalogue
     trials = [trial for path in paths for file in yaml_files(path) for trial in load_trials(file, catalogue())]
     if not trials:
         raise DocumentError(f"{', '.join(map(str, paths))}: no cases")

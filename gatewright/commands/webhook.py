@@ -7,13 +7,22 @@ import click
 from config.settings import Settings
 from gatewright import logs, process
 from gatewright.listeners import Observed
-from gatewright.options import CLUSTER, settings_options
+from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.serving import webhook_of
 
 
 @click.command
 @settings_options(
-    "policies", "listen", "tls_cert", "tls_key", "tls_minimum", "metrics_listen", "health_listen", "cluster", *CLUSTER
+    "policies",
+    "listen",
+    "tls_cert",
+    "tls_key",
+    "tls_minimum",
+    "metrics_listen",
+    "health_listen",
+    "cluster",
+    *POLICIES,
+    *CLUSTER,
 )
 def command(settings: Settings) -> int:
     """Serve admission reviews over TLS: /validate and /mutate.

@@ -20,16 +20,15 @@ Index = dict[TargetKey, tuple[BoundPolicy, ...]]
 class Engine:
     """An immutable set of policies in force. A change builds a new engine; asking one changes nothing."""
 
-    def __init__(self, policies: Iterable[BoundPolicy], pod_kinds: Iterable[Kind] = ()) -> None:
-        """Index the policies by what they judge; `pod_kinds` are kinds with pods that the table does not know.
+    def __init__(self, policies: Iterable[BoundPolicy]) -> None:
+        """Index the policies by what they judge.
 
         ConflictingPoliciesError where two of them would set one field to different values.
         """
         self.policies = tuple(policies)
         self._targets: dict[TargetKey, Target] = {}
-        extra = tuple(map(Target, pod_kinds))
-        self._validating = self._index((each for each in self.policies if each.policy.validate is not None), extra)
-        self._mutating = self._index((each for each in self.policies if each.policy.mutate is not None), extra)
+        self._validating = self._index(each for each in self.policies if each.policy.validate is not None)
+        self._mutating = self._index(each for each in self.policies if each.policy.mutate is not None)
         self._needs = {
             key: frozenset[str]().union(*(bound.needs for bound in self._asked(key))) for key in self._targets
         }
@@ -94,10 +93,10 @@ class Engine:
     def _asked(self, key: TargetKey) -> tuple[BoundPolicy, ...]:
         return (*self._validating.get(key, ()), *self._mutating.get(key, ()))
 
-    def _index(self, policies: Iterable[BoundPolicy], extra: tuple[Target, ...]) -> Index:
+    def _index(self, policies: Iterable[BoundPolicy]) -> Index:
         index: Index = {}
         for bound in policies:
-            for target in (*bound.policy.targets, *(extra if bound.policy.kinds == "pods" else ())):
+            for target in bound.policy.targets:
                 match = bound.match.for_kind(target.kind.kind)
                 if match is None:
                     continue

@@ -1,5 +1,6 @@
 """The kinds that policies look at: their resources, where their pods stand, and what of them is judged."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -91,29 +92,45 @@ POLICY_KINDS = (
 KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *POLICY_KINDS)}
 
 
-def _scalable() -> tuple[Target, ...]:
-    scaling = [kind for kind in POD_KINDS if kind.scales]
-    scales = (Target(kind, "scale", ("UPDATE",)) for kind in scaling)
-    return (*map(Target, scaling), *scales, *map(Target, AUTOSCALERS))
-
-
 EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resize", ("UPDATE",)))
-NAMED = {
-    "pods": (*map(Target, POD_KINDS), *EPHEMERAL),
-    "scalable": _scalable(),
-    "all": (*map(Target, (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS)), *EPHEMERAL),
-    "exec": (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",))),
-}
+SESSIONS = (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",)))
+SETS = ("pods", "scalable", "all", "exec")
+POD_KIND = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]+)/(v[a-z0-9]+)/([A-Za-z0-9]+)=([A-Za-z0-9.]*spec)")
 
 
 def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CREATE_AND_UPDATE) -> tuple[Target, ...]:
-    """Return what `kinds` stands for: the name of a set (a key of NAMED), or kinds by name or in full.
+    """Return what `kinds` stands for: the name of a set (one of SETS), or kinds by name or in full.
 
     `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not in the table.
     """
-    if isinstance(kinds, str):
-        return tuple(each if each.subresource else Target(each.kind, "", operations) for each in NAMED[kinds])
-    return tuple(Target(_known(kind), "", operations) for kind in kinds)
+    if not isinstance(kinds, str):
+        return tuple(Target(_known(kind), "", operations) for kind in kinds)
+    carrying = [kind for kind in KINDS.values() if kind.pod_spec is not None or kind.container is not None]
+    match kinds:
+        case "pods":
+            return (*(Target(kind, "", operations) for kind in carrying), *EPHEMERAL)
+        case "scalable":
+            scaling = [kind for kind in carrying if kind.scales]
+            scales = (Target(kind, "scale", ("UPDATE",)) for kind in scaling)
+            return (*(Target(kind, "", operations) for kind in (*scaling, *AUTOSCALERS)), *scales)
+        case "all":
+            whole = [kind for kind in KINDS.values() if kind not in POLICY_KINDS]
+            return (*(Target(kind, "", operations) for kind in whole), *EPHEMERAL)
+        case "exec":
+            return SESSIONS
+    raise LookupError(f"{kinds} is no set of kinds: {', '.join(SETS)}")
+
+
+def add_pod_kind(text: str) -> None:
+    """Let the table know a custom kind with pods, such as `rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec`.
+
+    Called once when a process starts, before any policy is put in force. ValueError where `text` has another form.
+    """
+    found = POD_KIND.fullmatch(text)
+    if found is None:
+        raise ValueError(f'"{text}" is not of the form PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec')
+    plural, group, version, kind, path = found.groups()
+    KINDS[group, kind] = Kind(group, kind, plural, versions=(version,), pod_spec=path)
 
 
 def _known(kind: str | Kind) -> Kind:
