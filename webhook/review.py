@@ -125,8 +125,8 @@ def answer(request: Request, verdict: Verdict) -> bytes:
     elif verdict.operations:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(verdict.operations)).decode()
-    if warnings := list(_within_budget(list(_warnings(verdict)))):
-        response["warnings"] = warnings
+    if told := list(_within_budget(list(warnings(verdict)))):
+        response["warnings"] = told
     if annotations := _audit_annotations(verdict):
         response["auditAnnotations"] = annotations
     return _review(response)
@@ -199,7 +199,8 @@ def _failure(outcome: Outcome) -> str:
     return f"failed with an internal error ({type(outcome.error).__name__}). Tell those who run Gatewright."
 
 
-def _warnings(verdict: Verdict) -> Iterator[str]:
+def warnings(verdict: Verdict) -> Iterator[str]:
+    """Yield what whoever asked is told though it denies nothing, a line each, whatever their number."""
     for outcome in verdict.outcomes:
         if outcome.error is not None and not outcome.denies:
             yield f"{outcome.policy}: {_failure(outcome)}"
@@ -208,17 +209,15 @@ def _warnings(verdict: Verdict) -> Iterator[str]:
         yield from (f"{outcome.policy}: {_line(each.message)} {TOLERATED}" for each in outcome.tolerated)
 
 
-def _within_budget(warnings: list[str]) -> Iterator[str]:
+def _within_budget(lines: list[str]) -> Iterator[str]:
     """Cut warnings as the API server would, and say what was left out rather than lose it silently."""
-    if sum(map(len, warnings)) <= WARNINGS_RUNES:
-        yield from warnings
+    if sum(map(len, lines)) <= WARNINGS_RUNES:
+        yield from lines
         return
     room = WARNINGS_RUNES // WARNING_RUNES - 1
-    yield from (
-        warning if len(warning) <= WARNING_RUNES else f"{warning[: WARNING_RUNES - 1]}…" for warning in warnings[:room]
-    )
-    if len(warnings) > room:
-        yield f"and {_count(len(warnings) - room, 'more warning')}"
+    yield from (line if len(line) <= WARNING_RUNES else f"{line[: WARNING_RUNES - 1]}…" for line in lines[:room])
+    if len(lines) > room:
+        yield f"and {_count(len(lines) - room, 'more warning')}"
 
 
 def _audit_annotations(verdict: Verdict) -> dict[str, str]:

@@ -9,12 +9,12 @@ import jsonpatch
 
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
 from webhook.engine.kinds import KINDS
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
-from webhook.review import MalformedRequestError
+from webhook.review import MalformedRequestError, warnings
 
 CLUSTER_SCOPED = frozenset(kind.kind for kind in KINDS.values() if not kind.namespaced) | {"Node", "PersistentVolume"}
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -112,6 +112,7 @@ def _verdict(answer: Answer) -> str:
 def _findings(answer: Answer) -> Iterator[Finding]:
     for cause in answer.response.get("status", {}).get("details", {}).get("causes", ()):
         yield Finding(cause["reason"], cause["field"], cause["message"])
-    for warning in answer.response.get("warnings", ()):
+    for warning in warnings(Verdict(answer.outcomes)):  # all of them: the budget is the API server's
         policy, _, text = warning.partition(": ")
-        yield Finding(policy, text.partition(": ")[0], text)
+        path, colon, _ = text.partition(": ")
+        yield Finding(policy, path if colon else "", text)
