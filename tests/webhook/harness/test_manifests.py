@@ -148,6 +148,33 @@ def test_warnings_are_findings():
     assert (found.verdict, found.findings) == ("warned", (Finding("few", "spec.replicas", message),))
 
 
+def test_what_could_not_be_decided_and_is_ignored_is_a_warning():
+    """A policy that may fail says that it did, about no field."""
+    text = (
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
+        "spec: {policy: replica-limits, failurePolicy: Ignore, match: {any: [{namespaceSelector: {}}]}}\n"
+    )
+    engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
+    (found,) = judged(engine, DEPLOYMENT % "shop")
+    told = "could not be decided, since namespace labels could not be looked up. Try again."
+    assert (found.verdict, found.findings) == ("warned", (Finding("few", "", told),))
+
+
+def test_no_warning_is_left_out():
+    """The API server's budget is for its clients; here everything is told, however much it is."""
+    text = (
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: limits}\n"
+        "spec: {policy: resource-limits, validationActions: [Warn]}\n"
+    )
+    engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
+    containers = ", ".join(f"{{name: c{number}}}" for number in range(60))
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: it}}\nspec: {{containers: [{containers}]}}\n"
+    (found,) = judged(engine, pod)
+    assert [finding.path for finding in found.findings] == [
+        f"spec.containers[name=c{number}].resources.limits" for number in range(60)
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
