@@ -94,6 +94,10 @@ class Fields:
         above = self._above.steps() if self._above is not None else ()
         return (*above, *_words(name), *index, *_words(relative))
 
+    def is_set(self, path: str) -> bool:
+        """Return whether there is anything at `path`, of whatever type; a null is nothing."""
+        return self._value(path) is not None
+
     def integer(self, path: str) -> int | None:
         """Return the integer at `path`, or None where there is none."""
         return self._read(path, int)  # type: ignore[no-any-return]
@@ -134,18 +138,23 @@ class Fields:
 
     def strings(self, path: str) -> list[str]:
         """Return the list of strings at `path`; an absent one is empty."""
-        items: list[Any] = self._read(path, list) or []
-        for index, item in enumerate(items):
-            if type(item) is not str:
-                raise WrongTypeError(f"{self.path(path)}[{index}]", item, str)
-        return items
+        return self._items(path, str)
+
+    def integers(self, path: str) -> list[int]:
+        """Return the list of integers at `path`; an absent one is empty."""
+        return self._items(path, int)
 
     def each(self, path: str) -> "Iterator[Fields]":
         """Yield the fields of each object in the list at `path`; an absent list has none."""
-        for index, item in enumerate(self._read(path, list) or ()):
-            if type(item) is not dict:
-                raise WrongTypeError(f"{self.path(path)}[{index}]", item, dict)
+        for index, item in enumerate(self._items(path, dict)):
             yield Fields(item, self, (path, index))
+
+    def _items(self, path: str, wanted: type) -> list[Any]:
+        items: list[Any] = self._read(path, list) or []
+        for index, item in enumerate(items):
+            if type(item) is not wanted:
+                raise WrongTypeError(f"{self.path(path)}[{index}]", item, wanted)
+        return items
 
     def _quantity(self, path: str, value: Any) -> Quantity | None:
         if value is None:

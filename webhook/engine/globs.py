@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 
 class Globs:
-    """Matches a name that any of some patterns matches; case counts."""
+    """Matches a name that any of some patterns matches; case counts. Of no patterns, it matches nothing."""
 
     __slots__ = ("_pattern",)
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Compile the patterns."""
-        self._pattern = re.compile("|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in patterns))
+        self._pattern = re.compile("|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in patterns) or r"(?!)")
 
     def match(self, name: str) -> bool:
         """Return whether `name` as a whole is matched."""

@@ -1,0 +1,122 @@
+"""`pod-security` says what the library of Kubernetes says, on every pod that Kubernetes tests that library with."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import yaml
+
+from tests.webhook.asking import ask
+from webhook.engine import Violation
+from webhook.policies import pod_security
+from webhook.policies.pod_security import CHECKS, PodSecurity
+
+MODULE = "k8s.io/pod-security-admission"
+GO_MOD = Path(__file__).parents[1] / "controlplane" / "go.mod"
+LEVELS = ("baseline", "restricted")
+FEWEST = {"baseline": 1400, "restricted": 2700}  # cases; a directory that is half there must not pass
+
+OURS = {  # the check that a file is about, by the name that Kubernetes gives it
+    "allowprivilegeescalation": {"privilege-escalation"},
+    "apparmorprofile": {"app-armor"},
+    "capabilities_baseline": {"capabilities"},
+    "capabilities_restricted": {"capabilities"},
+    "hostnamespaces": {"host-namespaces"},
+    "hostpathvolumes": {"host-path-volumes", "volume-types"},
+    "hostports": {"host-ports"},
+    "hostprobesandhostlifecycle": {"host-probes"},
+    "privileged": {"privileged-containers"},
+    "procmount": {"proc-mount"},
+    "procmount_restricted": {"proc-mount"},
+    "restrictedvolumes": {"volume-types"},
+    "runasnonroot": {"run-as-non-root"},
+    "runasuser": {"run-as-user"},
+    "seccompprofile_baseline": {"seccomp-profiles"},
+    "seccompprofile_restricted": {"seccomp-profiles"},
+    "selinuxoptions": {"selinux-options"},
+    "sysctls": {"sysctls"},
+    "windowshostprocess": {"windows-host-process"},
+}
+
+
+@pytest.fixture(scope="module")
+def testdata() -> Path:
+    """The directory of the pods, in Go's cache of modules; it is fetched where it is not there."""
+    if not shutil.which("go"):
+        _unavailable("there is no Go, which fetches the pods that Kubernetes tests with")
+    version = re.search(rf"{MODULE} => {MODULE} (\S+)", GO_MOD.read_text())[1]
+    command = ["go", "mod", "download", "-json", f"{MODULE}@{version}"]
+    environment = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+    answer = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=120)
+    found = json.loads(answer.stdout or "{}")
+    if answer.returncode:
+        _unavailable(f"go mod download {MODULE}@{version}: {found.get('Error') or answer.stderr.strip()}")
+    return Path(found["Dir"]) / "test" / "testdata"
+
+
+def _unavailable(reason: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_pod_gets_the_verdict_of_kubernetes(
+    testdata: Path, level: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each pod, and a Deployment of it, passes or fails at its level and version, and fails by the check it is for."""
+    counts: Counter[tuple[int, str]] = Counter()
+    wrong = []
+    for file in sorted((testdata / level).glob("v1.*/*/*.yaml")):
+        version, verdict = file.parts[-3], file.parts[-2]
+        counts[int(version.removeprefix("v1.")), verdict] += 1
+        pod = _load(file.read_bytes())
+        wrong += [
+            f"{level}/{version}/{verdict}/{file.name}: {text}" for text in _differences(pod, level, version, file)
+        ]
+    with capsys.disabled():
+        print(f"\n{_table(level, counts, len(wrong))}")
+    assert wrong == []
+    assert counts.total() >= FEWEST[level]
+
+
+def _differences(pod: dict[str, Any], level: str, version: str, file: Path) -> Iterator[str]:
+    template = {"metadata": pod["metadata"], "spec": pod["spec"]}
+    violations = _judge(pod, "Pod", level, version)
+    in_template = _judge({"spec": {"template": template}}, "Deployment", level, version)
+    if [each.path for each in in_template] != [f"spec.template.{each.path}" for each in violations]:
+        yield f"a Deployment of it: {in_template}"
+    failed = {violation.rule.rpartition(": ")[2].removesuffix(")") for violation in violations}
+    if file.parts[-2] == "pass":
+        if failed:
+            yield f"denied by {failed}"
+    elif not failed & OURS[re.sub(r"\d+$", "", file.stem)]:
+        yield f"denied by {failed or 'nothing'}"
+
+
+def _judge(object: dict[str, Any], kind: str, level: str, version: str) -> list[Violation]:
+    return list(pod_security.validate(ask(object, kind), PodSecurity(level=level, version=version)))
+
+
+@cache
+def _load(text: bytes) -> dict[str, Any]:
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def _table(level: str, counts: Counter[tuple[int, str]], wrong: int) -> str:
+    versions = sorted({version for version, _ in counts})
+    rows = [f"  v1.{minor:<4}{counts[minor, 'pass']:5} pass {counts[minor, 'fail']:5} fail" for minor in versions]
+    return "\n".join([f"{level}: {counts.total()} pods, {wrong} with another verdict than Kubernetes", *rows])
+
+
+def test_every_check_is_about_something_there() -> None:
+    """Each check has a pod that fails it; a check that Kubernetes does not know would be ours alone."""
+    assert {check.policy.name for check in CHECKS} == set().union(*OURS.values())

@@ -1,0 +1,71 @@
+"""Where security contexts stand in an object, and which pods a rule about them leaves alone."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine.fields import Fields, shown
+from webhook.engine.globs import Globs
+from webhook.engine.policy import Params, Violation
+from webhook.engine.request import Request
+
+ProfileType = Literal["RuntimeDefault", "Localhost", "Unconfined"]
+
+
+def contexts(request: Request) -> Iterator[Fields]:
+    """Yield whatever has a `securityContext`: the pod's spec, then each container."""
+    pod = request.pod()
+    if pod is not None:
+        yield pod
+    yield from request.containers()
+
+
+def is_windows(pod: Fields | None) -> bool:
+    """Return whether the pod says that it runs on Windows, where the API forbids most of a security context."""
+    return pod is not None and pod.string("os.name") == "windows"
+
+
+def in_user_namespace(pod: Fields | None) -> bool:
+    """Return whether the pod's root is nobody on the node (`hostUsers: false`)."""
+    return pod is not None and pod.boolean("hostUsers") is False
+
+
+class Profiles(Params):
+    """Which profiles of one kind (seccomp, AppArmor) containers may run with."""
+
+    allowed: list[ProfileType] = Field(["RuntimeDefault", "Localhost"], description="types of profiles that may be set")
+    localhost_profiles: list[str] | None = Field(
+        None, description="patterns (`*`, `?`) of the profiles that Localhost may name; any, where not given"
+    )
+
+    @cached_property
+    def localhost_globs(self) -> Globs:
+        """The patterns, compiled."""
+        return Globs(self.localhost_profiles or ())
+
+    def judge(self, path: str, type: str, profile: str, profile_path: str) -> Iterator[Violation]:
+        """Yield a violation where a profile of `type` may not be set, or Localhost may not name `profile`."""
+        if type not in self.allowed:
+            rule = f"must be {' or '.join(self.allowed) or 'left out'}"
+            yield Violation(
+                path, shown(type), rule, "remove it, or set one that is allowed" if self.allowed else "remove it"
+            )
+        elif type == "Localhost" and self.localhost_profiles is not None and not self.localhost_globs.match(profile):
+            names = ", ".join(self.localhost_profiles) or "none"
+            yield Violation(
+                profile_path, shown(profile), f"profiles on the node must be of {names}", "name one of them"
+            )
+
+
+def judge_profiles(request: Request, field: str, params: Profiles) -> Iterator[Violation]:
+    """Yield a violation for each profile in `securityContext.<field>` that may not be set."""
+    for context in contexts(request):
+        path = f"securityContext.{field}"
+        type = context.string(f"{path}.type")
+        if type is not None:
+            profile = context.string(f"{path}.localhostProfile") or ""
+            yield from params.judge(
+                context.path(f"{path}.type"), type, profile, context.path(f"{path}.localhostProfile")
+            )

@@ -1,0 +1,42 @@
+"""Containers keep the runtime's AppArmor profile, or an approved one of the node.
+
+Why: AppArmor holds a process to the files and capabilities that its profile names; `Unconfined` turns that off.
+
+Judged: `securityContext.appArmorProfile` of the pod and of each container, and the annotations
+`container.apparmor.security.beta.kubernetes.io/<container>` that stood for it before Kubernetes 1.30.
+
+Allowed: nothing set; `type: RuntimeDefault`; `type: Localhost`.
+Denied:  `type: Unconfined`; the annotation `unconfined`.
+Fix: remove the profile, or name an allowed one.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline, https://kep.k8s.io/24
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Policy, Request, Violation
+from webhook.engine.security_contexts import Profiles, judge_profiles
+
+PREFIX = "container.apparmor.security.beta.kubernetes.io/"
+TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined", "localhost": "Localhost"}
+
+
+class AppArmor(Profiles):
+    """Which AppArmor profiles may be set."""
+
+
+def validate(request: Request, params: AppArmor) -> Iterator[Violation]:
+    """Yield a violation for each AppArmor profile that may not be set."""
+    yield from judge_profiles(request, "appArmorProfile", params)
+    metadata = request.pod_metadata()
+    if metadata is None:
+        return
+    for key, value in metadata.texts("annotations").items():
+        if key.startswith(PREFIX) and value:
+            path = f"{metadata.path('annotations')}[{key}]"
+            name, slash, profile = value.partition("/")
+            is_local = name == "localhost" and slash
+            type = "Localhost" if is_local else TYPES.get(value, value) if name != "localhost" else value
+            yield from params.judge(path, type, profile, path)
+
+
+POLICY = Policy("app-armor", AppArmor, validate=validate, category="pod-security")

@@ -1,0 +1,77 @@
+"""Containers drop the capabilities of root, and add none but approved ones.
+
+Why: the runtime's default set still lets root in a container change owners, forge packets and make devices. Most
+programs need none of it.
+
+Judged: containers, init containers and ephemeral containers, and a WebApp's security context. Names are compared as
+the API spells them: `NET_RAW`, neither `CAP_NET_RAW` nor `net_raw`.
+
+Allowed: `capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}`.
+Denied:  `add: [SYS_ADMIN]`; no `drop`, where `required_drop` is not empty.
+Fix: drop what is required; remove what may not be added.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted; the baseline is
+`{required_drop: [], allowed: [AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, MKNOD, NET_BIND_SERVICE, SETFCAP,
+SETGID, SETPCAP, SETUID, SYS_CHROOT]}`
+"""
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.security_contexts import is_windows
+
+ALL = "ALL"
+ADD, DROP = "securityContext.capabilities.add", "securityContext.capabilities.drop"
+
+
+def _spelled(capability: str) -> str:
+    if capability.startswith("CAP_"):
+        raise ValueError(f"expected {capability.removeprefix('CAP_')}: the API spells capabilities without CAP_")
+    return capability
+
+
+Capability = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$"), AfterValidator(_spelled)]
+
+
+class Capabilities(Params):
+    """Which capabilities containers may add and must drop."""
+
+    allowed: list[Capability] = Field(
+        ["NET_BIND_SERVICE"], description="capabilities that may be added, without CAP_; ALL allows every one"
+    )
+    required_drop: list[Capability] = Field(
+        [ALL], description="capabilities that must be dropped; a container that drops ALL drops each"
+    )
+    exempt_windows: bool = Field(True, description="leave Windows pods alone, which have no capabilities")
+
+
+def validate(request: Request, params: Capabilities) -> Iterator[Violation]:
+    """Yield a violation for each capability added that may not be, and for each container that drops too little."""
+    if params.exempt_windows and is_windows(request.pod()):
+        return
+    for container in request.containers():
+        yield from _dropped(container, params)
+        yield from _added(container, params)
+
+
+def _dropped(container: Fields, params: Capabilities) -> Iterator[Violation]:
+    dropped = container.strings(DROP)
+    missing = [] if ALL in dropped else [each for each in params.required_drop if each not in dropped]
+    if missing:
+        found = ", ".join(map(shown, dropped)) or "nothing is dropped"
+        yield Violation(
+            container.path(DROP), found, f"containers must drop {', '.join(missing)}", f"add {', '.join(missing)} to it"
+        )
+
+
+def _added(container: Fields, params: Capabilities) -> Iterator[Violation]:
+    for capability in container.strings(ADD):
+        if ALL not in params.allowed and capability not in params.allowed:
+            rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
+            yield Violation(container.path(ADD), shown(capability), rule, "remove it")
+
+
+POLICY = Policy("capabilities", Capabilities, validate=validate, category="pod-security", severity="high")

@@ -1,0 +1,103 @@
+"""Pods mount nothing of their node, but for approved directories.
+
+Why: the node's files hold the keys of its kubelet, the sockets of its container runtime, and the data of every pod on
+it. Who can write there owns the node.
+
+Judged: `hostPath` volumes, compared by whole parts of the path: `/var/log` holds `/var/log/pods` and not `/var/logs`.
+A path with `..` is within nothing. Links on the node are not followed: name both `/var/run` and `/run`.
+
+Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where that asks for it.
+Denied:  `hostPath: {path: /etc}`; one below, or above, what `denied` names, such as the socket of a runtime.
+Fix: use an emptyDir, a configMap or a persistentVolumeClaim.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+
+FIX = "use an emptyDir, a configMap or a persistentVolumeClaim"
+
+Parts = tuple[str, ...]
+
+
+def _host_path(path: str) -> str:
+    if not path.startswith("/") or ".." in _parts(path):
+        raise ValueError("expected an absolute path without ..")
+    return path
+
+
+def _parts(path: str) -> Parts:
+    return tuple(part for part in path.split("/") if part not in ("", "."))
+
+
+HostPath = Annotated[str, AfterValidator(_host_path)]
+
+
+class AllowedHostPath(Params):
+    """A directory of the node that may be mounted, with all that is below it."""
+
+    prefix: HostPath = Field(description="absolute path on the node")
+    read_only: bool = Field(False, description="whether every mount of it must be readOnly")
+
+
+class HostPathVolumes(Params):
+    """Which paths of the node pods may mount."""
+
+    allowed: list[AllowedHostPath] = Field([], description="what may be mounted")
+    denied: list[HostPath] = Field(
+        [], description="paths that may not be mounted even where they are allowed, nor anything that holds them"
+    )
+
+    @cached_property
+    def prefixes(self) -> tuple[tuple[Parts, bool], ...]:
+        """What may be mounted, as parts of a path, and whether only for reading."""
+        return tuple((_parts(each.prefix), each.read_only) for each in self.allowed)
+
+    @cached_property
+    def kept(self) -> tuple[Parts, ...]:
+        """What may not be mounted, as parts of a path."""
+        return tuple(map(_parts, self.denied))
+
+
+def validate(request: Request, params: HostPathVolumes) -> Iterator[Violation]:
+    """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
+    pod = request.pod()
+    if pod is None:
+        return
+    for volume in pod.each("volumes"):
+        if not volume.is_set("hostPath"):
+            continue
+        path = volume.string("hostPath.path") or ""
+        parts = _parts(path)
+        read_only = [only for prefix, only in params.prefixes if _is_within(parts, prefix) and ".." not in parts]
+        if any(_is_within(parts, kept) or _is_within(kept, parts) for kept in params.kept):
+            rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
+            yield Violation(volume.path("hostPath.path"), shown(path), rule, FIX)
+        elif not read_only:
+            prefixes = ", ".join(each.prefix for each in params.allowed)
+            rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
+            yield Violation(volume.path("hostPath.path"), shown(path), rule, FIX)
+        elif all(read_only):
+            yield from _written(request, volume.string("name"), path)
+
+
+def _written(request: Request, volume: str | None, path: str) -> Iterator[Violation]:
+    """Yield a violation for each mount of a volume that is not read-only."""
+    for container in request.containers():
+        for mount in container.each("volumeMounts"):
+            if mount.string("name") == volume and not mount.boolean("readOnly"):
+                rule = f"{shown(path)} of the node may only be mounted for reading"
+                yield Violation(mount.path("readOnly"), "not true", rule, "set it to true")
+
+
+def _is_within(parts: Parts, prefix: Parts) -> bool:
+    return parts[: len(prefix)] == prefix
+
+
+POLICY = Policy("host-path-volumes", HostPathVolumes, validate=validate, category="pod-security", severity="high")

@@ -1,0 +1,54 @@
+"""Every container says that it does not run as root.
+
+Why: root in a container is root on the node for every flaw of the kernel or the runtime. The kubelet refuses to start
+an image that would run as root where `runAsNonRoot` is true.
+
+Judged: `securityContext.runAsNonRoot` of the pod, which its containers inherit, and of each container; a pod in a user
+namespace (`hostUsers: false`), whose root is nobody on the node, is left alone.
+
+Allowed: `runAsNonRoot: true` on the pod, and `false` on no container; or true on every container.
+Denied:  `runAsNonRoot: false` anywhere; a container for which neither it nor its pod says it.
+Fix: set `runAsNonRoot: true` on the pod, and build the image with a numeric `USER`.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, https://kep.k8s.io/127
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine.security_contexts import contexts, in_user_namespace
+
+PATH = "securityContext.runAsNonRoot"
+USER = "securityContext.runAsUser"
+
+
+class RunAsNonRoot(Params):
+    """Who must say that it does not run as root."""
+
+    exempt_user_namespaces: bool = Field(True, description="leave pods with `hostUsers: false` alone")
+    user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 says it as well")
+
+
+def validate(request: Request, params: RunAsNonRoot) -> Iterator[Violation]:
+    """Yield a violation where root is asked for, and for each container that may be root."""
+    pod = request.pod()
+    if params.exempt_user_namespaces and in_user_namespace(pod):
+        return
+    for context in contexts(request):
+        if context.boolean(PATH) is False:
+            yield Violation(context.path(PATH), "false", "must not be false", "set it to true")
+    if pod is not None and pod.boolean(PATH) is not None:
+        return
+    for container in request.containers():
+        if container.boolean(PATH) is None and not (params.user_suffices and _user(container, pod)):
+            found = "unset" if pod is None else "unset here and on the pod"
+            yield Violation(container.path(PATH), found, "must be true", "set it to true, best on the pod")
+
+
+def _user(container: Fields, pod: Fields | None) -> int | None:
+    user = container.integer(USER)
+    return user if user is not None or pod is None else pod.integer(USER)
+
+
+POLICY = Policy("run-as-non-root", RunAsNonRoot, validate=validate, category="pod-security", severity="high")

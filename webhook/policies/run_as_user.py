@@ -1,0 +1,60 @@
+"""Containers run as users with approved ids: any but 0, unless told.
+
+Why: user 0 is root, and an id that a volume, another pod or the node uses as well shares its files.
+
+Judged: `securityContext.runAsUser` of the pod and of each container; a pod in a user namespace (`hostUsers: false`),
+whose root is nobody on the node, is left alone.
+
+Allowed: `runAsUser: 1000`; none, where `required` is false: the image decides.
+Denied:  `runAsUser: 0`; an id outside of `allowed`.
+Fix: set an allowed id, or remove the field and let the image decide.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, https://kep.k8s.io/127
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.ranges import Range, any_holds, told
+from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows
+
+PATH = "securityContext.runAsUser"
+NOT_ROOT = Range(minimum=1, maximum=2**31 - 1)
+
+
+class RunAsUser(Params):
+    """Which users containers may run as."""
+
+    allowed: list[Range] = Field([NOT_ROOT], min_length=1, description="ranges of user ids that may be set")
+    required: bool = Field(False, description="whether each container must have one, of its own or the pod's")
+    exempt_user_namespaces: bool = Field(True, description="leave pods with `hostUsers: false` alone")
+
+    @cached_property
+    def rule(self) -> str:
+        """What a message says must be."""
+        told_as = (
+            "must not be 0, which is root" if self.allowed == [NOT_ROOT] else f"must be within {told(self.allowed)}"
+        )
+        return f"the user {told_as}"
+
+
+def validate(request: Request, params: RunAsUser) -> Iterator[Violation]:
+    """Yield a violation for each id that may not be set, and for each container without one that needs one."""
+    pod = request.pod()
+    if params.exempt_user_namespaces and in_user_namespace(pod):
+        return
+    for context in contexts(request):
+        found = context.integer(PATH)
+        if found is not None and not any_holds(params.allowed, found):
+            yield Violation(context.path(PATH), found, params.rule, "set an id that is allowed")
+    if not params.required or is_windows(pod) or (pod is not None and pod.integer(PATH) is not None):
+        return
+    for container in request.containers():
+        if container.integer(PATH) is None:
+            found_here = "unset" if pod is None else "unset here and on the pod"
+            yield Violation(container.path(PATH), found_here, params.rule, "set it, best on the pod")
+
+
+POLICY = Policy("run-as-user", RunAsUser, validate=validate, category="pod-security", severity="high")

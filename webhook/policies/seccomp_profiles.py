@@ -1,0 +1,64 @@
+"""Every container runs with a seccomp profile, the runtime's or an approved one of the node.
+
+Why: seccomp keeps a process from system calls that it has no need of, which is where most ways out of a container
+begin. Without a profile, the node's default decides, which may be none.
+
+Judged: `securityContext.seccompProfile` of the pod, which its containers inherit, and of each container. Windows pods,
+which cannot have one, are left alone.
+
+Allowed: `seccompProfile: {type: RuntimeDefault}` on the pod or on every container; `type: Localhost`.
+Denied:  `type: Unconfined`; no profile at all, unless `required` is false.
+Fix: set `type: RuntimeDefault` on the pod.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.security_contexts import Profiles, is_windows, judge_profiles
+
+PATH = "securityContext.seccompProfile.type"
+POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
+CONTAINER_ANNOTATION = "container.seccomp.security.alpha.kubernetes.io/"
+
+
+class SeccompProfiles(Profiles):
+    """Which seccomp profiles containers may run with, and whether they need one."""
+
+    required: bool = Field(True, description="whether each container must have a profile, of its own or the pod's")
+    exempt_windows: bool = Field(True, description="leave Windows pods alone, which have no seccomp")
+
+
+def validate(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
+    """Yield a violation for each profile that may not be set, and for each container without any."""
+    pod = request.pod()
+    if params.exempt_windows and is_windows(pod):
+        return
+    yield from judge_profiles(request, "seccompProfile", params)
+    if not params.required or (pod is not None and pod.string(PATH) is not None):
+        return
+    for container in request.containers():
+        if container.string(PATH) is None:
+            found = "unset" if pod is None else "unset here and on the pod"
+            rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
+            yield Violation(container.path(PATH), found, rule, "set it, best on the pod")
+
+
+def validate_annotations(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
+    """Yield a violation for each annotation, which is how profiles were set before 1.19, that may not be set."""
+    metadata = request.pod_metadata()
+    if metadata is None:
+        return
+    annotations = metadata.texts("annotations")
+    names = (container.string("name") or "" for container in request.containers())
+    for key in dict.fromkeys((POD_ANNOTATION, *(f"{CONTAINER_ANNOTATION}{name}" for name in names))):
+        value = annotations.get(key)
+        if value not in (None, "runtime/default", "docker/default") and not str(value).startswith("localhost/"):
+            rule = "must be runtime/default or localhost/…"
+            yield Violation(f"{metadata.path('annotations')}[{key}]", shown(value), rule, "remove it")
+
+
+POLICY = Policy("seccomp-profiles", SeccompProfiles, validate=validate, category="pod-security", severity="high")

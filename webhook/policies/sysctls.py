@@ -1,0 +1,78 @@
+"""Pods set only sysctls that are safe: of their own, and without effect on other pods.
+
+Why: some parameters of the kernel belong to the whole node, and some of a pod's own can starve or crash others on it.
+
+Allowed: `sysctls: [{name: net.ipv4.tcp_syncookies, value: "1"}]`, and whatever `allowed` names.
+Denied:  `sysctls: [{name: kernel.msgmax, value: "65536"}]`; whatever `denied` names, however its parts are separated.
+Fix: remove it, or ask for an exception.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.globs import Globs
+
+SAFE_1_0 = [
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.ip_unprivileged_port_start",
+]
+SAFE_1_27 = [*SAFE_1_0, "net.ipv4.ip_local_reserved_ports"]
+SAFE_1_29 = [
+    *SAFE_1_27,
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+]
+SAFE_1_32 = [*SAFE_1_29, "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]
+SWAPPED = str.maketrans("./", "/.")
+
+
+class Sysctls(Params):
+    """Which sysctls pods may set."""
+
+    allowed: list[str] = Field(SAFE_1_32, description="sysctls that may be set; `*` stands for any part of a name")
+    denied: list[str] = Field([], description="sysctls that may not be set even where they are allowed, likewise")
+
+    @cached_property
+    def allowed_globs(self) -> Globs:
+        """What may be set, compiled."""
+        return Globs(self.allowed)
+
+    @cached_property
+    def denied_globs(self) -> Globs:
+        """What may not be set, compiled."""
+        return Globs(self.denied)
+
+
+def validate(request: Request, params: Sysctls) -> Iterator[Violation]:
+    """Yield a violation for each sysctl that may not be set."""
+    pod = request.pod()
+    if pod is None:
+        return
+    for sysctl in pod.each("securityContext.sysctls"):
+        name = sysctl.string("name") or ""
+        if not params.allowed_globs.match(name):
+            yield Violation(
+                sysctl.path("name"), shown(name), "it is not among the sysctls that pods may set", "remove it"
+            )
+        elif params.denied_globs.match(_dotted(name)):
+            rule = f"pods must not set {', '.join(params.denied)}"
+            yield Violation(sysctl.path("name"), shown(name), rule, "remove it")
+
+
+def _dotted(name: str) -> str:
+    """Return a sysctl's name with its parts separated by dots: the API takes slashes too (kernel/msgmax)."""
+    separators = [character for character in name if character in "./"]
+    return name.translate(SWAPPED) if separators[:1] == ["/"] else name
+
+
+POLICY = Policy("sysctls", Sysctls, validate=validate, category="pod-security")

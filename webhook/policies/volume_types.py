@@ -1,0 +1,54 @@
+"""Pods use only approved types of volumes.
+
+Why: volumes that a pod defines by itself (nfs, iscsi, hostPath …) reach storage and files that nobody granted it; a
+persistentVolumeClaim is granted.
+
+Allowed: `volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]`; no volumes.
+Denied:  `volumes: [{name: data, nfs: {server: nas, path: /}}]`.
+Fix: claim the storage by a persistentVolumeClaim.
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+
+VolumeType = Literal[
+    "*", "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI",
+    "emptyDir", "ephemeral", "fc", "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "hostPath",
+    "image", "iscsi", "nfs", "persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "projected", "quobyte",
+    "rbd", "scaleIO", "secret", "storageos", "vsphereVolume",
+]  # fmt: skip
+RESTRICTED: list[VolumeType] = [
+    "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim", "projected", "secret",
+]  # fmt: skip
+
+
+class VolumeTypes(Params):
+    """Which types of volumes pods may use."""
+
+    allowed: list[VolumeType] = Field(RESTRICTED, description="types that may be used; `*` stands for every one")
+    denied: list[VolumeType] = Field([], description="types that may not be used, even where they are allowed")
+
+
+def validate(request: Request, params: VolumeTypes) -> Iterator[Violation]:
+    """Yield a violation for each volume of a type that may not be used."""
+    pod = request.pod()
+    if pod is None:
+        return
+    for volume in pod.each("volumes"):
+        types = [field for field, value in volume.value.items() if field != "name" and value is not None]
+        for type in types or ["emptyDir"]:  # what the API server makes of a volume without a type
+            if type in params.denied:
+                rule = f"volumes must not be of type {', '.join(params.denied)}"
+            elif type in params.allowed or "*" in params.allowed:
+                continue
+            else:
+                rule = f"volumes must be of type {', '.join(params.allowed) or 'none'}"
+            yield Violation(volume.path(type), f"type {type}", rule, "claim the storage by a persistentVolumeClaim")
+
+
+POLICY = Policy("volume-types", VolumeTypes, validate=validate, category="pod-security")
