@@ -12,7 +12,8 @@ class Globs:
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Compile the patterns."""
-        self._pattern = re.compile("|".join(f"(?:{fnmatch.translate(pattern)})" for pattern in patterns) or r"(?!)")
+        plain = (fnmatch.translate(pattern.replace("[", "[[]")) for pattern in patterns)  # brackets stand in IPv6 hosts
+        self._pattern = re.compile("|".join(f"(?:{each})" for each in plain) or r"(?!)")
 
     def match(self, name: str) -> bool:
         """Return whether `name` as a whole is matched."""
