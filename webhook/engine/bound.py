@@ -37,8 +37,11 @@ class BoundPolicy:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What must be looked up before it can judge."""
-        return self.match.needs | frozenset(self.policy.needs) | (frozenset({NOW}) if self.exempt else frozenset())
+        """What must be looked up before it can judge, also by the parameters that exceptions bring."""
+        needed = self.match.needs | self.policy.needed(self.params)
+        for exempt in self.exempt:
+            needed |= {NOW} | (frozenset() if exempt.params is None else self.policy.needed(exempt.params))
+        return needed
 
     def applies(self, request: Request) -> bool:
         """Return whether it judges this request. NotLookedUpError where what would decide is not known."""

@@ -60,8 +60,8 @@ class Policy:
 
     `kinds` is the name of a set of kinds ("pods", "scalable", "all", "exec") or a tuple of kinds, by name or in full;
     `operations` are those judged on whole objects; `needs` names what must be looked up in the cluster before it can
-    judge; `always` puts it in force, with its default parameters, where no policy set names it: only for rules that
-    belong to a kind of our own.
+    judge, or is a function that tells it from the parameters; `always` puts it in force, with its default parameters,
+    where no policy set names it: only for rules that belong to a kind of our own.
     """
 
     name: str
@@ -72,8 +72,12 @@ class Policy:
     operations: tuple[str, ...] = CREATE_AND_UPDATE
     category: str = "general"
     severity: str = "medium"
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     always: bool = False
+
+    def needed(self, params: Params) -> frozenset[str]:
+        """Return what must be looked up before it can judge by these parameters."""
+        return frozenset(self.needs(params) if callable(self.needs) else self.needs)
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -116,16 +116,28 @@ class Request(Fields):
         path = self._kind.pod_metadata if self._kind is not None else None
         return None if path is None else self.fields(path)
 
-    def containers(self, *, ephemeral: bool = True) -> Iterator[Fields]:
+    def containers(self, *, ephemeral: bool = True, run_once: bool = True) -> Iterator[Fields]:
         """Yield every container of the pod: containers, init containers and (unless told) ephemeral ones.
 
-        A kind whose object is itself one container (WebApp) yields that.
+        A kind whose object is itself one container (WebApp) yields that. Without those that `run_once`, the only init
+        containers are sidecars, which live as long as the pod.
         """
         if self._kind is not None and self._kind.container is not None:
             yield self.fields(self._kind.container)
         pod = self.pod()
         if pod is not None:
             yield from pod.each("containers")
-            yield from pod.each("initContainers")
+            for container in pod.each("initContainers"):
+                if run_once or container.string("restartPolicy") == "Always":
+                    yield container
             if ephemeral:
                 yield from pod.each("ephemeralContainers")
+
+    def images(self) -> Iterator[tuple[Fields, str]]:
+        """Yield each place that may name an image, every container and volume, with the path of the name there."""
+        for container in self.containers():
+            yield container, "image"
+        pod = self.pod()
+        if pod is not None:
+            for volume in pod.each("volumes"):
+                yield volume, "image.reference"

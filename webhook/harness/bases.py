@@ -33,6 +33,7 @@ SPECS: dict[str, dict[str, Any]] = {
         "maxReplicas": 2,
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "case"},
     },
+    "ScaledObject": {"scaleTargetRef": {"name": "case"}, "triggers": []},
     "Scale": {"replicas": 1},
     "ClusterAdmissionPolicy": {"policy": "replica-limits"},
     "AdmissionPolicy": {"policy": "replica-limits"},

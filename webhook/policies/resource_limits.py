@@ -1,43 +1,50 @@
 """Every container says how much cpu and memory it may use.
 
 Why: a container without limits can starve everything else on its node. Judged: containers and init containers of pods
-and of everything that makes pods, and a WebApp's resources. Ephemeral containers are left alone: the API forbids
-resources on them.
+and of everything that makes pods, and a WebApp's resources. A limit of the pod as a whole (`spec.resources`) serves for
+all of its containers. Ephemeral containers are left alone: the API forbids resources on them.
+
+With `limit_ranges: true`, what the LimitRanges of the namespace will fill in counts as said; the policy can then judge
+only where they can be looked up.
 
 Allowed: `resources: {limits: {cpu: 500m, memory: 512Mi}}`.
-Denied:  a container without `resources.limits`, or with only one of the two.
-Fix: set the missing limits.
+Denied:  a container without `resources.limits`, or with only one of the two; a limit of a resource in `forbidden`.
+Fix: set the missing limits, remove the forbidden ones.
 """
 
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Policy, Request, Violation
+from webhook.engine.resources import Required, missing, needs, of_all
 
 
-class ResourceLimits(Params):
-    """Which limits a container must have."""
+class ResourceLimits(Required):
+    """Which limits a container must have, and which it must not."""
 
-    required: list[Literal["cpu", "memory", "ephemeral-storage"]] = Field(
-        ["cpu", "memory"], min_length=1, description="resources that need a limit"
+    forbidden: list[Literal["cpu", "memory", "ephemeral-storage"]] = Field(
+        [], description="resources that must have no limit"
     )
-    tier: str = Field("production", description="what the message calls these workloads")
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "ResourceLimits":
+        if not self.required and not self.forbidden:
+            raise ValueError("expected at least one required or forbidden resource")
+        if both := [name for name in self.required if name in self.forbidden]:
+            raise ValueError(f"{' and '.join(both)} cannot be both required and forbidden")
+        return self
 
 
 def validate(request: Request, params: ResourceLimits) -> Iterator[Violation]:
-    """Yield one violation for each container that lacks a required limit."""
-    for container in request.containers(ephemeral=False):
-        limits = container.mapping("resources.limits")
-        missing = [resource for resource in params.required if limits.get(resource) is None]
-        if missing:
-            yield Violation(
-                container.path("resources.limits"),
-                found=f"{' and '.join(missing)} missing",
-                rule=f"resource limits required in {params.tier}",
-                fix="set both" if len(missing) == 2 else "set all of them" if len(missing) > 2 else "set it",
-            )
+    """Yield one violation for each container that lacks a required limit, and one for each forbidden limit."""
+    yield from missing(request, "limits", params)
+    for each in of_all(request):
+        for resource in params.forbidden:
+            if resource in each.limits:
+                rule = f"no limit of {resource} is allowed in {params.tier}"
+                yield Violation(each.path("limits", resource), str(each.limits[resource]), rule, "remove it")
 
 
-POLICY = Policy("resource-limits", ResourceLimits, validate=validate, kinds="pods", category="capacity")
+POLICY = Policy("resource-limits", ResourceLimits, validate=validate, kinds="pods", category="capacity", needs=needs)

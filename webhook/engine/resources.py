@@ -1,0 +1,134 @@
+"""What containers are given and may use, as it will stand once the cluster has filled in what they leave out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from webhook.engine.fields import Fields, entry
+from webhook.engine.policy import Params, Violation
+from webhook.engine.quantities import Quantity, parse_quantity
+from webhook.engine.request import Request
+
+LIMIT_RANGES = "limit_ranges"  # what is looked up: the LimitRange objects of the namespace
+FIXES = {1: "set it", 2: "set both"}  # by the number of what is missing
+
+Part = Literal["limits", "requests"]
+Amounts = dict[str, Quantity]
+
+
+def _amount(value: str | int | float) -> str | int | float:
+    if parse_quantity(str(value)).value < 0:
+        raise ValueError("must not be negative")
+    return value
+
+
+Amount = Annotated[str | int | float, AfterValidator(_amount)]  # a quantity as a parameter: text or number
+
+
+def amount(value: str | int | float) -> Quantity:
+    """Return a parameter that is an Amount as a quantity."""
+    return parse_quantity(str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The resources of one container, or of a pod as a whole, which stand at `owner`."""
+
+    owner: Fields
+    limits: Amounts
+    requests: Amounts
+
+    def of(self, part: Part) -> Amounts:
+        """Return the limits or the requests."""
+        return self.limits if part == "limits" else self.requests
+
+    def path(self, part: Part, resource: str) -> str:
+        """Return where one of them stands, or would."""
+        return self.owner.path(entry(f"resources.{part}", resource))
+
+
+NOTHING: tuple[Amounts, Amounts] = ({}, {})
+
+
+def of_containers(request: Request, *, limit_ranges: bool = False, run_once: bool = True) -> Iterator[Resources]:
+    """Yield the resources of every container that may have any; ephemeral ones may not.
+
+    A request that is left out is the limit, as in every pod; with `limit_ranges`, LimitRanges fill in what is left out
+    still. The order is that of the API server and of its LimitRanger.
+    """
+    limits, requests = _defaults(request.lookup(LIMIT_RANGES)) if limit_ranges else NOTHING
+    for container in request.containers(ephemeral=False, run_once=run_once):
+        own = _own(container)
+        yield Resources(container, limits | own.limits, requests | own.requests)
+
+
+def of_pod(request: Request) -> Resources | None:
+    """Return the resources that the pod has as a whole, for its containers to share; None where there is no pod."""
+    pod = request.pod()
+    return None if pod is None else _own(pod)
+
+
+def _own(owner: Fields) -> Resources:
+    limits = owner.quantities("resources.limits")
+    return Resources(owner, limits, limits | owner.quantities("resources.requests"))
+
+
+def of_all(request: Request, *, limit_ranges: bool = False) -> Iterator[Resources]:
+    """Yield the resources of every container, and those of the pod as a whole."""
+    yield from of_containers(request, limit_ranges=limit_ranges)
+    whole = of_pod(request)
+    if whole is not None:
+        yield whole
+
+
+class Completed(Params):
+    """Parameters of a policy that can take account of LimitRanges."""
+
+    limit_ranges: bool = Field(False, description="whether what LimitRanges will fill in counts as said")
+
+
+def needs(params: Completed) -> tuple[str, ...]:
+    """Name what must be looked up by these parameters."""
+    return (LIMIT_RANGES,) if params.limit_ranges else ()
+
+
+class Required(Completed):
+    """Which resources every container must name."""
+
+    required: list[Literal["cpu", "memory", "ephemeral-storage"]] = Field(
+        ["cpu", "memory"], description="resources that must be named"
+    )
+    init_containers: bool = Field(
+        True, description="whether init containers that run to their end are asked too; sidecars always are"
+    )
+    tier: str = Field("production", description="what the message calls these workloads")
+
+
+def missing(request: Request, part: Part, params: Required) -> Iterator[Violation]:
+    """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too."""
+    whole = of_pod(request)
+    shared = whole.of(part) if whole is not None else {}
+    for each in of_containers(request, limit_ranges=params.limit_ranges, run_once=params.init_containers):
+        lacking = [name for name in params.required if name not in each.of(part) and name not in shared]
+        if lacking:
+            yield Violation(
+                each.owner.path(f"resources.{part}"),
+                found=f"{' and '.join(lacking)} missing",
+                rule=f"resource {part} required in {params.tier}",
+                fix=FIXES.get(len(lacking), "set all of them"),
+            )
+
+
+def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
+    """Return the limits and the requests that a container gets; of two LimitRanges, the first one counts."""
+    limits: Amounts = {}
+    requests: Amounts = {}
+    for limit_range in limit_ranges:
+        for item in Fields(limit_range).each("spec.limits"):
+            if item.string("type") == "Container":
+                default = item.quantities("max") | item.quantities("default")
+                limits = default | limits
+                requests = item.quantities("min") | default | item.quantities("defaultRequest") | requests
+    return limits, requests

@@ -1,0 +1,46 @@
+"""An emptyDir volume says how large it may become.
+
+Why: without a limit an emptyDir fills the disk of its node, or its memory, and pods of others are evicted. Judged: the
+volumes of pods and of everything that makes pods.
+
+Allowed: `emptyDir: {sizeLimit: 500Mi}`.
+Denied:  `emptyDir: {}`; a sizeLimit of 0, which is none; one above `maximum`.
+Fix: set a sizeLimit.
+See: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.resources import Amount, amount
+
+
+class EmptyDirSize(Params):
+    """How large an emptyDir may become."""
+
+    maximum: Amount | None = Field(None, description="largest sizeLimit; any, if left out")
+    memory_only: bool = Field(False, description="whether only volumes of `medium: Memory` are judged")
+
+
+def validate(request: Request, params: EmptyDirSize) -> Iterator[Violation]:
+    """Yield one violation for each emptyDir without a size limit, or with too large a one."""
+    pod = request.pod()
+    for volume in pod.each("volumes") if pod is not None else ():
+        if volume.value.get("emptyDir") is None:
+            continue
+        if params.memory_only and volume.string("emptyDir.medium") != "Memory":
+            continue
+        path, limit = volume.path("emptyDir.sizeLimit"), volume.quantity("emptyDir.sizeLimit")
+        if limit is None or not limit.value:
+            up_to = "" if params.maximum is None else f" to {params.maximum} or less"
+            yield Violation(
+                path, "missing" if limit is None else str(limit), "a size limit is required", f"set it{up_to}"
+            )
+        elif params.maximum is not None and (over := limit.value - amount(params.maximum).value) > 0:
+            rule, fix = f"must be at most {params.maximum}", f"lower it to {params.maximum} or less"
+            yield Violation(path, str(limit), rule, fix, excess=over)
+
+
+POLICY = Policy("empty-dir-size", EmptyDirSize, validate=validate, kinds="pods", category="capacity")

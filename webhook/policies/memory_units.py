@@ -1,0 +1,55 @@
+"""Amounts of memory have the unit that was meant.
+
+Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes; the API takes both, and the container is killed
+or never scheduled. Meant for `validationActions: [Warn]`. Judged: memory, ephemeral-storage and huge pages in requests
+and limits of containers and pods, a WebApp's resources, and size limits of emptyDir volumes. 0 is left alone.
+
+Allowed: `memory: 100Mi`; `memory: 128974848000m`, which is 123Mi.
+Denied:  `memory: 100m`; `memory: 512`.
+Fix: write Mi or Gi.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import entry
+from webhook.engine.quantities import Quantity
+from webhook.engine.resources import Amount, amount, of_all
+
+BYTES = ("memory", "ephemeral-storage", "hugepages-")
+
+
+class MemoryUnits(Params):
+    """Where amounts begin that can be meant."""
+
+    smallest: Amount = Field("64Ki", description="amounts below this are taken for a slip")
+
+
+def validate(request: Request, params: MemoryUnits) -> Iterator[Violation]:
+    """Yield one violation for each amount that is too small to be meant."""
+    for path, found in _amounts(request):
+        if 0 < found.value < amount(params.smallest).value:
+            yield Violation(
+                path,
+                found=f"{found}, which is {float(found.value):.8g} bytes",
+                rule=f"amounts below {params.smallest} are taken for a wrong unit",
+                fix="write Ki, Mi or Gi",
+            )
+
+
+def _amounts(request: Request) -> Iterator[tuple[str, Quantity]]:
+    for each in of_all(request):
+        for part in ("limits", "requests"):
+            for name, found in each.owner.quantities(f"resources.{part}").items():
+                if name.startswith(BYTES):
+                    yield each.owner.path(entry(f"resources.{part}", name)), found
+    pod = request.pod()
+    for volume in pod.each("volumes") if pod is not None else ():
+        limit = volume.quantity("emptyDir.sizeLimit")
+        if limit is not None:
+            yield volume.path("emptyDir.sizeLimit"), limit
+
+
+POLICY = Policy("memory-units", MemoryUnits, validate=validate, kinds="pods", category="capacity", severity="low")

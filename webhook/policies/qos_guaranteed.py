@@ -1,0 +1,55 @@
+"""Pods are of the QoS class Guaranteed: every container gets exactly what it asks for.
+
+Why: a pod whose requests equal its limits is the last to be evicted and never competes for what it was promised.
+Judged: containers and init containers of pods and of everything that makes pods, and a WebApp's resources; where a pod
+has resources as a whole (`spec.resources`), those alone decide its class. A request that is left out is the limit.
+
+With `resources: [memory]` only memory must be guaranteed, which keeps pods from being killed for memory that others
+took, and lets cpu burst.
+
+Allowed: `resources: {limits: {cpu: "1", memory: 1Gi}}`; requests of the same amounts, however written (`1000m`).
+Denied:  a limit missing or 0; a request below its limit.
+Fix: set both, to the same amount.
+See: https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Policy, Request, Violation
+from webhook.engine.resources import Completed, Resources, needs, of_containers, of_pod
+
+
+class QosGuaranteed(Completed):
+    """Which resources must be guaranteed."""
+
+    resources: list[Literal["cpu", "memory"]] = Field(
+        ["cpu", "memory"], min_length=1, description="resources whose request must equal the limit"
+    )
+
+
+def validate(request: Request, params: QosGuaranteed) -> Iterator[Violation]:
+    """Yield one violation for each resource of each container that is not guaranteed."""
+    whole = of_pod(request)
+    if whole is not None and (whole.limits or whole.requests):
+        yield from _judge(whole, params)
+    else:
+        for each in of_containers(request, limit_ranges=params.limit_ranges):
+            yield from _judge(each, params)
+
+
+def _judge(resources: Resources, params: QosGuaranteed) -> Iterator[Violation]:
+    for resource in params.resources:
+        limit, asked = resources.limits.get(resource), resources.requests.get(resource)
+        rule = f"{resource} must be guaranteed, its request equal to its limit"
+        if limit is None or not limit.value:
+            found = "missing" if limit is None else str(limit)
+            yield Violation(resources.path("limits", resource), found, rule, "set it, and no other request")
+        elif asked is not None and asked.value != limit.value:
+            found = f"{asked} with a limit of {limit}"
+            yield Violation(resources.path("requests", resource), found, rule, "set both to the same amount")
+
+
+POLICY = Policy("qos-guaranteed", QosGuaranteed, validate=validate, kinds="pods", category="capacity", needs=needs)

@@ -1,0 +1,71 @@
+"""What a container asks for and may use stays within bounds.
+
+Why: one container should not be able to take a node, and one with next to nothing should not be killed at its start.
+Judged: limits and requests of containers and init containers of pods and of everything that makes pods, of a pod as a
+whole (`spec.resources`), and a WebApp's resources. A request that is left out is the limit, as in every pod. What is
+not said at all is not judged: `resource-limits` and `resource-requests` ask for it.
+
+Allowed: `resources: {limits: {cpu: "2"}}` with `limits: {cpu: {max: 2}}`; the bounds themselves are allowed.
+Denied:  `resources: {limits: {cpu: 2001m}}`.
+Fix: stay within the bounds, or ask for an exception.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field, model_validator
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.resources import Amount, Completed, Part, Resources, amount, needs, of_all
+
+
+class Bounds(Params):
+    """Between which amounts a resource stays."""
+
+    min: Amount | None = Field(None, description="smallest amount")
+    max: Amount | None = Field(None, description="largest amount")
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Bounds":
+        if self.min is None and self.max is None:
+            raise ValueError("expected min or max")
+        if self.min is not None and self.max is not None and amount(self.min).value > amount(self.max).value:
+            raise ValueError("min must not be above max")
+        return self
+
+
+class ResourceBounds(Completed):
+    """Bounds by resource."""
+
+    limits: dict[str, Bounds] = Field({}, description="bounds of limits, by resource")
+    requests: dict[str, Bounds] = Field({}, description="bounds of requests, by resource")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ResourceBounds":
+        if not self.limits and not self.requests:
+            raise ValueError("expected bounds of limits or of requests")
+        return self
+
+
+def validate(request: Request, params: ResourceBounds) -> Iterator[Violation]:
+    """Yield one violation for each amount out of bounds."""
+    for each in of_all(request, limit_ranges=params.limit_ranges):
+        for resource, bounds in params.limits.items():
+            yield from _judge(each, "limits", resource, bounds)
+        for resource, bounds in params.requests.items():
+            yield from _judge(each, "requests", resource, bounds)
+
+
+def _judge(resources: Resources, part: Part, resource: str, bounds: Bounds) -> Iterator[Violation]:
+    found = resources.of(part).get(resource)
+    if found is None:
+        return
+    path, what = resources.path(part, resource), f"{part} of {resource} must be"
+    if bounds.min is not None and (short := amount(bounds.min).value - found.value) > 0:
+        rule, fix = f"{what} at least {bounds.min}", f"raise it to {bounds.min} or more"
+        yield Violation(path, str(found), rule, fix, excess=short)
+    if bounds.max is not None and (over := found.value - amount(bounds.max).value) > 0:
+        rule, fix = f"{what} at most {bounds.max}", f"lower it to {bounds.max} or less"
+        yield Violation(path, str(found), rule, fix, excess=over)
+
+
+POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, kinds="pods", category="capacity", needs=needs)

@@ -1,0 +1,45 @@
+"""A limit is not many times its request.
+
+Why: the scheduler counts requests; where containers may use many times what they asked for, their node is promised to
+too many of them. Judged: containers and init containers of pods and of everything that makes pods, a pod as a whole
+(`spec.resources`), and a WebApp's resources. A request that is left out is the limit, as in every pod. Without a limit
+there is no ratio: `resource-limits` asks for it.
+
+Allowed: `resources: {requests: {cpu: 500m}, limits: {cpu: "1"}}` with `maximum: {cpu: 2}`.
+Denied:  `resources: {requests: {cpu: 250m}, limits: {cpu: "1"}}`; any limit with a request of 0.
+Fix: raise the request or lower the limit.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Policy, Request, Violation
+from webhook.engine.resources import Amount, Completed, amount, needs, of_all
+
+
+class ResourceRatios(Completed):
+    """How many times its request a limit may be."""
+
+    maximum: dict[str, Amount] = Field(min_length=1, description="largest ratio of limit to request, by resource")
+
+
+def validate(request: Request, params: ResourceRatios) -> Iterator[Violation]:
+    """Yield one violation for each limit too far above its request."""
+    for each in of_all(request, limit_ranges=params.limit_ranges):
+        for resource, ratio in params.maximum.items():
+            limit, asked = each.limits.get(resource), each.requests.get(resource)
+            if limit is None or asked is None:
+                continue
+            largest = amount(ratio).value
+            if limit.value > largest * asked.value:
+                yield Violation(
+                    each.path("limits", resource),
+                    found=f"{limit} with a request of {asked}",
+                    rule=f"a limit of {resource} must be at most {ratio} times its request",
+                    fix="raise the request or lower the limit",
+                    excess=limit.value / asked.value - largest if asked.value else None,
+                )
+
+
+POLICY = Policy("resource-ratios", ResourceRatios, validate=validate, kinds="pods", category="capacity", needs=needs)
