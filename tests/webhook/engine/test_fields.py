@@ -123,6 +123,27 @@ def test_a_list_of_something_else_is_told(value, path, found, wanted):
     assert (told.value.path, told.value.found, told.value.wanted) == (path, found, wanted)
 
 
+def test_a_list_of_strings_is_read_whole():
+    """Absent and null lists are empty, as every list is."""
+    fields = Fields({"args": ["a", ""], "command": None})
+    assert [fields.strings(path) for path in ("args", "command", "env")] == [["a", ""], [], []]
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "found", "wanted"),
+    [
+        ("a", "args", '"a" is a string', "a list"),
+        (["a", 1], "args[1]", "1 is an integer", "a string"),
+        ([None], "args[0]", "null", "a string"),
+    ],
+)
+def test_an_item_that_is_no_string_is_told(value, path, found, wanted):
+    """The item is named by its index."""
+    with pytest.raises(WrongTypeError) as told:
+        Fields({"args": value}).strings("args")
+    assert (told.value.path, told.value.found, told.value.wanted) == (path, found, wanted)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
