@@ -11,6 +11,7 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
+from webhook.engine.ingresses import summary
 from webhook.engine.kinds import KINDS
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
@@ -55,20 +56,39 @@ class Judged:
 def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: datetime) -> Iterator[Judged]:
     """Yield what would come of each document at the time `now`; `namespace` is where those go that name none.
 
-    Labels of a namespace are known where the documents hold it. DocumentError where one is no object of the API.
+    What policies look up is known where the documents hold it. DocumentError where one is no object of the API.
     """
     documents = list(documents)
     for document in documents:
         require_object(document)
-    labels = {
-        metadata["name"]: {NAME_LABEL: metadata["name"], **(metadata.get("labels") or {})}
-        for document in documents
-        if document.value["kind"] == "Namespace" and (metadata := document.value.get("metadata") or {}).get("name")
-    }
+    known = _Known([document.value for document in documents], namespace)
     for document in documents:
         where = _namespace(document.value, namespace)
-        known = {NOW: now} | ({NAMESPACE_LABELS: labels[where]} if where in labels else {})
-        yield _judge(engine, document, where, known)
+        yield _judge(engine, document, where, {NOW: now} | known.about(where))
+
+
+class _Known:
+    """What the documents tell about the cluster they are for: everything of a namespace that is among them."""
+
+    def __init__(self, objects: list[dict[str, Any]], namespace: str) -> None:
+        named = [each for each in objects if each["metadata"].get("name")]
+        self._labels = {
+            each["metadata"]["name"]: {NAME_LABEL: each["metadata"]["name"], **(each["metadata"].get("labels") or {})}
+            for each in named
+            if each["kind"] == "Namespace"
+        }
+        self._limit_ranges: dict[str, list[dict[str, Any]]] = {}
+        for each in named:
+            if each["kind"] == "LimitRange":
+                self._limit_ranges.setdefault(_namespace(each, namespace), []).append(each)
+        self._ingresses = [summary(each, namespace) for each in named if each["kind"] == "Ingress"]
+
+    def about(self, namespace: str) -> dict[str, Any]:
+        """Return what can be looked up for an object in `namespace`; of an unknown namespace nothing is assumed."""
+        found: dict[str, Any] = {"ingresses": self._ingresses}
+        if namespace in self._labels:
+            found |= {NAMESPACE_LABELS: self._labels[namespace], "limit_ranges": self._limit_ranges.get(namespace, [])}
+        return found
 
 
 def require_object(document: Document) -> None:

@@ -1,7 +1,7 @@
 """What policies look up beside namespaces: from watches that begin with the first need, and live until then."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from typing import Any, Never
 
 from kube.client import Client
@@ -10,6 +10,7 @@ from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import Request
+from webhook.engine.ingresses import summary
 
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
@@ -51,7 +52,7 @@ class LookUps:
     async def ingresses(self, request: Request) -> list[Object]:
         """Return namespace, name and hosts of every Ingress."""
         del request
-        return [_hosts(each) async for each in self._all(INGRESS)]
+        return [summary(each) async for each in self._all(INGRESS)]
 
     async def scale_parent(self, request: Request) -> Object:
         """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""
@@ -76,13 +77,3 @@ class LookUps:
         else:
             async for listed in self._client.list(resource, namespace):
                 yield listed
-
-
-def _hosts(ingress: Mapping[str, Any]) -> Object:
-    metadata = ingress["metadata"]
-    rules = (ingress.get("spec") or {}).get("rules") or []
-    return {
-        "namespace": metadata.get("namespace", ""),
-        "name": metadata["name"],
-        "hosts": [rule["host"] for rule in rules if rule.get("host")],
-    }
