@@ -92,7 +92,11 @@ class Transport:
             async with asyncio.timeout(self._timeout):
                 response = await self._open("GET", path, query, {"Accept": accept}, None)
         async with response, aclosing(self._lines(response)) as lines:
-            yield lines
+            try:
+                yield lines
+            finally:
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()  # without a farewell, which a frozen server never answers
 
     async def _open(
         self, method: str, path: str, query: Mapping[str, str], headers: dict[str, str], body: bytes | None
