@@ -34,10 +34,10 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
                 options.pop(name, None)
             try:
                 settings = load_settings(flags, config)
-            except FaultsError as error:
+                take_in(settings)
+                return command(settings, *args, **options)
+            except FaultsError as error:  # some settings turn out to be unusable only when they are used
                 raise click.UsageError(str(error)) from None
-            take_in(settings)
-            return command(settings, *args, **options)
 
         wrapped: Command = update_wrapper(loaded, command)
         wrapped = click.option("--config", type=FILE, metavar="FILE", help="settings file: YAML, same names")(wrapped)
