@@ -1,6 +1,7 @@
 """Gatewright's own processes, started as a person would start them, on a control plane of the tests."""
 
 import json
+import subprocess
 import sys
 import time
 import urllib.error
@@ -15,6 +16,13 @@ from tests.controlplane.processes import Process, Reaper, free_ports
 READY_WITHIN = 30.0
 ENDS_WITHIN = 30.0
 COMMAND = Path(sys.executable).with_name("gatewright")
+
+
+def once(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call `gatewright` with arguments that make it end by itself."""
+    return subprocess.run(
+        [str(COMMAND), *arguments], env={"HOME": "/nowhere"}, capture_output=True, text=True, timeout=30
+    )
 
 
 class GatewrightError(Exception):

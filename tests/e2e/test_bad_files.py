@@ -1,0 +1,185 @@
+"""Files, addresses and command lines that cannot be used: each a clear line, none a traceback."""
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e.conftest import CONFIG
+from tests.gatewright.processes import Gatewright, once
+
+pytestmark = pytest.mark.controlplane
+
+POLICIES = ("--policies", str(CONFIG / "policies"))
+TYPO = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata:
+  name: replica-limits
+spec:
+  policy: replica-limits
+  params:
+    maximun: 3
+"""
+NOWHERE = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "nowhere", "cluster": {"server": "https://127.0.0.1:1"}}],
+    "users": [{"name": "nobody", "user": {"token": "none"}}],
+    "contexts": [{"name": "nowhere", "context": {"cluster": "nowhere", "user": "nobody"}}],
+    "current-context": "nowhere",
+}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
+    """Starts processes, ready or not, and ends them."""
+    started: list[Gatewright] = []
+
+    def launch(verb: str, *options: str, kubeconfig: Path | None = None) -> Gatewright:
+        started.append(Gatewright(None, tmp_path, verb, *options, kubeconfig=kubeconfig))
+        return started[-1].launch()
+
+    yield launch
+    for process in started:
+        process.kill()
+        process.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("webhook", *POLICIES),
+            "Error: --tls-cert and --tls-key are needed; `gatewright certs DIRECTORY` makes a pair\n",
+        ),
+        (
+            ("run", "--metrics-lisen", "x"),
+            "Error: No such option '--metrics-lisen'. Did you mean '--metrics-listen'?\n",
+        ),
+        (("webhok",), 'Error: no command "webhok"; did you mean "webhook"?\n'),
+        (
+            ("run", "--listen", "9443"),
+            'Error: --listen: "9443": must be an address of the form HOST:PORT, or :PORT for every interface\n',
+        ),
+        (("controller", "--kinds", "WebAp"), 'Error: --kinds: no kind "WebAp"; did you mean "WebApp"?\n'),
+        (
+            ("controller", "--lease-duration", "9s"),
+            "Error: leader election: leaseDuration (9 s) must exceed renewDeadline (10 s), and that 1.2 times "
+            "retryPeriod (2 s)\n",
+        ),
+    ],
+    ids=["no certificate", "unknown option", "unknown command", "no address", "unknown kind", "impossible lease"],
+)
+def test_a_wrong_command_line_is_told_in_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    """Exit code 2, the usage, and what is wrong with it."""
+    if "controller" in arguments:
+        arguments = (*arguments, "--kubeconfig", str(_kubeconfig(tmp_path)))
+    ended = once(*arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    usage, _, error = ended.stderr.partition("\n\n")
+    assert usage.startswith("Usage: gatewright ")
+    assert error == said
+
+
+def _kubeconfig(directory: Path) -> Path:
+    """Write a kubeconfig that leads to where nobody listens."""
+    file = directory / "kubeconfig"
+    file.write_text(yaml.safe_dump(NOWHERE))
+    return file
+
+
+@pytest.mark.parametrize("verb", ["webhook", "run", "controller"])
+def test_a_typo_in_a_policy_file_is_told_with_its_line(verb: str, tmp_path: Path) -> None:
+    """No process starts with a policy set that says something else than was meant."""
+    file = tmp_path / "policies.yaml"
+    file.write_text(TYPO)
+    options = {"webhook": ("--tls-cert", "x", "--tls-key", "x"), "controller": ("--webhook-url", "https://x")}
+    ended = once(verb, "--policies", str(file), *options.get(verb, ()), "--kubeconfig", str(_kubeconfig(tmp_path)))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (
+        3,
+        "",
+        f"{file}:8: ClusterAdmissionPolicy replica-limits: spec.params.maximun: unknown parameter; did you mean "
+        '"maximum"?\n',
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "{file}: no such file or directory\n"),
+        ("clusters: [", "{file}:1: not YAML: expected the node content, but found '<stream end>'\n"),
+        ("kind: Config", "{file}: no current-context is set; choose one with --context\n"),
+        (
+            yaml.safe_dump(NOWHERE | {"users": []}),
+            '{file}: there is no user "nobody" (there is: none)\n',
+        ),
+    ],
+    ids=["not there", "not YAML", "no context", "no user"],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_named(content: str | None, said: str, tmp_path: Path) -> None:
+    """Exit code 3, and what is wrong with which file."""
+    file = tmp_path / "kubeconfig"
+    if content is not None:
+        file.write_text(content)
+    for verb in ("controller", "run"):
+        ended = once(verb, *POLICIES, "--kubeconfig", str(file))
+        assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", said.format(file=file))
+
+
+@pytest.mark.parametrize("verb", ["controller", "run"])
+def test_an_unreachable_api_server_is_waited_for(start: Callable[..., Gatewright], verb: str, tmp_path: Path) -> None:
+    """The process says where it cannot go and why, is not ready, lives, and ends with 0."""
+    process = start(verb, *(POLICIES if verb == "run" else ()), kubeconfig=_kubeconfig(tmp_path))
+    reason = "cannot reach the API server at https://127.0.0.1:1: connection refused"
+    watch = f"cannot watch webapps: {reason}"
+    process.until("told", lambda: any(line["message"] == watch for line in process.logged()))
+    code, ready = process.get("/readyz")
+    assert code == 503
+    assert "webapps" in ready
+    assert process.get("/healthz")[0] == 200
+    assert process.end() == 0
+    assert process.tracebacks() == []
+
+
+def test_a_pair_that_cannot_be_used_is_told_until_a_good_one_comes(
+    start: Callable[..., Gatewright], tmp_path: Path
+) -> None:
+    """A missing file, text that is no certificate and a key of another pair: not ready each time, then ready."""
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    webhook = start("webhook", *POLICIES, "--no-cluster", "--tls-cert", str(certificate), "--tls-key", str(key))
+    _told(webhook, f"certificate: {certificate}: No such file or directory")
+    for name in ("one", "two"):
+        assert once("certs", str(tmp_path / name)).returncode == 0
+    key.write_bytes((tmp_path / "two/tls.key").read_bytes())
+    certificate.write_text("no certificate\n")
+    _told(webhook, "certificate: the certificate is not readable as PEM")
+    certificate.write_bytes((tmp_path / "one/tls.crt").read_bytes())
+    _told(webhook, "certificate: the private key does not belong to the certificate")
+    certificate.write_bytes((tmp_path / "two/tls.crt").read_bytes())
+    webhook.until("ready", webhook.is_ready)
+    assert webhook.tracebacks() == []
+
+
+def _told(process: Gatewright, problem: str) -> None:
+    """Wait until a process says that it is not ready, and why."""
+    process.until(problem, lambda: f"[-] {problem}\n" in process.get("/readyz")[1])
+
+
+@pytest.mark.parametrize("option", ["--listen", "--health-listen"])
+def test_a_port_in_use_ends_the_process_with_one_line(option: str, tmp_path: Path) -> None:
+    """Exit code 1, and which address it could not have."""
+    assert once("certs", str(tmp_path)).returncode == 0
+    pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
+    free = dict.fromkeys(("--listen", "--health-listen", "--metrics-listen"), "127.0.0.1:0")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        listen = [part for each in (free | {option: address}).items() for part in each]
+        ended = once("webhook", *POLICIES, "--no-cluster", *pair, *listen)
+    assert ended.returncode == 1
+    critical = [line for line in ended.stderr.splitlines() if '"level":"critical"' in line]
+    assert len(critical) == 1
+    assert f"cannot listen on {address}: address already in use" in critical[0]
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,174 @@
+"""Policies and namespaces that change while Gatewright runs; what it is registered for; how it ends."""
+
+import base64
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.controlplane.plane import ControlPlane
+from tests.e2e import manifests
+from tests.e2e.conftest import CONFIG, Cluster, Laptop
+from tests.e2e.test_production import APPROVED
+from tests.gatewright.processes import Gatewright, once, registered
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+STRICT = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata:
+  name: strict-replicas
+spec:
+  policy: replica-limits
+  params:
+    maximum: {maximum}
+    tier: {namespace}
+  match:
+    any:
+      - namespaces: [{namespace}]
+"""
+
+
+@pytest.fixture
+def strict(laptop: Laptop) -> Iterator[Path]:
+    """A policy file that is not there yet, among those in force; it is gone when the test ends."""
+    file = laptop.policies / "strict.yaml"
+    yield file
+    in_force = _loaded(laptop)
+    file.unlink(missing_ok=True)
+    laptop.gatewright.until("the old policies in force", lambda: _loaded(laptop) > in_force)
+
+
+def _loaded(laptop: Laptop) -> int:
+    """Count how often policies came in force."""
+    return sum(line["message"] == "policies in force" for line in laptop.gatewright.logged())
+
+
+def _denied(laptop: Laptop, namespace: str, replicas: int) -> str | None:
+    """Return what kubectl says when a Deployment of so many replicas is denied."""
+    manifest = manifests.deployment("judged", replicas=replicas)
+    dry_run = ("create", "-n", namespace, "-f-", "--dry-run=server")
+    result = laptop.plane.kubectl(*dry_run, input=manifest, check=False)
+    return result.stderr if result.returncode else None
+
+
+def test_an_edited_policy_file_is_in_force_without_a_restart(laptop: Laptop, namespace: str, strict: Path) -> None:
+    """A new file denies, an edit changes what it denies, and a broken edit is logged and changes nothing."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
+    assert _denied(laptop, namespace, 4) is None
+    strict.write_text(STRICT.format(maximum=3, namespace=namespace))
+    laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 4) is not None)
+    rule = f"{namespace} workloads cannot exceed 3 replicas. Set it to 3 or less.\n"
+    line = 'Error from server (Forbidden): admission webhook "validate.gatewright.io" denied the request: 1 violation\n'
+    scaled = laptop.refusal("scale", "webapp/shop", "--replicas=4", "-n", namespace)
+    assert scaled == f"{line}- strict-replicas: spec.replicas: 4; {rule}"
+
+    strict.write_text(STRICT.format(maximum=4, namespace=namespace).replace("maximum", "maximun"))
+    fault = (
+        f"the policies cannot be used: {strict}:8: ClusterAdmissionPolicy strict-replicas: spec.params.maximun: "
+        'unknown parameter; did you mean "maximum"?'
+    )
+    laptop.gatewright.until("told", lambda: any(line["message"] == fault for line in laptop.gatewright.logged()))
+    assert laptop.gatewright.is_ready()
+    assert _denied(laptop, namespace, 4) is not None
+
+    strict.write_text(STRICT.format(maximum=4, namespace=namespace))
+    laptop.gatewright.until("mended", lambda: _denied(laptop, namespace, 4) is None)
+    assert _denied(laptop, namespace, 5) is not None
+
+
+def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: str) -> None:
+    """Rules hold from the moment a namespace has the label until it has lost it."""
+    assert _denied(laptop, namespace, 11) is None
+    laptop.kubectl("label", "namespace", namespace, "environment=production")
+    laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
+    laptop.kubectl("label", "namespace", namespace, "environment-")
+    laptop.gatewright.until("let in", lambda: _denied(laptop, namespace, 11) is None)
+
+
+def test_a_new_production_namespace_is_judged_at_once(laptop: Laptop) -> None:
+    """Nothing slips in between a namespace's creation and its first objects."""
+    for _ in range(5):
+        name = laptop.create_namespace(environment="production")
+        code, _ = laptop.api.request(
+            "POST", f"/apis/apps/v1/namespaces/{name}/deployments", manifests.deployment(replicas=11)
+        )
+        assert code == 403
+        laptop.plane.delete_namespace(name)
+
+
+PUBLISHED = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "webapp-validator"},
+    "webhooks": [
+        {
+            "name": "validate.webapp.example.com",
+            "rules": [
+                {
+                    "apiGroups": ["example.com"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE", "UPDATE"],
+                    "resources": ["webapps"],
+                }
+            ],
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Fail",
+        }
+    ],
+}
+
+
+@pytest.fixture
+def bare(own_control_plane: Callable[..., ControlPlane]) -> Cluster:
+    """A cluster of its own with the CRDs and namespace production, and nobody at work."""
+    plane = own_control_plane(parts=("etcd", "kube-apiserver"))
+    plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
+    plane.kubectl("wait", "crd/webapps.example.com", "--for=condition=Established")
+    plane.create_namespace("production")
+    return Cluster(plane)
+
+
+def test_the_published_registration_works_with_another_client_config(bare: Cluster, tmp_path: Path) -> None:
+    """A webhook with a pair made by hand answers it at /validate-webapp."""
+    pair = tmp_path / "pair"
+    assert once("certs", str(pair)).returncode == 0
+    options = ("--policies", str(CONFIG / "policies"), "--tls-cert", f"{pair}/tls.crt", "--tls-key", f"{pair}/tls.key")
+    with Gatewright(bare.plane, tmp_path, "webhook", *options) as webhook:
+        webhook.start()
+        bundle = base64.b64encode((pair / "ca.crt").read_bytes()).decode()
+        client_config = {"url": f"{webhook.url}/validate-webapp", "caBundle": bundle}
+        webhooks = [PUBLISHED["webhooks"][0] | {"clientConfig": client_config}]
+        bare.kubectl("create", "-f-", input=PUBLISHED | {"webhooks": webhooks})
+        webhook.until("denied", lambda: "denied the request" in _said(bare, manifests.webapp(image="nginx:1.21")))
+        line = f'image-registries: spec.image: "nginx:1.21" comes from docker.io; {APPROVED}'
+        assert _said(bare, manifests.webapp(image="nginx:1.21")) == (
+            'Error from server (Forbidden): error when creating "STDIN": admission webhook '
+            f'"validate.webapp.example.com" denied the request: 1 violation\n- {line}\n'
+        )
+        assert _said(bare, manifests.webapp()) == "webapp.example.com/shop created\n"
+        patch = '--patch={"spec":{"image":"nginx:1.21"}}'
+        said = bare.refusal("patch", "webapp/shop", "-n", "production", "--type=merge", patch)
+        assert f'admission webhook "validate.webapp.example.com" denied the request: 1 violation\n- {line}\n' in said
+        webhook.kill()  # its end would wait for the API server to hang up
+
+
+def _said(cluster: Cluster, manifest: manifests.Object) -> str:
+    """Return what kubectl says to a creation in production."""
+    result = cluster.plane.kubectl("create", "-n", "production", "-f-", input=manifest, check=False)
+    return result.stdout + result.stderr
+
+
+def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
+    """SIGTERM ends `gatewright run` with 0; its registration and its process are gone, and creations go on."""
+    with Gatewright.run(bare.plane, tmp_path, policies=CONFIG / "policies") as gatewright:
+        pid = gatewright.process.pid
+        bare.refusal("create", "-n", "production", "-f-", input=manifests.webapp(image="nginx:1.21"))
+        assert gatewright.end() == 0
+    assert registered(bare.plane) == set()
+    assert not Path(f"/proc/{pid}").exists()
+    configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    assert bare.kubectl("get", configurations) == ""
+    bare.kubectl("create", "-n", "production", "-f-", input=manifests.webapp(image="nginx:1.21"))
