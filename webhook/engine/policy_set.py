@@ -121,7 +121,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
 
 def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return a stored object as somebody would write it: without what is the API server's."""
-    metadata = stored["metadata"]
+    metadata = stored.get("metadata") or {}
     named = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
     if "name" not in named and "generateName" in metadata:
         named["name"] = f"{metadata['generateName']}generated"
