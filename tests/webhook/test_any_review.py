@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.documents import parse_documents, read_documents
+from config.faults import FaultsError, parse
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, NotLookedUpError
 from webhook.engine.policy_set import load
 from webhook.harness.bases import KINDS_BY_NAME, smallest
@@ -21,18 +22,30 @@ LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: datetime(2026, 11, 21, tzinfo=UTC)}
 
 
 def _policies():
-    """Put every policy in force, with the parameters of its cases where it has no defaults."""
+    """Put every policy in force, with its defaults, or else with the first parameters that its cases are tried with."""
     for name, policy in catalogue().items():
-        params = {}
-        if any(field.is_required() for field in policy.params.model_fields.values()):
-            (cases,) = read_documents(CASES / f"{name.replace('-', '_')}.yaml")
-            params = cases.value["params"]
         yield {
             "apiVersion": "gatewright.io/v1alpha1",
             "kind": "ClusterAdmissionPolicy",
             "metadata": {"name": name},
-            "spec": {"policy": name, "params": params},
+            "spec": {"policy": name, "params": next(each for each in _tried(name) if _fits(policy, each))},
         }
+
+
+def _tried(name):
+    """Yield parameters of a policy: none, and what its cases have."""
+    yield {}
+    (file,) = read_documents(CASES / f"{name.replace('-', '_')}.yaml")
+    yield from (each["params"] for each in (file.value, *file.value["cases"]) if "params" in each)
+
+
+def _fits(policy, params):
+    """Return whether these are parameters of a policy."""
+    try:
+        parse(policy.params, params)
+    except FaultsError:
+        return False
+    return True
 
 
 TEXT = "---\n".join(json.dumps(each) + "\n" for each in _policies())
