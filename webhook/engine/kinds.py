@@ -94,17 +94,17 @@ KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *O
 
 EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resize", ("UPDATE",)))
 SESSIONS = (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",)))
-SETS = ("pods", "scalable", "all", "exec")
+SETS = ("pods", "scalable", "namespaced", "all", "exec")
 POD_KIND = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]+)/(v[a-z0-9]+)/([A-Za-z0-9]+)=([A-Za-z0-9.]*spec)")
 
 
 def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CREATE_AND_UPDATE) -> tuple[Target, ...]:
-    """Return what `kinds` stands for: the name of a set (one of SETS), or kinds by name or in full.
+    """Return what `kinds` stands for: the name of a set (one of SETS), or several: sets, and kinds by name or in full.
 
     `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not in the table.
     """
     if not isinstance(kinds, str):
-        return tuple(Target(_known(kind), "", operations) for kind in kinds)
+        return tuple(target for kind in kinds for target in _named(kind, operations))
     carrying = [kind for kind in KINDS.values() if kind.pod_spec is not None or kind.container is not None]
     match kinds:
         case "pods":
@@ -113,8 +113,10 @@ def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CRE
             scaling = [kind for kind in carrying if kind.scales]
             scales = (Target(kind, "scale", ("UPDATE",)) for kind in scaling)
             return (*(Target(kind, "", operations) for kind in (*scaling, *AUTOSCALERS)), *scales)
-        case "all":
-            whole = [kind for kind in KINDS.values() if kind not in POLICY_KINDS]
+        case "all" | "namespaced":
+            whole = [
+                kind for kind in KINDS.values() if kind not in POLICY_KINDS and (kind.namespaced or kinds == "all")
+            ]
             return (*(Target(kind, "", operations) for kind in whole), *EPHEMERAL)
         case "exec":
             return SESSIONS
@@ -131,6 +133,11 @@ def add_pod_kind(text: str) -> None:
         raise ValueError(f'"{text}" is not of the form PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec')
     plural, group, version, kind, path = found.groups()
     KINDS[group, kind] = Kind(group, kind, plural, versions=(version,), pod_spec=path)
+
+
+def _named(kind: str | Kind, operations: tuple[str, ...]) -> tuple[Target, ...]:
+    is_set = isinstance(kind, str) and kind in SETS
+    return targets(kind, operations) if is_set else (Target(_known(kind), "", operations),)  # type: ignore[arg-type]
 
 
 def _known(kind: str | Kind) -> Kind:

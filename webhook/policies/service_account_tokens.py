@@ -1,9 +1,14 @@
-"""No pod gets a token of the API server that it does not ask for by name of its service account.
+"""Pods get no token for the API server unless they need one.
 
-Why: a token is mounted into every pod by default. Few programs use it, and who breaks into one can.
+Why: a token is mounted into every pod by default. Few programs use it, and whoever breaks into one holds all rights of
+its service account.
 
-Allowed: `automountServiceAccountToken: false`; a pod whose service account is among `allowed`.
-Denied:  `automountServiceAccountToken: true`, or not set, for any other service account.
+Judged: pods and everything that makes pods, and ServiceAccounts. A pod must say `false` itself, since what is unset
+follows the ServiceAccount, which may change later; a ServiceAccount must only not say `true`. A token that a pod asks
+for by a projected volume is a choice of its own and is let be.
+
+Allowed: `automountServiceAccountToken: false`; anything for a service account that `allowed` names.
+Denied:  `automountServiceAccountToken: true`, or nothing at all in a pod.
 Fix: set it to false; a program that calls the API server gets a service account of its own.
 See: https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/
 """
@@ -15,6 +20,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.globs import Globs
+from webhook.engine.service_accounts import account_of
 
 PATH = "automountServiceAccountToken"
 
@@ -23,6 +29,7 @@ class ServiceAccountTokens(Params):
     """Whose tokens may be mounted."""
 
     allowed: list[str] = Field([], description="service accounts whose token may be mounted, as patterns (`*`, `?`)")
+    explicit: bool = Field(True, description="whether a pod must say false itself; else only true is denied")
 
     @cached_property
     def globs(self) -> Globs:
@@ -33,14 +40,24 @@ class ServiceAccountTokens(Params):
 def validate(request: Request, params: ServiceAccountTokens) -> Iterator[Violation]:
     """Yield a violation where a token is mounted that may not be."""
     pod = request.pod()
-    if pod is None or pod.boolean(PATH) is False:
+    is_account = request.kind == "ServiceAccount"
+    if pod is None and not is_account:
         return
-    account = pod.string("serviceAccountName") or "default"
-    if not params.globs.match(account):
-        found = f"{'unset' if pod.boolean(PATH) is None else 'true'}, with the service account {account}"
+    judged = request if pod is None else pod
+    mounted = judged.boolean(PATH)
+    account = request.about.name if pod is None else account_of(pod)
+    silent = mounted is None and params.explicit and not is_account
+    if (mounted or silent) and not params.globs.match(account):
+        found = f"{'unset' if mounted is None else 'true'}, with the service account {account}"
         names = ", ".join(params.allowed)
         rule = f"only tokens of {names} may be mounted" if names else "no token may be mounted"
-        yield Violation(pod.path(PATH), found, rule, "set it to false")
+        yield Violation(judged.path(PATH), found, rule, "set it to false")
 
 
-POLICY = Policy("service-account-tokens", ServiceAccountTokens, validate=validate, category="pod-security")
+POLICY = Policy(
+    "service-account-tokens",
+    ServiceAccountTokens,
+    validate=validate,
+    kinds=("pods", "ServiceAccount"),
+    category="pod-security",
+)

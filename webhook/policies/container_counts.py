@@ -1,0 +1,44 @@
+"""A pod has no more containers than it can be understood with.
+
+Why: containers of one pod start, move and fail together; one with a dozen of them is several applications that cannot
+be scaled apart.
+
+Judged: pods and everything that makes pods; containers and init containers are counted on their own.
+
+Allowed: ten containers and ten init containers.
+Denied:  eleven of either.
+Fix: move containers into pods of their own.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+
+
+class ContainerCounts(Params):
+    """How many containers a pod may have."""
+
+    containers: int = Field(10, ge=1, description="highest number of containers")
+    init: int = Field(10, ge=0, description="highest number of init containers, sidecars among them")
+
+
+def validate(request: Request, params: ContainerCounts) -> Iterator[Violation]:
+    """Yield a violation for each list of containers that is too long."""
+    pod = request.pod()
+    if pod is None:
+        return
+    for field, maximum in (("containers", params.containers), ("initContainers", params.init)):
+        count = sum(1 for _ in pod.each(field))
+        if count > maximum:
+            yield Violation(
+                pod.path(field),
+                found=f"{count} of them",
+                rule=f"a pod cannot have more than {maximum}",
+                fix="move some into pods of their own",
+                excess=count - maximum,
+            )
+
+
+POLICY = Policy("container-counts", ContainerCounts, validate=validate, kinds="pods", category="workloads")

@@ -1,0 +1,34 @@
+"""Pods are made by something that makes them again.
+
+Why: a pod that nobody owns is gone for good when its node is, and a drain refuses to evict it.
+
+Judged: the making of pods. A static pod's mirror is let be where a node makes it: refusing one hides the pod and stops
+nothing. An owner is not looked up: that it exists is for the garbage collector to find out.
+
+Allowed: a pod with an owner that is its controller (a ReplicaSet, a Job …).
+Denied:  `kubectl run`, or a manifest of `kind: Pod`.
+Fix: use a Deployment, a StatefulSet, a DaemonSet or a Job.
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+
+MIRROR = "kubernetes.io/config.mirror"
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation for a pod without a controller."""
+    if any(owner.boolean("controller") for owner in request.each("metadata.ownerReferences")):
+        return
+    if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.about.groups:
+        return
+    yield Violation(
+        "metadata.ownerReferences",
+        found="no owner that is its controller",
+        rule="pods must be made by something that makes them again",
+        fix="use a Deployment, a StatefulSet, a DaemonSet or a Job",
+    )
+
+
+POLICY = Policy("naked-pods", validate=validate, kinds=("Pod",), operations=("CREATE",), category="reliability")

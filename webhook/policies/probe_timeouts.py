@@ -1,0 +1,39 @@
+"""A probe gives up before the next one begins.
+
+Why: with a `timeoutSeconds` of a period or more, a slow container is probed without a pause, and it is told too late
+that it fails.
+
+Judged: liveness, readiness and startup probes of containers and init containers. What is unset counts as Kubernetes
+sets it: a timeout of 1 second and a period of 10.
+
+Allowed: `{timeoutSeconds: 2, periodSeconds: 10}`.
+Denied:  `{timeoutSeconds: 10}`, which is as long as the period.
+Fix: shorten the timeout, or lengthen the period.
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation for each probe whose timeout is not shorter than its period."""
+    for container in request.containers(ephemeral=False):
+        for name in PROBES:
+            if not container.mapping(name):
+                continue
+            probe = container.fields(name)
+            timeout, period = probe.integer("timeoutSeconds") or 1, probe.integer("periodSeconds") or 10
+            if timeout >= period:
+                yield Violation(
+                    probe.path("timeoutSeconds"),
+                    found=timeout,
+                    rule=f"must be less than periodSeconds, which is {period}",
+                    fix="shorten the timeout, or lengthen the period",
+                    excess=timeout - period,
+                )
+
+
+POLICY = Policy("probe-timeouts", validate=validate, kinds="pods", category="reliability", severity="low")

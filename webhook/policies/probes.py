@@ -1,0 +1,73 @@
+"""Containers say how one can tell that they are alive and ready.
+
+Why: without a readiness probe, requests reach a container that cannot answer yet; without a liveness probe, one that
+hangs is never restarted.
+
+Judged: containers of pods that are meant to run for ever, and of everything that makes such pods. Left alone: init and
+ephemeral containers, and pods that run to their end (`restartPolicy` Never or OnFailure), such as those of Jobs.
+
+Allowed: a container with `livenessProbe` and `readinessProbe`.
+Denied:  a container that lacks one of them; with `distinct`, both being the same probe: then a container is restarted
+         for what only ought to keep requests away.
+Fix: add the probe.
+See: https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Fields, Params, Policy, Request, Violation
+
+Handler = Literal["httpGet", "tcpSocket", "exec", "grpc"]
+
+
+class Probes(Params):
+    """Which probes a container must have."""
+
+    required: list[Literal["liveness", "readiness", "startup"]] = Field(
+        ["liveness", "readiness"], min_length=1, description="probes that a container must have"
+    )
+    enough: Literal["all", "one"] = Field("all", description="whether it must have all of them, or one is enough")
+    handlers: list[Handler] = Field(
+        ["httpGet", "tcpSocket", "exec", "grpc"], min_length=1, description="ways of probing that count"
+    )
+    distinct: bool = Field(False, description="whether liveness and readiness must be probed in different ways")
+
+
+def validate(request: Request, params: Probes) -> Iterator[Violation]:
+    """Yield the probes that each container lacks."""
+    pod = request.pod()
+    if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
+        return
+    for container in pod.each("containers"):
+        missing = [probe for probe in params.required if not _counts(container, f"{probe}Probe", params.handlers)]
+        if params.enough == "all":
+            yield from (_missing(container, probe, params.handlers) for probe in missing)
+        elif len(missing) == len(params.required):
+            names = " or ".join(f"{probe}Probe" for probe in missing)
+            yield Violation(container.path(), "no probe", f"a container must have a {names}", "add one")
+        if params.distinct:
+            yield from _same(container)
+
+
+def _counts(container: Fields, probe: str, handlers: list[Handler]) -> bool:
+    return any(container.mapping(probe).get(handler) is not None for handler in handlers)
+
+
+def _missing(container: Fields, probe: str, handlers: list[Handler]) -> Violation:
+    ways = f"{', '.join(handlers[:-1])} or {handlers[-1]}" if len(handlers) > 1 else handlers[0]
+    rule = f"a container must have a {probe} probe by {ways}"
+    found = "another way of probing" if container.mapping(f"{probe}Probe") else "missing"
+    return Violation(container.path(f"{probe}Probe"), found, rule, "add it")
+
+
+def _same(container: Fields) -> Iterator[Violation]:
+    readiness = container.mapping("readinessProbe")
+    if readiness and readiness == container.mapping("livenessProbe"):
+        path = container.path("livenessProbe")
+        yield Violation(path, "the same as readinessProbe", "the two must differ", "probe less, or more patiently")
+
+
+POLICY = Policy("probes", Probes, validate=validate, kinds="pods", category="reliability")

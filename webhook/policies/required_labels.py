@@ -1,0 +1,47 @@
+"""Objects carry the labels that people and tools go by.
+
+Why: who is called at night, who pays, what belongs together: all of it is found by labels, if they are there.
+
+Judged: every kind in the table, or those that `match` names; with `where: pods` the labels that pods get, on pods and
+on everything that makes pods. A pattern is a glob (`team-*`), or a regular expression between slashes (`/[0-9]{4}/`);
+it must match the whole value.
+
+Allowed: `labels: {team: team-shop}` with `labels: {team: team-*}`.
+Denied:  the label missing, or `team: shop`.
+Fix: add the label, or correct its value.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.patterns import Pattern, Required
+
+
+class RequiredLabels(Params):
+    """Which labels must be there, and with which values."""
+
+    labels: dict[str, Pattern] = Field(
+        min_length=1, description='labels and patterns of their values; "*" is any value'
+    )
+    where: Literal["objects", "pods"] = Field(
+        "objects", description="whether objects themselves must have them, or the pods that they make"
+    )
+
+    @cached_property
+    def required(self) -> Required:
+        """The labels, compiled."""
+        return Required(self.labels)
+
+
+def validate(request: Request, params: RequiredLabels) -> Iterator[Violation]:
+    """Yield one violation for each label that is missing or has another value."""
+    metadata = request.fields("metadata") if params.where == "objects" else request.pod_metadata()
+    if metadata is not None:
+        yield from params.required.lacking(metadata, "labels")
+
+
+POLICY = Policy("required-labels", RequiredLabels, validate=validate, kinds="all", category="metadata")

@@ -1,0 +1,51 @@
+"""Pods run as a service account of their own.
+
+Why: all pods of a namespace that name no account share `default`; a right that one of them needs is then a right of
+all of them.
+
+Judged: pods and everything that makes pods.
+
+Allowed: `serviceAccountName: shop`.
+Denied:  `serviceAccountName: default`, or none; with `allowed`, an account that it does not name.
+Fix: make a ServiceAccount for the workload and name it.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.globs import Globs
+from webhook.engine.service_accounts import account_of, field_of
+
+
+class ServiceAccounts(Params):
+    """What pods may run as."""
+
+    forbidden: list[str] = Field(["default"], description="accounts (globs) that no pod may run as")
+    allowed: list[str] = Field(["*"], min_length=1, description="accounts (globs) that pods may run as")
+
+    @cached_property
+    def globs(self) -> tuple[Globs, Globs]:
+        """Both lists, compiled."""
+        return Globs(self.forbidden), Globs(self.allowed)
+
+
+def validate(request: Request, params: ServiceAccounts) -> Iterator[Violation]:
+    """Yield a violation where a pod runs as an account it may not."""
+    pod = request.pod()
+    if pod is None:
+        return
+    account, path = account_of(pod), pod.path(field_of(pod))
+    forbidden, allowed = params.globs
+    if forbidden.match(account):
+        found = shown(account) if pod.string(field_of(pod)) else f"missing, which stands for {shown(account)}"
+        yield Violation(path, found, "pods need a service account of their own", "name one that is made for it")
+    elif not allowed.match(account):
+        rule = f"must be an allowed service account: {', '.join(params.allowed)}"
+        yield Violation(path, shown(account), rule, "name one of them")
+
+
+POLICY = Policy("service-accounts", ServiceAccounts, validate=validate, kinds="pods", category="rbac")
