@@ -10,6 +10,8 @@ from webhook.engine import Engine
 from webhook.server.content import POLL_SECONDS, Content
 from webhook.server.metrics import Metrics
 
+START_SECONDS = 0.1  # between looks whether what must be read first has been
+
 log = logging.getLogger("gatewright.webhook.policies")
 
 
@@ -38,13 +40,13 @@ class Policies:
 
     def refresh(self) -> None:
         """Load the policies if they changed; log what is wrong with them and keep what is in force."""
+        marked = self._changed.is_set()
+        self._changed.clear()
         if (waiting := self._waits_for()) is not None:
             self._problem = f"{waiting}: not read yet"
+            return  # the first load reads everything, whatever was marked before it
+        if not self._content.changed() and not marked:
             return
-        files_changed = self._content.changed()
-        if not files_changed and not self._changed.is_set():
-            return
-        self._changed.clear()
         try:
             self.engine = self._load()
         except (ValueError, OSError) as error:
@@ -67,7 +69,7 @@ class Policies:
             if self.engine is not before:
                 on_change()
             try:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(seconds if self.engine else min(seconds, START_SECONDS)):
                     await self._changed.wait()
             except TimeoutError:
                 continue

@@ -1,5 +1,6 @@
 """Policies come from files, and only good ones come into force."""
 
+import asyncio
 import logging
 
 import pytest
@@ -77,3 +78,22 @@ def test_a_bad_change_leaves_the_good_set_in_force(policies, file, registry, cap
     file.unlink()
     policies.refresh()
     assert policies.engine is good
+
+
+async def test_what_is_marked_before_all_is_read_is_loaded_once_all_is(file, registry):
+    """Waiting lets everything else run, and ends when there is nothing to wait for, not at the next look at files."""
+    file.write_text("1")
+    waiting, in_force = ["objects"], asyncio.Event()
+    policies = Policies(
+        [file], lambda: Engine([bind(NAMES)]), Metrics(registry), waits_for=lambda: waiting[0] if waiting else None
+    )
+    policies.mark_changed()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        following = group.create_task(policies.follow(in_force.set, seconds=60))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert policies.ready() == "objects: not read yet"
+        waiting.clear()
+        await in_force.wait()
+        following.cancel()
+    assert policies.ready() is None
