@@ -104,7 +104,7 @@ def test_every_command_explains_itself(run, command, flag):
     [
         (["chek"], "", 'no command "chek"; did you mean "check"?'),
         (["check"], " check", "Missing argument 'MANIFEST…'."),
-        (["check", "--polices", "x", "y"], " check", "No such option '--polices'. Did you mean '--policies'?"),
+        (["check", "--outptu", "x", "y"], " check", "No such option '--outptu'. Did you mean '--output'?"),
         (
             ["check", "-o", "xml", "y"],
             " check",

@@ -7,12 +7,10 @@ from webhook.engine import About, BoundPolicy, Policy, Request
 from webhook.engine.kinds import KINDS
 from webhook.engine.match import Match
 
-KINDS_BY_NAME = {kind.kind: kind for kind in KINDS.values()}
-
 
 def about(kind: str = "Pod", subresource: str = "", **changes: Any) -> About:
     """Say what is asked: the creation of a Pod in `shop`, but for what a test names."""
-    known = KINDS_BY_NAME[kind]
+    known = next(each for each in KINDS.values() if each.kind == kind)
     scales = subresource == "scale"
     asked = About(
         uid="u-1",

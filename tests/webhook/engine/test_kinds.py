@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.engine.kinds import KINDS, Kind, resource_of, targets
+from webhook.engine.kinds import KINDS, Kind, add_pod_kind, resource_of, targets
 
 
 def test_kinds_are_named_once():
@@ -45,8 +45,26 @@ def test_a_kind_that_is_not_known_is_refused():
 
 @pytest.mark.parametrize(
     ("group", "kind", "resource"),
-    [("", "Pod", "pods"), ("apps", "Deployment", "deployments"), ("", "ConfigMap", "configmaps")],
+    [
+        ("", "Pod", "pods"),
+        ("apps", "Deployment", "deployments"),
+        ("", "ConfigMap", "configmaps"),
+        ("x.io", "Policy", "policies"),
+        ("x.io", "Class", "classes"),
+    ],
 )
 def test_resources_have_names(group, kind, resource):
     """A kind that is not in the table is named as the API's convention has it."""
     assert resource_of(group, kind) == resource
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["rollouts.argoproj.io", "rollouts.argoproj.io/v1alpha1/Rollout", "rollouts/v1/Rollout=spec", "a.b/v1/C=template"],
+)
+def test_a_kind_that_is_half_told_is_refused(text):
+    """Group, version, kind and the path of the pod's spec are all needed."""
+    with pytest.raises(
+        ValueError, match=r"^\".*\" is not of the form PLURAL\.GROUP/VERSION/KIND=PATH\.OF\.THE\.PODS\.spec$"
+    ):
+        add_pod_kind(text)
