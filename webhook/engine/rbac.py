@@ -1,0 +1,28 @@
+"""What RBAC objects say, and who keeps those that belong to Kubernetes itself."""
+
+from collections.abc import Iterator
+
+from webhook.engine.fields import Fields
+from webhook.engine.request import Request
+
+ROLES = ("ClusterRole", "Role")
+BINDINGS = ("ClusterRoleBinding", "RoleBinding")
+GROUP = "rbac.authorization.k8s.io"
+
+KEEPERS = frozenset(
+    {
+        "system:apiserver",  # makes the default roles when it starts, and is not ready before it could
+        "system:serviceaccount:kube-system:clusterrole-aggregation-controller",  # copies the rules of other roles
+    }
+)
+
+
+def is_kept(request: Request) -> bool:
+    """Return whether Kubernetes itself asks: what it writes is its own, or was judged where it was copied from."""
+    return request.about.username in KEEPERS
+
+
+def rules(request: Request) -> Iterator[Fields]:
+    """Yield the rules of a role; those that Kubernetes itself writes are left out."""
+    if not is_kept(request):
+        yield from request.each("rules")

@@ -1,0 +1,49 @@
+"""Nobody gets rights without saying who they are.
+
+Why: a binding to `system:anonymous` or `system:unauthenticated` gives its rights to everybody who reaches the API
+server, a scanner on the Internet included.
+
+Judged: RoleBindings and ClusterRoleBindings. The roles that Kubernetes itself gives away this way are allowed.
+
+Allowed: any other subject; the roles that `allowed` names.
+Denied:  the user `system:anonymous`, the group `system:unauthenticated`; with `authenticated`, also the group
+         `system:authenticated`, which is everybody with any account.
+Fix: bind the role to those who need it.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.rbac import BINDINGS, is_kept
+
+ANYBODY = {("User", "system:anonymous"), ("Group", "system:unauthenticated")}
+EVERYBODY = ("Group", "system:authenticated")
+PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]
+
+
+class AnonymousBindings(Params):
+    """Which roles may be given to whom."""
+
+    allowed: list[str] = Field(PUBLIC, description="roles that may be given to anybody")
+    authenticated: bool = Field(False, description="whether system:authenticated is denied too")
+
+
+def validate(request: Request, params: AnonymousBindings) -> Iterator[Violation]:
+    """Yield one violation for each subject that is anybody."""
+    role = request.string("roleRef.name")
+    if is_kept(request) or role in params.allowed:
+        return
+    denied = ANYBODY | ({EVERYBODY} if params.authenticated else set())
+    for index, subject in enumerate(request.each("subjects")):
+        kind, name = subject.string("kind") or "", subject.string("name") or ""
+        if (kind, name) in denied:
+            rule = f"{shown(role or '')} must not be given to anybody who asks"
+            yield Violation(f"subjects[{index}].name", shown(name), rule, "bind it to those who need it")
+
+
+POLICY = Policy(
+    "anonymous-bindings", AnonymousBindings, validate=validate, kinds=BINDINGS, category="rbac", severity="critical"
+)

@@ -1,0 +1,82 @@
+"""The roles that Kubernetes brings along stay as they are.
+
+Why: `admin`, `edit`, `view` and the `system:` roles are given to many on trust in what they hold; who changes one
+changes the rights of all of them. `system:aggregate-to-edit` with rights on Endpoints is CVE-2021-25740.
+
+Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping: rbac-defaults`, and
+of those that `names` names. What Kubernetes itself writes is let be. With `aggregation: false`, also ClusterRoles
+that are aggregated into `admin`, `edit` or `view` by a label.
+
+Allowed: a role of one's own; an update that changes labels or annotations of a default one.
+Denied:  an update of its rules, subjects, aggregation or of that label; its deletion.
+Fix: make a role of your own, and bind that.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.globs import Globs
+from webhook.engine.rbac import BINDINGS, ROLES, is_kept
+
+LABEL, OURS = "kubernetes.io/bootstrapping", "rbac-defaults"
+AGGREGATED = tuple(f"rbac.authorization.k8s.io/aggregate-to-{role}" for role in ("admin", "edit", "view"))
+PARTS = ("rules", "aggregationRule", "subjects", "roleRef")
+FIX = "make a role of your own, and bind that"
+
+
+class DefaultRoles(Params):
+    """What stays as it is."""
+
+    names: list[str] = Field([], description="further roles and bindings (globs) that nobody may change")
+    aggregation: bool = Field(
+        True, description="whether other ClusterRoles may be aggregated into admin, edit and view"
+    )
+
+    @cached_property
+    def globs(self) -> Globs:
+        """The names, compiled."""
+        return Globs(self.names)
+
+
+def validate(request: Request, params: DefaultRoles) -> Iterator[Violation]:
+    """Yield a violation for each part of a default role that is changed, and for its deletion."""
+    if is_kept(request):
+        return
+    before = request if request.about.operation == "DELETE" else request.before()
+    if before is not None and _is_protected(before, params):
+        yield from _changed(request, before)
+    elif not params.aggregation and request.about.operation != "DELETE":
+        labels = request.texts("metadata.labels")
+        for label in AGGREGATED:
+            if labels.get(label) == "true":
+                yield Violation(f"metadata.labels[{label}]", '"true"', "default roles must not grow", "remove it")
+
+
+def _is_protected(role: Request, params: DefaultRoles) -> bool:
+    return role.texts("metadata.labels").get(LABEL) == OURS or params.globs.match(role.about.name)
+
+
+def _changed(request: Request, before: Request) -> Iterator[Violation]:
+    if request.about.operation == "DELETE":
+        yield Violation("metadata.name", "deleted", "default roles must stay as they are", "leave it")
+        return
+    for part in PARTS:
+        if (request.value.get(part) or None) != (before.value.get(part) or None):
+            yield Violation(part, "changed", "default roles must stay as they are", FIX)
+    label, old = (each.texts("metadata.labels").get(LABEL) for each in (request, before))
+    if label != old:
+        yield Violation(f"metadata.labels[{LABEL}]", "changed", "default roles must stay as they are", "leave it")
+
+
+POLICY = Policy(
+    "default-roles",
+    DefaultRoles,
+    validate=validate,
+    kinds=(*ROLES, *BINDINGS),
+    operations=("CREATE", "UPDATE", "DELETE"),
+    category="rbac",
+    severity="critical",
+)

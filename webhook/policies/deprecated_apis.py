@@ -1,0 +1,133 @@
+"""Nothing is written in an API version that is going away, or gone.
+
+Why: what is applied by an old version stops being applied with the upgrade that removes it, mostly in the middle of
+one.
+
+Judged: the version that was sent, whatever the API server made of it; in files, the `apiVersion`. That an object was
+made by an old version before cannot be known, so an update is let in with a warning.
+
+Allowed: `networking.k8s.io/v1` Ingress.
+Denied:  `extensions/v1beta1` Ingress, which Kubernetes 1.22 removed; with `deprecated`, also what `release` only calls
+         deprecated.
+Fix: use the version that is named.
+See: https://kubernetes.io/docs/reference/using-api/deprecation-guide/
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.kinds import KINDS, RBAC, Kind, plural
+
+LATEST = "1.37"
+# Group and version, kinds, what to use instead, and the minor releases of Kubernetes 1 that deprecated and removed it.
+GONE = (
+    ("extensions/v1beta1", "DaemonSet Deployment ReplicaSet", "apps/v1", 8, 16),
+    ("extensions/v1beta1", "NetworkPolicy", "networking.k8s.io/v1", 9, 16),
+    ("extensions/v1beta1", "Ingress", "networking.k8s.io/v1", 14, 22),
+    ("apps/v1beta1", "Deployment StatefulSet", "apps/v1", 8, 16),
+    ("apps/v1beta2", "DaemonSet Deployment ReplicaSet StatefulSet", "apps/v1", 9, 16),
+    (
+        "admissionregistration.k8s.io/v1beta1",
+        "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
+        "admissionregistration.k8s.io/v1",
+        16,
+        22,
+    ),
+    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "apiextensions.k8s.io/v1", 16, 22),
+    ("apiregistration.k8s.io/v1beta1", "APIService", "apiregistration.k8s.io/v1", 19, 22),
+    ("certificates.k8s.io/v1beta1", "CertificateSigningRequest", "certificates.k8s.io/v1", 19, 22),
+    ("coordination.k8s.io/v1beta1", "Lease", "coordination.k8s.io/v1", 19, 22),
+    ("networking.k8s.io/v1beta1", "Ingress IngressClass", "networking.k8s.io/v1", 19, 22),
+    (f"{RBAC}/v1alpha1", "ClusterRole ClusterRoleBinding Role RoleBinding", f"{RBAC}/v1", 17, 22),
+    (f"{RBAC}/v1beta1", "ClusterRole ClusterRoleBinding Role RoleBinding", f"{RBAC}/v1", 17, 22),
+    ("scheduling.k8s.io/v1beta1", "PriorityClass", "scheduling.k8s.io/v1", 14, 22),
+    ("storage.k8s.io/v1beta1", "CSINode", "storage.k8s.io/v1", 17, 22),
+    ("storage.k8s.io/v1beta1", "CSIDriver StorageClass VolumeAttachment", "storage.k8s.io/v1", 19, 22),
+    ("autoscaling/v2beta1", "HorizontalPodAutoscaler", "autoscaling/v2", 23, 25),
+    ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "autoscaling/v2", 23, 26),
+    ("batch/v1beta1", "CronJob", "batch/v1", 21, 25),
+    ("discovery.k8s.io/v1beta1", "EndpointSlice", "discovery.k8s.io/v1", 21, 25),
+    ("events.k8s.io/v1beta1", "Event", "events.k8s.io/v1", 22, 25),
+    ("node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1", 22, 25),
+    ("policy/v1beta1", "PodDisruptionBudget", "policy/v1", 21, 25),
+    ("policy/v1beta1", "PodSecurityPolicy", "", 21, 25),
+    ("storage.k8s.io/v1beta1", "CSIStorageCapacity", "storage.k8s.io/v1", 24, 27),
+    (
+        "flowcontrol.apiserver.k8s.io/v1beta1",
+        "FlowSchema PriorityLevelConfiguration",
+        "flowcontrol.apiserver.k8s.io/v1",
+        23,
+        26,
+    ),
+    (
+        "flowcontrol.apiserver.k8s.io/v1beta2",
+        "FlowSchema PriorityLevelConfiguration",
+        "flowcontrol.apiserver.k8s.io/v1",
+        26,
+        29,
+    ),
+    (
+        "flowcontrol.apiserver.k8s.io/v1beta3",
+        "FlowSchema PriorityLevelConfiguration",
+        "flowcontrol.apiserver.k8s.io/v1",
+        29,
+        32,
+    ),
+    (
+        "admissionregistration.k8s.io/v1beta1",
+        "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding",
+        "admissionregistration.k8s.io/v1",
+        31,
+        34,
+    ),
+    ("networking.k8s.io/v1beta1", "IPAddress ServiceCIDR", "networking.k8s.io/v1", 34, 37),
+    ("storage.k8s.io/v1beta1", "VolumeAttributesClass", "storage.k8s.io/v1", 34, 37),
+    ("resource.k8s.io/v1beta1", "DeviceClass ResourceClaim ResourceClaimTemplate", "resource.k8s.io/v1", 35, 38),
+    ("resource.k8s.io/v1beta2", "DeviceClass ResourceClaim ResourceClaimTemplate", "resource.k8s.io/v1", 36, 39),
+)
+BY_KIND = {
+    (old, kind): (new, deprecated, removed) for old, kinds, new, deprecated, removed in GONE for kind in kinds.split()
+}
+
+
+class DeprecatedAPIs(Params):
+    """What is too old."""
+
+    release: str = Field(LATEST, pattern=r"^1\.[0-9]+$", description="release of Kubernetes that is looked ahead to")
+    deprecated: bool = Field(False, description="whether versions that it calls deprecated are denied too")
+
+    @cached_property
+    def minor(self) -> int:
+        """The minor number of the release."""
+        return int(self.release.partition(".")[2])
+
+
+def validate(request: Request, params: DeprecatedAPIs) -> Iterator[Violation]:
+    """Yield a violation for a version that the release removed, or deprecated."""
+    about = request.about
+    group, version, kind = about.requested or (about.group, about.version, about.kind)
+    api_version = f"{group}/{version}" if group else version
+    new, deprecated, removed = BY_KIND.get((api_version, kind), ("", params.minor + 1, params.minor + 1))
+    if removed <= params.minor:
+        rule = f"Kubernetes 1.{removed} removed it"
+    elif params.deprecated and deprecated <= params.minor:
+        rule = f"Kubernetes 1.{deprecated} deprecated it, and 1.{removed} removes it"
+    else:
+        return
+    yield Violation("apiVersion", f"{api_version} {kind}", rule, f"use {new}" if new else "remove the object")
+
+
+def _judged() -> Iterator[Kind]:
+    """Yield the kinds of the table, and of others only the versions that are old: nobody asks about the new ones."""
+    versions: dict[tuple[str, str], list[str]] = {}
+    for api_version, kind in BY_KIND:
+        group, _, version = api_version.partition("/")
+        versions.setdefault((group, kind), []).append(version)
+    for (group, kind), old in versions.items():
+        yield KINDS.get((group, kind)) or Kind(group, kind, plural(kind), tuple(old))
+
+
+POLICY = Policy("deprecated-apis", DeprecatedAPIs, validate=validate, kinds=tuple(_judged()), category="workloads")

@@ -1,0 +1,61 @@
+"""Services take no addresses that were not given to them.
+
+Why: with `externalIPs` anybody who may make a Service draws traffic for that address to their own pods, from every
+node.
+
+Judged: Services.
+
+Allowed: no `externalIPs`, or only such as `allowed` holds.
+Denied:  `externalIPs: [203.0.113.7]`.
+Fix: remove them; use a LoadBalancer or an Ingress.
+See: CVE-2020-8554.
+"""
+
+import ipaddress
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+def _network(text: str) -> str:
+    ipaddress.ip_network(text)
+    return text
+
+
+class ExternalIPs(Params):
+    """Which addresses a Service may take."""
+
+    allowed: list[Annotated[str, AfterValidator(_network)]] = Field(
+        [], description="addresses and networks that Services may take: 203.0.113.7, 203.0.113.0/24, 2001:db8::/64"
+    )
+
+    @cached_property
+    def networks(self) -> tuple[Network, ...]:
+        """The networks, parsed."""
+        return tuple(map(ipaddress.ip_network, self.allowed))
+
+
+def validate(request: Request, params: ExternalIPs) -> Iterator[Violation]:
+    """Yield one violation for each address that may not be taken."""
+    rule = f"a Service may take only {', '.join(params.allowed)}" if params.allowed else "a Service may take no address"
+    for index, text in enumerate(request.strings("spec.externalIPs")):
+        if not _allows(params.networks, text):
+            yield Violation(f"spec.externalIPs[{index}]", shown(text), rule, "remove it")
+
+
+def _allows(networks: tuple[Network, ...], text: str) -> bool:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
+
+
+POLICY = Policy("external-ips", ExternalIPs, validate=validate, kinds=("Service",), category="network", severity="high")

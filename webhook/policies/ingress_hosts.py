@@ -1,0 +1,55 @@
+"""An Ingress names the hosts it answers for.
+
+Why: an Ingress without a host, or with a wildcard, takes requests that are meant for somebody else.
+
+Judged: the rules of Ingresses. An Ingress without rules sends everything to its default backend, so it has an empty
+host too.
+
+Allowed: `host: shop.example.com`.
+Denied:  a rule without `host`; `host: "*.example.com"`; with `domains`, a host that none of them holds.
+Fix: name the host.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.globs import Globs
+
+
+class IngressHosts(Params):
+    """Which hosts an Ingress may answer for."""
+
+    empty: bool = Field(False, description="whether a rule may leave out its host")
+    wildcards: bool = Field(False, description="whether a host may begin with a wildcard")
+    domains: list[str] = Field([], description="globs, one of which must match a host; none: any host")
+
+    @cached_property
+    def globs(self) -> Globs | None:
+        """The domains, compiled."""
+        return Globs(map(str.lower, self.domains)) if self.domains else None
+
+
+def validate(request: Request, params: IngressHosts) -> Iterator[Violation]:
+    """Yield a violation for each rule whose host is empty, a wildcard, or of another domain."""
+    rules = list(request.each("spec.rules"))
+    every = "every host"
+    if not rules and not params.empty:
+        yield Violation(
+            "spec.rules", f"missing, which stands for {every}", "an Ingress must name its hosts", "add rules"
+        )
+    for rule in rules:
+        host, path = rule.string("host") or "", rule.path("host")
+        if not host:
+            if not params.empty:
+                yield Violation(path, f"missing, which stands for {every}", "a rule must name its host", "name it")
+        elif "*" in host and not params.wildcards:
+            yield Violation(path, shown(host), "wildcards are not allowed", "name the host")
+        elif params.globs is not None and not params.globs.match(host.lower()):
+            yield Violation(path, shown(host), f"must be of {', '.join(params.domains)}", "name a host of these")
+
+
+POLICY = Policy("ingress-hosts", IngressHosts, validate=validate, kinds=("Ingress",), category="network")

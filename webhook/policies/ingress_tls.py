@@ -1,0 +1,60 @@
+"""What an Ingress serves, it serves over TLS.
+
+Why: without it, everybody on the way reads passwords and changes answers.
+
+Judged: Ingresses: each host of a rule must be one of `spec.tls`. A wildcard there covers one label, as in
+certificates, and an entry without hosts covers all. Whether plain HTTP is served beside it is up to the controller;
+`https` demands the annotation that several of them go by.
+
+Allowed: `tls: [{hosts: [shop.example.com], secretName: shop-tls}]` with that host in the rules.
+Denied:  no `tls`, or one that leaves out a host; with `https`, the annotation
+         `kubernetes.io/ingress.allow-http: "false"` missing.
+Fix: add the host to `spec.tls`.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+
+ANNOTATION = "kubernetes.io/ingress.allow-http"
+
+
+class IngressTLS(Params):
+    """What an Ingress must have."""
+
+    tls: bool = Field(True, description="whether each host must be covered by spec.tls")
+    https: bool = Field(False, description=f"whether {ANNOTATION} must be false")
+
+
+def validate(request: Request, params: IngressTLS) -> Iterator[Violation]:
+    """Yield a violation for each host without TLS, and for plain HTTP beside it."""
+    if params.tls:
+        yield from _uncovered(request)
+    if params.https and (value := request.texts("metadata.annotations").get(ANNOTATION)) != "false":
+        found = "missing" if value is None else shown(value)
+        yield Violation(
+            f"metadata.annotations[{ANNOTATION}]", found, "plain HTTP must not be served", 'set it to "false"'
+        )
+
+
+def _uncovered(request: Request) -> Iterator[Violation]:
+    entries = list(request.each("spec.tls"))
+    if not entries:
+        yield Violation(
+            "spec.tls", "missing", "an Ingress must use TLS", "add its hosts and the Secret of their certificate"
+        )
+        return
+    hosts = [entry.strings("hosts") for entry in entries]
+    if not all(hosts):
+        return  # an entry without hosts is for all of them
+    covered = {host.lower() for each in hosts for host in each}
+    for rule in request.each("spec.rules"):
+        host = rule.string("host") or ""
+        if host.lower() not in covered and f"*.{host.lower().partition('.')[2]}" not in covered:
+            yield Violation(rule.path("host"), shown(host), "the host must be covered by spec.tls", "add it there")
+
+
+POLICY = Policy("ingress-tls", IngressTLS, validate=validate, kinds=("Ingress",), category="network", severity="high")

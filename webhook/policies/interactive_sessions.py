@@ -1,0 +1,45 @@
+"""Nobody works inside of running containers.
+
+Why: what is typed into a container is in no repository and no review, and is gone with the pod; it is also how one
+looks at what the container may read.
+
+Judged: `kubectl exec` and `kubectl attach`. Who may do it all the same is said by the policy object's `match.exclude`,
+where by `match.any`.
+
+Allowed: a command that asks for neither a terminal nor input, such as `kubectl exec shop -- date`.
+Denied:  `kubectl exec -it shop -- sh`; with `forbidden: [exec, attach]`, every one.
+Fix: look at logs and metrics; debug a copy of the pod (`kubectl debug --copy-to`).
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+
+FIX = "look at logs and metrics, or debug a copy of the pod"
+
+
+class InteractiveSessions(Params):
+    """What may not be asked for."""
+
+    forbidden: list[Literal["tty", "stdin", "exec", "attach"]] = Field(
+        ["tty", "stdin"], min_length=1, description="a terminal, input, or either kind of session as a whole"
+    )
+
+
+def validate(request: Request, params: InteractiveSessions) -> Iterator[Violation]:
+    """Yield a violation for the session, or for each part of it that is forbidden."""
+    session = request.about.subresource
+    if session in params.forbidden:
+        yield Violation("kind", request.kind, f"{session} is not allowed", FIX)
+        return
+    for field in ("tty", "stdin"):
+        if field in params.forbidden and request.boolean(field):
+            yield Violation(field, "true", "sessions must not be interactive", FIX)
+
+
+POLICY = Policy(
+    "interactive-sessions", InteractiveSessions, validate=validate, kinds="exec", category="rbac", severity="high"
+)

@@ -1,0 +1,36 @@
+"""No two Services of a namespace select the same pods by the same labels.
+
+Why: the second is mostly a copy whose selector was forgotten: its requests reach the pods of the first.
+
+Judged: the selector of a Service against those of the other Services in its namespace, as they are known at that
+moment. A Service without a selector selects nothing and is let be.
+
+Allowed: a selector that no other Service of the namespace has.
+Denied:  the very same selector, in whatever order.
+Fix: correct the selector, or use the Service that has it.
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+
+SERVICES = "services"
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation where another Service has the same selector."""
+    selector = request.texts("spec.selector")
+    here = (request.about.namespace, request.about.name)
+    if not selector:
+        return
+    for other in request.lookup(SERVICES):
+        if other["namespace"] == here[0] and other["name"] != here[1] and other["selector"] == selector:
+            labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+            found = f"{labels} is also the selector of Service {other['name']}"
+            rule = "a selector must belong to one Service of its namespace"
+            yield Violation("spec.selector", found, rule, "correct it, or use the Service that has it")
+
+
+POLICY = Policy(
+    "service-selectors", validate=validate, kinds=("Service",), category="network", severity="low", needs=(SERVICES,)
+)

@@ -1,0 +1,62 @@
+"""Services stay inside the cluster.
+
+Why: a NodePort opens a port on every node, past every Ingress and its TLS; a LoadBalancer may get an address of the
+Internet, and a bill.
+
+Judged: Services.
+
+Allowed: `type: ClusterIP`, or none; a LoadBalancer with one of the annotations that `internal` names, such as
+         `{service.beta.kubernetes.io/azure-load-balancer-internal: "true"}`.
+Denied:  `type: NodePort`, `type: LoadBalancer`.
+Fix: use ClusterIP, and an Ingress or a Gateway for what comes from outside.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.patterns import Pattern, compile_pattern
+
+
+class ServiceTypes(Params):
+    """Which types of Service may not be."""
+
+    forbidden: list[Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]] = Field(
+        ["NodePort", "LoadBalancer"], min_length=1, description="types that are denied"
+    )
+    internal: dict[str, Pattern] = Field(
+        {}, description="annotations, with patterns of their values, any of which makes a LoadBalancer an internal one"
+    )
+
+    @cached_property
+    def patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+        """The annotations, compiled."""
+        return [(key, compile_pattern(pattern)) for key, pattern in self.internal.items()]
+
+
+def validate(request: Request, params: ServiceTypes) -> Iterator[Violation]:
+    """Yield a violation for a forbidden type."""
+    type = request.string("spec.type") or "ClusterIP"
+    if type not in params.forbidden or (type == "LoadBalancer" and _is_internal(request, params)):
+        return
+    allowed = [
+        each for each in ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName") if each not in params.forbidden
+    ]
+    unless = (
+        f" without one of the annotations {', '.join(params.internal)}"
+        if type == "LoadBalancer" and params.internal
+        else ""
+    )
+    yield Violation("spec.type", type, f"Services of this type{unless} are not allowed", f"use {' or '.join(allowed)}")
+
+
+def _is_internal(request: Request, params: ServiceTypes) -> bool:
+    annotations = request.texts("metadata.annotations")
+    return any(key in annotations and pattern.match(annotations[key]) for key, pattern in params.patterns)
+
+
+POLICY = Policy("service-types", ServiceTypes, validate=validate, kinds=("Service",), category="network")

@@ -1,0 +1,70 @@
+"""Volumes are of a storage class that was chosen, and may be chosen.
+
+Why: the default class of a cluster may change, and with it price, speed and whether data outlives its claim; some
+classes are meant for few.
+
+Judged: PersistentVolumeClaims, the claim templates of StatefulSets, and ephemeral volumes of pods and of everything
+that makes pods. In a cluster the default class is filled into a PersistentVolumeClaim before it is judged, but not
+into the others.
+
+Allowed: `storageClassName: fast` with `allowed: [fast]`; an empty name, for a volume that is bound by hand, where
+         `allowed` matches it.
+Denied:  another class; with `required`, none.
+Fix: name an allowed class.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.globs import Globs
+
+
+class StorageClasses(Params):
+    """Which storage classes there may be."""
+
+    allowed: list[str] = Field(["*"], min_length=1, description="storage classes (globs) that may be named")
+    required: bool = Field(True, description="whether one must be named")
+
+    @cached_property
+    def globs(self) -> Globs:
+        """The allowed classes, compiled."""
+        return Globs(self.allowed)
+
+
+def validate(request: Request, params: StorageClasses) -> Iterator[Violation]:
+    """Yield a violation for each claim without a class, or with one that is not allowed."""
+    for claim in _claims(request):
+        name, path = claim.string("storageClassName"), claim.path("storageClassName")
+        rule = f"allowed storage classes: {', '.join(params.allowed)}"
+        if name is None:
+            if params.required:
+                yield Violation(
+                    path, "missing", "a claim must name its storage class", f"name one of {', '.join(params.allowed)}"
+                )
+        elif not params.globs.match(name):
+            yield Violation(path, shown(name), rule, "name one of them")
+
+
+def _claims(request: Request) -> Iterator[Fields]:
+    if request.kind == "PersistentVolumeClaim":
+        yield request.fields("spec")
+    if request.kind == "StatefulSet":
+        for template in request.each("spec.volumeClaimTemplates"):
+            yield template.fields("spec")
+    pod = request.pod()
+    for volume in pod.each("volumes") if pod is not None else ():
+        if volume.mapping("ephemeral"):
+            yield volume.fields("ephemeral.volumeClaimTemplate.spec")
+
+
+POLICY = Policy(
+    "storage-classes",
+    StorageClasses,
+    validate=validate,
+    kinds=("pods", "PersistentVolumeClaim"),
+    category="storage",
+)

@@ -1,0 +1,42 @@
+"""Roles say which rights they give, not "all of them".
+
+Why: `*` grows with the cluster: every kind that is installed later, and every verb that Kubernetes adds, is in it.
+
+Judged: the rules of Roles and ClusterRoles. Those that Kubernetes itself writes are let be.
+
+Allowed: `{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}`.
+Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among non-resource URLs.
+Fix: name what is needed.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.rbac import ROLES, rules
+
+
+class WildcardRights(Params):
+    """Where a wildcard may not stand."""
+
+    fields: list[Literal["verbs", "resources", "apiGroups", "nonResourceURLs"]] = Field(
+        ["verbs", "resources", "apiGroups", "nonResourceURLs"],
+        min_length=1,
+        description="parts of a rule that must not hold a wildcard",
+    )
+
+
+def validate(request: Request, params: WildcardRights) -> Iterator[Violation]:
+    """Yield one violation for each wildcard."""
+    for rule in rules(request):
+        for field in params.fields:
+            for index, value in enumerate(rule.strings(field)):
+                if value in ("*", "/*") or value.startswith("*/"):
+                    path = f"{rule.path(field)}[{index}]"
+                    yield Violation(path, shown(value), "a role must name what it gives", "name what is needed")
+
+
+POLICY = Policy("wildcard-rights", WildcardRights, validate=validate, kinds=ROLES, category="rbac", severity="high")
