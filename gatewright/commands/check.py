@@ -1,6 +1,7 @@
 """`gatewright check`: judge manifests as the webhook would."""
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from config.settings import Settings
 from gatewright.options import POLICIES, settings_options
 from gatewright.policies import engine_of
 from gatewright.terminal import console, styled
+from webhook.engine import BoundPolicy
 from webhook.harness.manifests import Judged, judge
 
 BAD = {"denied": 1, "error": 3}
@@ -34,7 +36,8 @@ def command(settings: Settings, manifests: tuple[str, ...], output: str, namespa
     documents = [document for manifest in manifests for document in _read(manifest)]
     judged = list(judge(engine, documents, namespace, datetime.now(UTC)))
     if output == "json":
-        click.echo(orjson.dumps([_record(each) for each in judged], option=orjson.OPT_INDENT_2))
+        policies = {policy.title: policy for policy in engine.policies}
+        click.echo(orjson.dumps([_record(each, policies) for each in judged], option=orjson.OPT_INDENT_2))
     else:
         _print(console(), judged)
     return max((BAD.get(each.verdict, 0) for each in judged), default=0)
@@ -46,7 +49,7 @@ def _read(manifest: str) -> list[Document]:
     return [document for file in yaml_files(Path(manifest)) for document in read_documents(file)]
 
 
-def _record(judged: Judged) -> dict[str, Any]:
+def _record(judged: Judged, policies: Mapping[str, BoundPolicy]) -> dict[str, Any]:
     return {
         "file": judged.document.source,
         "line": judged.document.line(),
@@ -57,6 +60,8 @@ def _record(judged: Judged) -> dict[str, Any]:
         "findings": [
             {
                 "policy": each.policy,
+                "severity": policies[each.policy].severity,
+                "category": policies[each.policy].category,
                 "path": each.path,
                 "line": judged.document.line(each.path),
                 "message": each.message,

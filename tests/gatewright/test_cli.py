@@ -179,7 +179,16 @@ def test_check_in_json(run):
             "namespace": "production",
             "name": "shop",
             "verdict": "denied",
-            "findings": [{"policy": "replica-limits", "path": "spec.replicas", "line": 5, "message": VIOLATION}],
+            "findings": [
+                {
+                    "policy": "replica-limits",
+                    "severity": "medium",
+                    "category": "capacity",
+                    "path": "spec.replicas",
+                    "line": 5,
+                    "message": VIOLATION,
+                }
+            ],
             "patch": [],
         }
     ]

@@ -29,6 +29,8 @@ class BoundPolicy:
     namespace: str | None = None
     tolerates_existing: bool = True
     exempt: tuple[Exempt, ...] = ()
+    severity: str = ""  # the policy's own where nothing else is said
+    category: str = ""
 
     @property
     def title(self) -> str:

@@ -89,7 +89,15 @@ def always_in_force(catalogue: Catalogue, named: Iterable[str] = ()) -> Iterator
     """Yield the policies that need nobody to ask for them, but for those a policy set has `named`."""
     for policy in catalogue.values():
         if policy.always and policy.name not in named:
-            yield BoundPolicy(policy.name, policy, policy.params(), Match(), frozenset({"Deny"}))
+            yield BoundPolicy(
+                policy.name,
+                policy,
+                policy.params(),
+                Match(),
+                frozenset({"Deny"}),
+                severity=policy.severity,
+                category=policy.category,
+            )
 
 
 def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
@@ -116,6 +124,8 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         fails_closed=spec.failure_policy == "Fail",
         namespace=document.metadata.namespace if document.kind == "AdmissionPolicy" else None,
         tolerates_existing=spec.allow_existing_violations,
+        severity=spec.severity or policy.severity,
+        category=spec.category or policy.category,
     )
 
 
