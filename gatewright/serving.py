@@ -86,6 +86,7 @@ async def webhook_of(
         look_ups |= {
             NAMESPACE_LABELS: NamespaceLabels(client, namespaces),
             "limit_ranges": more.limit_ranges,
+            "services": more.services,
             "ingresses": more.ingresses,
             "scale_parent": more.scale_parent,
         }

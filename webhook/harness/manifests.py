@@ -77,18 +77,23 @@ class _Known:
             for each in named
             if each["kind"] == "Namespace"
         }
-        self._limit_ranges: dict[str, list[dict[str, Any]]] = {}
-        for each in named:
-            if each["kind"] == "LimitRange":
-                self._limit_ranges.setdefault(_namespace(each, namespace), []).append(each)
+        self._limit_ranges = _by_namespace((each for each in named if each["kind"] == "LimitRange"), namespace)
+        self._services = _by_namespace((each for each in named if each["kind"] == "Service"), namespace)
         self._ingresses = [summary(each, namespace) for each in named if each["kind"] == "Ingress"]
 
     def about(self, namespace: str) -> dict[str, Any]:
         """Return what can be looked up for an object in `namespace`; of an unknown namespace nothing is assumed."""
-        found: dict[str, Any] = {"ingresses": self._ingresses}
+        found: dict[str, Any] = {"ingresses": self._ingresses, "services": self._services.get(namespace, [])}
         if namespace in self._labels:
             found |= {NAMESPACE_LABELS: self._labels[namespace], "limit_ranges": self._limit_ranges.get(namespace, [])}
         return found
+
+
+def _by_namespace(objects: Iterable[dict[str, Any]], namespace: str) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for each in objects:
+        found.setdefault(_namespace(each, namespace), []).append(each)
+    return found
 
 
 def require_object(document: Document) -> None:

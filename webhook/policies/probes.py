@@ -7,6 +7,7 @@ Judged: containers of pods that are meant to run for ever, and of everything tha
 ephemeral containers, and pods that run to their end (`restartPolicy` Never or OnFailure), such as those of Jobs.
 
 Allowed: a container with `livenessProbe` and `readinessProbe`.
+         With `served`, one that no Service of the namespace sends requests to needs none.
 Denied:  a container that lacks one of them; with `distinct`, both being the same probe: then a container is restarted
          for what only ought to keep requests away.
 Fix: add the probe.
@@ -20,6 +21,7 @@ from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
 
+SERVICES = "services"  # what is looked up: the Service objects of the namespace
 Handler = Literal["httpGet", "tcpSocket", "exec", "grpc"]
 
 
@@ -33,6 +35,9 @@ class Probes(Params):
     handlers: list[Handler] = Field(
         ["httpGet", "tcpSocket", "exec", "grpc"], min_length=1, description="ways of probing that count"
     )
+    served: bool = Field(
+        False, description="whether only containers are judged whose ports a Service sends requests to"
+    )
     distinct: bool = Field(False, description="whether liveness and readiness must be probed in different ways")
 
 
@@ -41,7 +46,7 @@ def validate(request: Request, params: Probes) -> Iterator[Violation]:
     pod = request.pod()
     if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
         return
-    for container in pod.each("containers"):
+    for container in _asked(request, pod, params):
         missing = [probe for probe in params.required if not _counts(container, f"{probe}Probe", params.handlers)]
         if params.enough == "all":
             yield from (_missing(container, probe, params.handlers) for probe in missing)
@@ -50,6 +55,26 @@ def validate(request: Request, params: Probes) -> Iterator[Violation]:
             yield Violation(container.path(), "no probe", f"a container must have a {names}", "add one")
         if params.distinct:
             yield from _same(container)
+
+
+def _asked(request: Request, pod: Fields, params: Probes) -> Iterator[Fields]:
+    """Yield the containers that are judged."""
+    ports = _served(request) if params.served else set()
+    for container in pod.each("containers"):
+        names = {
+            name for port in container.each("ports") for name in (port.integer("containerPort"), port.string("name"))
+        }
+        if not params.served or names & ports:
+            yield container
+
+
+def _served(request: Request) -> set[int | str]:
+    """Return the ports, by number or name, to which Services send the requests that are meant for this pod."""
+    metadata = request.pod_metadata()
+    labels = metadata.texts("labels").items() if metadata is not None else ()
+    specs = [service.get("spec") or {} for service in request.lookup(SERVICES)]
+    selecting = [spec for spec in specs if spec.get("selector") and spec["selector"].items() <= labels]
+    return {port.get("targetPort") or port["port"] for spec in selecting for port in spec.get("ports") or ()}
 
 
 def _counts(container: Fields, probe: str, handlers: list[Handler]) -> bool:
@@ -70,4 +95,11 @@ def _same(container: Fields) -> Iterator[Violation]:
         yield Violation(path, "the same as readinessProbe", "the two must differ", "probe less, or more patiently")
 
 
-POLICY = Policy("probes", Probes, validate=validate, kinds="pods", category="reliability")
+POLICY = Policy(
+    "probes",
+    Probes,
+    validate=validate,
+    kinds="pods",
+    category="reliability",
+    needs=lambda params: (SERVICES,) if params.served else (),
+)

@@ -14,19 +14,17 @@ from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
 
-SERVICES = "services"
+SERVICES = "services"  # what is looked up: the Service objects of the namespace
 
 
 def validate(request: Request, params: Params) -> Iterator[Violation]:
     """Yield a violation where another Service has the same selector."""
     selector = request.texts("spec.selector")
-    here = (request.about.namespace, request.about.name)
-    if not selector:
-        return
-    for other in request.lookup(SERVICES):
-        if other["namespace"] == here[0] and other["name"] != here[1] and other["selector"] == selector:
-            labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-            found = f"{labels} is also the selector of Service {other['name']}"
+    labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    for other in request.lookup(SERVICES) if selector else ():
+        name = other["metadata"]["name"]
+        if name != request.about.name and (other.get("spec") or {}).get("selector") == selector:
+            found = f"{labels} is also the selector of Service {name}"
             rule = "a selector must belong to one Service of its namespace"
             yield Violation("spec.selector", found, rule, "correct it, or use the Service that has it")
 

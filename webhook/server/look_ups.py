@@ -13,6 +13,7 @@ from webhook.engine import Request
 from webhook.engine.ingresses import summary
 
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
+SERVICE = Resource("", "v1", "services", "Service")
 INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 SCALED = {
     (group, plural): Resource(group, version, plural, kind)
@@ -24,7 +25,7 @@ SCALED = {
         ("example.com", "v1", "webapps", "WebApp"),
     )
 }
-RESOURCES = (LIMIT_RANGE, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
+RESOURCES = (LIMIT_RANGE, SERVICE, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
 
 Object = dict[str, Any]
 
@@ -48,6 +49,10 @@ class LookUps:
     async def limit_ranges(self, request: Request) -> list[Object]:
         """Return the LimitRanges of the request's namespace."""
         return [each async for each in self._all(LIMIT_RANGE, request.about.namespace)]
+
+    async def services(self, request: Request) -> list[Object]:
+        """Return the Services of the request's namespace."""
+        return [each async for each in self._all(SERVICE, request.about.namespace)]
 
     async def ingresses(self, request: Request) -> list[Object]:
         """Return namespace, name and hosts of every Ingress."""
