@@ -2,7 +2,12 @@
 
 import functools
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+
+from webhook.engine.fields import shown
+from webhook.engine.policy import Violation
+from webhook.engine.request import Request
 
 DEFAULT_REGISTRY = "docker.io"
 REGISTRY_ALIASES = frozenset({"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
@@ -28,6 +33,11 @@ class ImageReference:
     repository: str
     tag: str | None
     digest: str | None
+
+    @property
+    def version(self) -> str | None:
+        """The tag that is pulled: `latest` where nothing is said, None where a digest says it better."""
+        return None if self.digest else self.tag or "latest"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -59,21 +69,65 @@ def registry_name(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ApprovedRegistry:
-    """A registry host, or a part of one: images whose repository lies under `path` (all of them where it is empty)."""
+class Registry:
+    """A registry host, or a part of one: images whose repository lies under `path` (all of them where it is empty).
+
+    A component of either that is `*` stands for any one component: `*.dkr.ecr.*.amazonaws.com`, `ghcr.io/*/approved`.
+    """
 
     host: str
     path: tuple[str, ...] = ()
 
     def holds(self, image: ImageReference) -> bool:
         """Return whether `image` comes from here: whole components count, `team` does not hold `team-evil/app`."""
-        parts = tuple(image.repository.split("/"))
-        return image.registry == self.host and parts[: len(self.path)] == self.path
+        if self.host != image.registry and not _alike(self.host.split("."), image.registry.split(".")):
+            return False
+        parts = image.repository.split("/")
+        return _alike(self.path, parts[: len(self.path)])
+
+    def __str__(self) -> str:
+        """As a person writes it."""
+        return "/".join((self.host, *self.path))
 
 
-def parse_registry(text: str) -> ApprovedRegistry:
+def _alike(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    return len(pattern) == len(parts) and all(
+        wanted in ("*", part) for wanted, part in zip(pattern, parts, strict=True)
+    )
+
+
+def parse_registry(text: str) -> Registry:
     """Return `host[:port][/path]` as a registry. ImageReferenceError where it is none."""
     host, _, path = text.strip("/").partition("/")
-    if path and not _REPOSITORY.fullmatch(path):
+    if path and (path.endswith("*") or not _REPOSITORY.fullmatch(_filled_in(path, "/"))):
         raise ImageReferenceError("its path is malformed")
-    return ApprovedRegistry(registry_name(host), tuple(path.split("/")) if path else ())
+    if not host.strip("*."):
+        raise ImageReferenceError("its registry is malformed")
+    name = registry_name(_filled_in(host, "."))
+    return Registry(host.lower() if "*" in host else name, tuple(path.split("/")) if path else ())
+
+
+def _filled_in(pattern: str, separator: str) -> str:
+    """Return `pattern` with a letter for each component that is `*`, so that it can be checked like any other."""
+    return separator.join("x" if part == "*" else part for part in pattern.split(separator))
+
+
+def image_violations(
+    request: Request, rule: str, judge: Callable[[ImageReference], tuple[str, str] | None]
+) -> Iterator[Violation]:
+    """Yield a violation of `rule` for each image that `judge` finds fault with, and for what is no reference at all.
+
+    `judge` returns the fault (it follows the image in the message) and its fix. Where no image is named, nothing is
+    pulled; whether one must be is the API's own rule.
+    """
+    for holder, path in request.images():
+        text = holder.string(path)
+        if not text:
+            continue
+        try:
+            fault = judge(parse_image(text))
+        except ImageReferenceError as error:
+            fault = f"is no image reference: {error}", "correct it"
+        if fault is not None:
+            found, fix = fault
+            yield Violation(holder.path(path), f"{shown(text)} {found}", rule, fix)

@@ -1,7 +1,7 @@
 """An emptyDir volume says how large it may become.
 
 Why: without a limit an emptyDir fills the disk of its node, or its memory, and pods of others are evicted. Judged: the
-volumes of pods and of everything that makes pods.
+volumes of pods and of everything that makes pods; a volume that says only its name is an emptyDir.
 
 Allowed: `emptyDir: {sizeLimit: 500Mi}`.
 Denied:  `emptyDir: {}`; a sizeLimit of 0, which is none; one above `maximum`.
@@ -28,7 +28,8 @@ def validate(request: Request, params: EmptyDirSize) -> Iterator[Violation]:
     """Yield one violation for each emptyDir without a size limit, or with too large a one."""
     pod = request.pod()
     for volume in pod.each("volumes") if pod is not None else ():
-        if volume.value.get("emptyDir") is None:
+        said = {key for key, value in volume.value.items() if value is not None}
+        if "emptyDir" not in said and said - {"name"}:
             continue
         if params.memory_only and volume.string("emptyDir.medium") != "Memory":
             continue

@@ -6,8 +6,11 @@ parts, never as text: `registry.company.com.evil.io/x` does not come from `regis
 Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods,
 and the image of a WebApp.
 
-Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`; a registry may name a path,
-`registry.company.com/team`, which holds `registry.company.com/team/app` and not `registry.company.com/team-evil/app`.
+A registry is a host, a host with its port, or either with a path: `registry.company.com/team` holds
+`registry.company.com/team/app` and not `registry.company.com/team-evil/app`. A `*` stands for one whole component:
+`*.company.com`, `ghcr.io/*/approved`. What lies in a registry of `denied` is denied though an approved one holds it.
+
+Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`.
 Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`.
 Fix: push the image to an approved registry, or ask for an exception.
 """
@@ -16,11 +19,10 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.fields import shown
-from webhook.engine.images import ApprovedRegistry, ImageReferenceError, parse_image, parse_registry
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.images import ImageReference, Registry, image_violations, parse_registry
 
 
 def _registry(text: str) -> str:
@@ -32,39 +34,45 @@ class ImageRegistries(Params):
     """Where images may come from."""
 
     registries: list[Annotated[str, AfterValidator(_registry)]] = Field(
-        min_length=1, description="approved registries: host, host:port, or with a path"
+        [], description="approved registries: host, host:port, or with a path; any, if there are none"
     )
+    denied: list[Annotated[str, AfterValidator(_registry)]] = Field([], description="registries that are not approved")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ImageRegistries":
+        if not self.registries and not self.denied:
+            raise ValueError("expected at least one registry, approved or denied")
+        return self
 
     @cached_property
-    def approved(self) -> tuple[ApprovedRegistry, ...]:
-        """The registries, parsed."""
+    def approved(self) -> tuple[Registry, ...]:
+        """The approved registries, parsed."""
         return tuple(map(parse_registry, self.registries))
+
+    @cached_property
+    def refused(self) -> tuple[Registry, ...]:
+        """The denied registries, parsed."""
+        return tuple(map(parse_registry, self.denied))
 
 
 def validate(request: Request, params: ImageRegistries) -> Iterator[Violation]:
-    """Yield one violation for each image from elsewhere."""
-    for container in request.containers():
-        yield from _judge(container, "image", params)
-    pod = request.pod()
-    if pod is not None:
-        for volume in pod.each("volumes"):
-            yield from _judge(volume, "image.reference", params)
+    """Yield one violation for each image from elsewhere, and one for each from a denied registry."""
 
+    def elsewhere(image: ImageReference) -> tuple[str, str] | None:
+        if any(registry.holds(image) for registry in params.approved):
+            return None
+        return f"comes from {image.registry}", "push it there, or ask for an exception"
 
-def _judge(fields: Fields, path: str, params: ImageRegistries) -> Iterator[Violation]:
-    image = fields.string(path)
-    if not image:
-        return  # nothing is pulled; whether an image must be named is the API's own rule
-    names = ", ".join(params.registries)
-    rule = f"images must come from approved registry {names}"
-    try:
-        parsed = parse_image(image)
-    except ImageReferenceError as error:
-        yield Violation(fields.path(path), f"{shown(image)} is no image reference: {error}", rule, "correct it")
-        return
-    if not any(registry.holds(parsed) for registry in params.approved):
-        found = f"{shown(image)} comes from {parsed.registry}"
-        yield Violation(fields.path(path), found, rule, "push it there, or ask for an exception")
+    def denied(image: ImageReference) -> tuple[str, str] | None:
+        found = next((registry for registry in params.refused if registry.holds(image)), None)
+        return None if found is None else (f"comes from {found}", "use an image from elsewhere")
+
+    if params.registries:
+        rule = f"images must come from approved registry {', '.join(params.registries)}"
+        yield from image_violations(request, rule, elsewhere)
+    if params.denied:
+        rule = f"images must not come from denied registry {', '.join(params.denied)}"
+        yield from image_violations(request, rule, denied)
 
 
 POLICY = Policy(

@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webhook.engine.images import (
-    ApprovedRegistry,
     ImageReference,
     ImageReferenceError,
+    Registry,
     parse_image,
     parse_registry,
 )
@@ -156,6 +156,16 @@ def test_an_image_comes_from_its_registry_alone(text, host):
         ("index.docker.io/library", "nginx", True),
         ("docker.io/library", "team/nginx", False),
         ("REGISTRY.company.com", "registry.company.com/x", True),
+        ("*.Corp.io", "eu.corp.io/x", True),
+        ("*.corp.io", "corp.io/x", False),
+        ("*.corp.io", "a.eu.corp.io/x", False),
+        ("*.corp.io", "eu.corp.io.evil.io/x", False),
+        ("*.corp.io", "eu.corp.io:5000/x", False),
+        ("*.corp.io:5000", "eu.corp.io:5000/x", True),
+        ("*.dkr.ecr.*.amazonaws.com", "123.dkr.ecr.eu-west-1.amazonaws.com/x", True),
+        ("ghcr.io/*/approved", "ghcr.io/team/approved/x", True),
+        ("ghcr.io/*/approved", "ghcr.io/team/x/approved", False),
+        ("ghcr.io/*/approved", "ghcr.io/team", False),
     ],
 )
 def test_a_path_holds_what_lies_below_it(registry, image, held):
@@ -165,7 +175,7 @@ def test_a_path_holds_what_lies_below_it(registry, image, held):
 
 def test_a_registry_is_kept_by_its_parts():
     """Host, port and path are told apart."""
-    assert parse_registry("Registry.Company.com:5000/a/b/") == ApprovedRegistry("registry.company.com:5000", ("a", "b"))
+    assert parse_registry("Registry.Company.com:5000/a/b/") == Registry("registry.company.com:5000", ("a", "b"))
 
 
 @pytest.mark.parametrize(
@@ -177,6 +187,10 @@ def test_a_registry_is_kept_by_its_parts():
         ("registry.company.com/Team", "its path is malformed"),
         ("registry.company.com/team:1", "its path is malformed"),
         ("registry.company.com/*", "its path is malformed"),
+        ("registry.company.com/team-*/x", "its path is malformed"),
+        ("eu-*.company.com", "its registry is malformed"),
+        ("registry.company.com:*", "its registry is malformed"),
+        ("*.*", "its registry is malformed"),
     ],
 )
 def test_what_is_no_registry_is_refused(text, fault):

@@ -1,0 +1,27 @@
+"""Images are named by digest.
+
+Why: a tag can be moved to another image after somebody has looked at this one; a digest cannot.
+
+Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods,
+and the image of a WebApp.
+
+Allowed: `image: registry.company.com/shop@sha256:…`, with or without a tag.
+Denied:  `image: registry.company.com/shop:1.4`.
+Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect IMAGE`).
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.images import image_violations
+
+RULE = "images must be named by digest"
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield one violation for each image without a digest."""
+    fault = "has no digest", "add its digest: @sha256:…"
+    yield from image_violations(request, RULE, lambda image: None if image.digest else fault)
+
+
+POLICY = Policy("image-digests", validate=validate, kinds="pods", category="images")

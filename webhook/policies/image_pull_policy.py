@@ -1,0 +1,71 @@
+"""Images are pulled when the rules say so.
+
+Why: with `Always`, the registry is asked each time whether this pod may have the image, and a tag that was moved is
+noticed; without it, a node goes on running what it once had.
+
+Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods.
+Where nothing is said, the API server's default counts: Always for the tag `latest`, or no tag, else IfNotPresent. A
+WebApp has no such field; the pods made from it are judged.
+
+Allowed: `imagePullPolicy: Always`; `image: nginx`, whose default it is.
+Denied:  `imagePullPolicy: IfNotPresent`; `image: nginx:1.21`, whose default that is.
+Fix: set the pull policy.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.engine.globs import Globs
+from webhook.engine.images import ImageReference, ImageReferenceError, parse_image
+
+PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"}  # by where the image is named
+
+
+class ImagePullPolicy(Params):
+    """When images are pulled."""
+
+    required: Literal["Always", "IfNotPresent", "Never"] = Field("Always", description="pull policy that must be set")
+    tags: list[str] | None = Field(
+        None, min_length=1, description="tags of the images judged (not those with a digest); all images, if left out"
+    )
+
+    @cached_property
+    def globs(self) -> Globs:
+        """The tags, compiled."""
+        return Globs(self.tags or ["*"])
+
+
+def validate(request: Request, params: ImagePullPolicy) -> Iterator[Violation]:
+    """Yield one violation for each image with another pull policy."""
+    if request.pod() is None:
+        return
+    which = f" for images with the tag {' or '.join(params.tags)}" if params.tags else ""
+    for holder, path in request.images():
+        image = _parsed(holder.string(path))
+        if image is None or (params.tags and not (image.version and params.globs.match(image.version))):
+            continue
+        said = holder.string(PULL_POLICY[path])
+        default = "Always" if "latest" in (image.version, image.tag) else "IfNotPresent"
+        if (said or default) != params.required:
+            yield Violation(
+                holder.path(PULL_POLICY[path]),
+                found=shown(said) if said else f"missing, which means {default}",
+                rule=f"must be {params.required}{which}",
+                fix=f"set it to {params.required}",
+            )
+
+
+def _parsed(text: str | None) -> ImageReference | None:
+    """Return the image; None for what is no reference and is never pulled."""
+    try:
+        return parse_image(text or "")
+    except ImageReferenceError:
+        return None
+
+
+POLICY = Policy("image-pull-policy", ImagePullPolicy, validate=validate, kinds="pods", category="images")

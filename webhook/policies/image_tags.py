@@ -1,0 +1,58 @@
+"""Images name the version that is meant.
+
+Why: under a tag like `latest` something else runs tomorrow, on some nodes, and nobody can go back. An image without a
+tag means `latest`. A digest says the version better than any tag: with one, the tag does not matter.
+
+Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods,
+and the image of a WebApp.
+
+Allowed: `image: registry.company.com/shop:1.4`; `image: nginx@sha256:…`, whatever the tag before it.
+Denied:  `image: nginx:latest`; `image: nginx`; a tag that none of `allowed` matches.
+Fix: name a version.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.globs import Globs
+from webhook.engine.images import ImageReference, image_violations
+
+
+class ImageTags(Params):
+    """Which tags are versions."""
+
+    denied: list[str] = Field(["latest"], description="tags that are none; `*` and `?` match as in file names")
+    allowed: list[str] | None = Field(
+        None, min_length=1, description="tags that are; any other than denied, if left out"
+    )
+
+    @cached_property
+    def denied_globs(self) -> Globs:
+        """What is denied, compiled."""
+        return Globs(self.denied)
+
+    @cached_property
+    def allowed_globs(self) -> Globs:
+        """What is allowed, compiled."""
+        return Globs(self.allowed or ["*"])
+
+
+def validate(request: Request, params: ImageTags) -> Iterator[Violation]:
+    """Yield one violation for each image whose tag is no version."""
+
+    def judge(image: ImageReference) -> tuple[str, str] | None:
+        tag = image.version
+        if tag is None or (params.allowed_globs.match(tag) and not (params.denied and params.denied_globs.match(tag))):
+            return None
+        return f"has the tag {tag}" if image.tag else f"has no tag, which means {tag}", "name a version, or a digest"
+
+    others = f"other than {', '.join(params.denied)}" if params.denied else ""
+    which = f"of {', '.join(params.allowed)}" if params.allowed else ""
+    rule = " ".join(filter(None, ("images must have a tag", which, others)))
+    yield from image_violations(request, rule, judge)
+
+
+POLICY = Policy("image-tags", ImageTags, validate=validate, kinds="pods", category="images")
