@@ -7,7 +7,7 @@ HELM ?= helm
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster run lint format test test-unit test-integration manifests install \
+.PHONY: help demo cluster run lint format test test-unit test-integration bench manifests install \
 	docker-build deploy undeploy clean
 
 help: ## list the targets
@@ -45,6 +45,9 @@ test-unit: .venv/ready ## the tests that need no control plane
 
 test-integration: .venv/ready ## the tests on a real control plane (built once: Go, about 5 minutes)
 	$(BIN)/pytest -m controlplane
+
+bench: .venv/ready ## processor time of one review, beside a floor
+	@$(BIN)/python -m benchmarks.reviews
 
 manifests: .venv/ready ## generate CRDs, rights, the chart's files and config/manager
 	$(BIN)/python -m tests.config.regenerate

@@ -1,0 +1,1 @@
+"""What things cost, beside a floor measured in the same run: read the ratios, not the figures."""
