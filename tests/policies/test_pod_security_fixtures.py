@@ -17,7 +17,8 @@ import yaml
 from tests.webhook.asking import ask
 from webhook.engine import Violation
 from webhook.policies import pod_security
-from webhook.policies.pod_security import CHECKS, PodSecurity
+from webhook.policies._pod_security_checks import CHECKS
+from webhook.policies.pod_security import PodSecurity
 
 MODULE = "k8s.io/pod-security-admission"
 GO_MOD = Path(__file__).parents[1] / "controlplane" / "go.mod"

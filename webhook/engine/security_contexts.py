@@ -1,6 +1,6 @@
 """Where security contexts stand in an object, and which pods a rule about them leaves alone."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Literal
 
@@ -32,6 +32,19 @@ def in_user_namespace(pod: Fields | None) -> bool:
     return pod is not None and pod.boolean("hostUsers") is False
 
 
+def missing(
+    request: Request, path: str, rule: str, fix: str = "set it", unless: Callable[[Fields], bool] = lambda _: False
+) -> Iterator[Violation]:
+    """Yield a violation for each container for which neither it nor its pod has anything at `path`."""
+    pod = request.pod()
+    if pod is not None and pod.is_set(path):
+        return
+    found, best = ("unset", "") if pod is None else ("unset here and on the pod", ", best on the pod")
+    for container in request.containers():
+        if not container.is_set(path) and not unless(container):
+            yield Violation(container.path(path), found, rule, f"{fix}{best}")
+
+
 class Profiles(Params):
     """Which profiles of one kind (seccomp, AppArmor) containers may run with."""
 
@@ -45,27 +58,23 @@ class Profiles(Params):
         """The patterns, compiled."""
         return Globs(self.localhost_profiles or ())
 
-    def judge(self, path: str, type: str, profile: str, profile_path: str) -> Iterator[Violation]:
-        """Yield a violation where a profile of `type` may not be set, or Localhost may not name `profile`."""
+    def judge(self, path: str, found: str, type: str, profile_path: str, profile: str) -> Iterator[Violation]:
+        """Yield a violation where `found`, a profile of `type`, may not be set, or Localhost may not name `profile`."""
         if type not in self.allowed:
             rule = f"must be {' or '.join(self.allowed) or 'left out'}"
-            yield Violation(
-                path, shown(type), rule, "remove it, or set one that is allowed" if self.allowed else "remove it"
-            )
+            fix = "remove it, or set one that is allowed" if self.allowed else "remove it"
+            yield Violation(path, shown(found), rule, fix)
         elif type == "Localhost" and self.localhost_profiles is not None and not self.localhost_globs.match(profile):
-            names = ", ".join(self.localhost_profiles) or "none"
-            yield Violation(
-                profile_path, shown(profile), f"profiles on the node must be of {names}", "name one of them"
-            )
+            names = ", ".join(self.localhost_profiles)
+            rule = f"profiles of the node must be {names}" if names else "no profile of the node may be named"
+            yield Violation(profile_path, shown(profile), rule, "name another")
 
 
 def judge_profiles(request: Request, field: str, params: Profiles) -> Iterator[Violation]:
     """Yield a violation for each profile in `securityContext.<field>` that may not be set."""
+    path, profile_path = f"securityContext.{field}.type", f"securityContext.{field}.localhostProfile"
     for context in contexts(request):
-        path = f"securityContext.{field}"
-        type = context.string(f"{path}.type")
+        type = context.string(path)
         if type is not None:
-            profile = context.string(f"{path}.localhostProfile") or ""
-            yield from params.judge(
-                context.path(f"{path}.type"), type, profile, context.path(f"{path}.localhostProfile")
-            )
+            profile = context.string(profile_path) or ""
+            yield from params.judge(context.path(path), type, type, context.path(profile_path), profile)

@@ -23,6 +23,8 @@ def catalogue() -> dict[str, Policy]:
     if not _found:
         found: dict[str, Policy] = {}
         for module in pkgutil.iter_modules(__path__):
+            if module.name.startswith("_"):
+                continue  # what policies share
             _take(importlib.import_module(f"{__name__}.{module.name}"), module.name, f"{module.name}.py", found)
         for entry in importlib.metadata.entry_points(group=GROUP):
             _take(entry.load(), entry.name, f"entry point {entry.name} ({entry.value})", found)

@@ -17,7 +17,8 @@ from webhook.engine import Policy, Request, Violation
 from webhook.engine.security_contexts import Profiles, judge_profiles
 
 PREFIX = "container.apparmor.security.beta.kubernetes.io/"
-TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined", "localhost": "Localhost"}
+LOCALHOST = "localhost/"
+TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
 
 
 class AppArmor(Profiles):
@@ -33,10 +34,8 @@ def validate(request: Request, params: AppArmor) -> Iterator[Violation]:
     for key, value in metadata.texts("annotations").items():
         if key.startswith(PREFIX) and value:
             path = f"{metadata.path('annotations')}[{key}]"
-            name, slash, profile = value.partition("/")
-            is_local = name == "localhost" and slash
-            type = "Localhost" if is_local else TYPES.get(value, value) if name != "localhost" else value
-            yield from params.judge(path, type, profile, path)
+            type = "Localhost" if value.startswith(LOCALHOST) else TYPES.get(value, "")
+            yield from params.judge(path, value, type, path, value.removeprefix(LOCALHOST))
 
 
 POLICY = Policy("app-armor", AppArmor, validate=validate, category="pod-security")

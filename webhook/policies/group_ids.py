@@ -10,18 +10,18 @@ Fix: set an id that is allowed, or remove the field.
 See: https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation
 from webhook.engine.ranges import Range, any_holds, told
-from webhook.engine.security_contexts import contexts, is_windows
+from webhook.engine.security_contexts import contexts, is_windows, missing
 
 RUN_AS_GROUP = "securityContext.runAsGroup"
 FS_GROUP = "securityContext.fsGroup"
 SUPPLEMENTAL = "securityContext.supplementalGroups"
-FIX = "set an id that is allowed"
 
 
 class GroupIds(Params):
@@ -32,10 +32,22 @@ class GroupIds(Params):
     )
     required: bool = Field(False, description="whether it must be set")
 
+    @cached_property
+    def rule(self) -> str:
+        """What a message says must be."""
+        return f"group ids must be within {told(self.allowed)}"
+
     def judge(self, path: str, found: int | None) -> Iterator[Violation]:
-        """Yield a violation where the id found is not allowed; none found is another question."""
+        """Yield a violation where the id found may not be set."""
         if found is not None and not any_holds(self.allowed, found):
-            yield Violation(path, found, f"group ids must be within {told(self.allowed)}", FIX)
+            yield Violation(path, found, self.rule, "set an id that is allowed")
+
+    def judge_pod(self, pod: Fields, path: str, found: Sequence[int | None]) -> Iterator[Violation]:
+        """Yield a violation for each id of the pod that may not be set, and where one is missing."""
+        for each in found:
+            yield from self.judge(pod.path(path), each)
+        if self.required and not pod.is_set(path) and not is_windows(pod):
+            yield Violation(pod.path(path), "unset", self.rule, "set it")
 
 
 class Groups(Params):
@@ -49,34 +61,17 @@ class Groups(Params):
 def validate(request: Request, params: Groups) -> Iterator[Violation]:
     """Yield a violation for each group that may not be set, and for each that is missing."""
     pod = request.pod()
-    may_be_missing = is_windows(pod)  # where the API forbids them
     if params.run_as_group is not None:
         for context in contexts(request):
             yield from params.run_as_group.judge(context.path(RUN_AS_GROUP), context.integer(RUN_AS_GROUP))
-        if params.run_as_group.required and not may_be_missing:
-            yield from _without_group(request)
+        if params.run_as_group.required and not is_windows(pod):
+            yield from missing(request, RUN_AS_GROUP, params.run_as_group.rule)
     if pod is None:
         return
     if params.fs_group is not None:
-        found = pod.integer(FS_GROUP)
-        yield from params.fs_group.judge(pod.path(FS_GROUP), found)
-        if found is None and params.fs_group.required and not may_be_missing:
-            yield Violation(pod.path(FS_GROUP), "unset", "must be set", FIX)
+        yield from params.fs_group.judge_pod(pod, FS_GROUP, [pod.integer(FS_GROUP)])
     if params.supplemental_groups is not None:
-        groups = pod.integers(SUPPLEMENTAL)
-        for group in groups:
-            yield from params.supplemental_groups.judge(pod.path(SUPPLEMENTAL), group)
-        if not groups and params.supplemental_groups.required and not may_be_missing:
-            yield Violation(pod.path(SUPPLEMENTAL), "unset", "must be set", FIX)
-
-
-def _without_group(request: Request) -> Iterator[Violation]:
-    pod = request.pod()
-    if pod is not None and pod.integer(RUN_AS_GROUP) is not None:
-        return
-    for container in request.containers():
-        if container.integer(RUN_AS_GROUP) is None:
-            yield Violation(container.path(RUN_AS_GROUP), "unset", "must be set", f"{FIX}, best on the pod")
+        yield from params.supplemental_groups.judge_pod(pod, SUPPLEMENTAL, pod.integers(SUPPLEMENTAL))
 
 
 POLICY = Policy("group-ids", Groups, validate=validate, category="pod-security")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.security_contexts import contexts, in_user_namespace
+from webhook.engine.security_contexts import contexts, in_user_namespace, missing
 
 PATH = "securityContext.runAsNonRoot"
 USER = "securityContext.runAsUser"
@@ -38,17 +38,18 @@ def validate(request: Request, params: RunAsNonRoot) -> Iterator[Violation]:
     for context in contexts(request):
         if context.boolean(PATH) is False:
             yield Violation(context.path(PATH), "false", "must not be false", "set it to true")
-    if pod is not None and pod.boolean(PATH) is not None:
-        return
-    for container in request.containers():
-        if container.boolean(PATH) is None and not (params.user_suffices and _user(container, pod)):
-            found = "unset" if pod is None else "unset here and on the pod"
-            yield Violation(container.path(PATH), found, "must be true", "set it to true, best on the pod")
+    yield from missing(
+        request,
+        PATH,
+        "must be true",
+        "set it to true",
+        lambda container: params.user_suffices and _user(container, pod),
+    )
 
 
-def _user(container: Fields, pod: Fields | None) -> int | None:
+def _user(container: Fields, pod: Fields | None) -> bool:
     user = container.integer(USER)
-    return user if user is not None or pod is None else pod.integer(USER)
+    return bool(user if user is not None or pod is None else pod.integer(USER))
 
 
 POLICY = Policy("run-as-non-root", RunAsNonRoot, validate=validate, category="pod-security", severity="high")

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.ranges import Range, any_holds, told
-from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows
+from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows, missing
 
 PATH = "securityContext.runAsUser"
 NOT_ROOT = Range(minimum=1, maximum=2**31 - 1)
@@ -49,12 +49,8 @@ def validate(request: Request, params: RunAsUser) -> Iterator[Violation]:
         found = context.integer(PATH)
         if found is not None and not any_holds(params.allowed, found):
             yield Violation(context.path(PATH), found, params.rule, "set an id that is allowed")
-    if not params.required or is_windows(pod) or (pod is not None and pod.integer(PATH) is not None):
-        return
-    for container in request.containers():
-        if container.integer(PATH) is None:
-            found_here = "unset" if pod is None else "unset here and on the pod"
-            yield Violation(container.path(PATH), found_here, params.rule, "set it, best on the pod")
+    if params.required and not is_windows(pod):
+        yield from missing(request, PATH, params.rule)
 
 
 POLICY = Policy("run-as-user", RunAsUser, validate=validate, category="pod-security", severity="high")

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Policy, Request, Violation
 from webhook.engine.fields import shown
-from webhook.engine.security_contexts import Profiles, is_windows, judge_profiles
+from webhook.engine.security_contexts import Profiles, is_windows, judge_profiles, missing
 
 PATH = "securityContext.seccompProfile.type"
 POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
@@ -34,17 +34,12 @@ class SeccompProfiles(Profiles):
 
 def validate(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
     """Yield a violation for each profile that may not be set, and for each container without any."""
-    pod = request.pod()
-    if params.exempt_windows and is_windows(pod):
+    if params.exempt_windows and is_windows(request.pod()):
         return
     yield from judge_profiles(request, "seccompProfile", params)
-    if not params.required or (pod is not None and pod.string(PATH) is not None):
-        return
-    for container in request.containers():
-        if container.string(PATH) is None:
-            found = "unset" if pod is None else "unset here and on the pod"
-            rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
-            yield Violation(container.path(PATH), found, rule, "set it, best on the pod")
+    if params.required:
+        rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
+        yield from missing(request, PATH, rule)
 
 
 def validate_annotations(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
