@@ -107,18 +107,28 @@ class Required(Completed):
 
 
 def missing(request: Request, part: Part, params: Required) -> Iterator[Violation]:
-    """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too."""
+    """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too.
+
+    Of cpu and memory 0 is none: a kubelet sets no limit then.
+    """
     whole = of_pod(request)
     shared = whole.of(part) if whole is not None else {}
     for each in of_containers(request, limit_ranges=params.limit_ranges, run_once=params.init_containers):
-        lacking = [name for name in params.required if name not in each.of(part) and name not in shared]
+        own = each.of(part)
+        lacking = [name for name in params.required if _is_none(name, own) and _is_none(name, shared)]
         if lacking:
+            absent = " and ".join(name for name in lacking if name not in own)
+            zero = " and ".join(name for name in lacking if name in own)
             yield Violation(
                 each.owner.path(f"resources.{part}"),
-                found=f"{' and '.join(lacking)} missing",
+                found=", ".join([*[f"{absent} missing"] * bool(absent), *[f"{zero} 0, which is none"] * bool(zero)]),
                 rule=f"resource {part} required in {params.tier}",
                 fix=FIXES.get(len(lacking), "set all of them"),
             )
+
+
+def _is_none(resource: str, amounts: Amounts) -> bool:
+    return resource not in amounts or (resource in ("cpu", "memory") and amounts[resource].value == 0)
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
