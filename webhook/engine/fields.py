@@ -106,6 +106,13 @@ class Fields:
         """Return the string at `path`, or None where there is none."""
         return self._read(path, str)  # type: ignore[no-any-return]
 
+    def integer_or_string(self, path: str) -> int | str | None:
+        """Return the integer or the string at `path` (a port, a share), or None where there is none."""
+        value = self._value(path)
+        if value is not None and type(value) not in (int, str):
+            raise WrongTypeError(self.path(path), value, int)
+        return value  # type: ignore[no-any-return]
+
     def boolean(self, path: str) -> bool | None:
         """Return the boolean at `path`, or None where there is none."""
         return self._read(path, bool)  # type: ignore[no-any-return]
@@ -124,13 +131,13 @@ class Fields:
 
     def quantity(self, path: str) -> Quantity | None:
         """Return the quantity at `path`, text or number, or None where there is none."""
-        return self._quantity(path, self._value(path))
+        value = self._value(path)
+        return None if value is None else self._quantity(path, value)
 
     def quantities(self, path: str) -> dict[str, Quantity]:
         """Return the list of resources at `path` (limits, requests …) by name; a null is absent."""
-        items = self.mapping(path).items()
-        found = ((name, self._quantity(entry(path, name), item)) for name, item in items)
-        return {name: quantity for name, quantity in found if quantity is not None}
+        items = self.mapping(path)
+        return {name: self._quantity(path, item, name) for name, item in items.items() if item is not None}
 
     def fields(self, path: str) -> "Fields":
         """Return the fields of the object at `path`; an absent one has none."""
@@ -156,15 +163,14 @@ class Fields:
                 raise WrongTypeError(f"{self.path(path)}[{index}]", item, wanted)
         return items
 
-    def _quantity(self, path: str, value: Any) -> Quantity | None:
-        if value is None:
-            return None
-        if type(value) not in NUMBERS:
-            raise NotAQuantityError(self.path(path), value)
+    def _quantity(self, path: str, value: Any, name: str | None = None) -> Quantity:
+        """Parse the quantity at `path`, or at the entry `name` of the object there."""
         try:
-            return parse_quantity(value if type(value) is str else repr(value))
+            if type(value) in NUMBERS:
+                return parse_quantity(value if type(value) is str else repr(value))
         except QuantityError:
-            raise NotAQuantityError(self.path(path), value) from None
+            pass
+        raise NotAQuantityError(self.path(path if name is None else entry(path, name)), value)
 
     def _read(self, path: str, wanted: type) -> Any:
         value = self._value(path)
@@ -174,14 +180,23 @@ class Fields:
 
     def _value(self, path: str) -> Any:
         value: Any = self.value
-        steps = path.split(".")
-        for depth, step in enumerate(steps):
+        for step in path.split("."):
             if type(value) is not dict:
                 if value is None:
                     return None
-                raise WrongTypeError(self.path(".".join(steps[:depth])), value, dict)
+                raise self._not_an_object(path)
             value = value.get(step)
         return value
+
+    def _not_an_object(self, path: str) -> WrongTypeError:
+        """Return the error about the first step on the way to `path` that is no object."""
+        value: Any = self.value
+        steps = path.split(".")
+        depth = 0
+        while type(value) is dict:
+            value = value.get(steps[depth])
+            depth += 1
+        return WrongTypeError(self.path(".".join(steps[:depth])), value, dict)
 
 
 def _words(path: str) -> list[str]:

@@ -1,7 +1,7 @@
 """What containers are given and may use, as it will stand once the cluster has filled in what they leave out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -32,13 +32,30 @@ def amount(value: str | int | float) -> Quantity:
     return parse_quantity(str(value))
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
-    """The resources of one container, or of a pod as a whole, which stand at `owner`."""
+NOTHING: tuple[Amounts, Amounts] = ({}, {})
 
-    owner: Fields
-    limits: Amounts
-    requests: Amounts
+
+class Resources:
+    """The resources of one container, or of a pod as a whole, which stand at `owner`, read when somebody asks.
+
+    `below` are the limits and requests that count where the owner says nothing.
+    """
+
+    def __init__(self, owner: Fields, below: tuple[Amounts, Amounts] = NOTHING) -> None:
+        """Remember where they stand."""
+        self.owner = owner
+        self._below = below
+
+    @cached_property
+    def limits(self) -> Amounts:
+        """The limits."""
+        return self._below[0] | self.owner.quantities("resources.limits")
+
+    @cached_property
+    def requests(self) -> Amounts:
+        """The requests; one that is left out is the limit."""
+        own = self.owner.quantities("resources.limits") | self.owner.quantities("resources.requests")
+        return self._below[1] | own
 
     def of(self, part: Part) -> Amounts:
         """Return the limits or the requests."""
@@ -49,30 +66,21 @@ class Resources:
         return self.owner.path(entry(f"resources.{part}", resource))
 
 
-NOTHING: tuple[Amounts, Amounts] = ({}, {})
-
-
 def of_containers(request: Request, *, limit_ranges: bool = False, run_once: bool = True) -> Iterator[Resources]:
     """Yield the resources of every container that may have any; ephemeral ones may not.
 
     A request that is left out is the limit, as in every pod; with `limit_ranges`, LimitRanges fill in what is left out
     still. The order is that of the API server and of its LimitRanger.
     """
-    limits, requests = _defaults(request.lookup(LIMIT_RANGES)) if limit_ranges else NOTHING
+    below = _defaults(request.lookup(LIMIT_RANGES)) if limit_ranges else NOTHING
     for container in request.containers(ephemeral=False, run_once=run_once):
-        own = _own(container)
-        yield Resources(container, limits | own.limits, requests | own.requests)
+        yield Resources(container, below)
 
 
 def of_pod(request: Request) -> Resources | None:
     """Return the resources that the pod has as a whole, for its containers to share; None where there is no pod."""
     pod = request.pod()
-    return None if pod is None else _own(pod)
-
-
-def _own(owner: Fields) -> Resources:
-    limits = owner.quantities("resources.limits")
-    return Resources(owner, limits, limits | owner.quantities("resources.requests"))
+    return None if pod is None else Resources(pod)
 
 
 def of_all(request: Request, *, limit_ranges: bool = False) -> Iterator[Resources]:

@@ -40,7 +40,7 @@ class ResourceLimits(Required):
 def validate(request: Request, params: ResourceLimits) -> Iterator[Violation]:
     """Yield one violation for each container that lacks a required limit, and one for each forbidden limit."""
     yield from missing(request, "limits", params)
-    for each in of_all(request):
+    for each in of_all(request) if params.forbidden else ():
         for resource in params.forbidden:
             if resource in each.limits:
                 rule = f"no limit of {resource} is allowed in {params.tier}"

@@ -51,7 +51,8 @@ def loaded(text, source="policies.yaml"):
         ),
         pytest.param(
             HEAD + "  policy: image-registries\n",
-            "policies.yaml:4: ClusterAdmissionPolicy replica-limits: spec.params.registries: missing; it is required",
+            "policies.yaml:4: ClusterAdmissionPolicy replica-limits: spec.params: expected at least one registry, "
+            "approved or denied",
             id="a missing parameter",
         ),
         pytest.param(
