@@ -1,41 +1,94 @@
 """No workload runs more replicas than its environment allows.
 
 Why: a typo in a number should not take all nodes. Judged wherever a number of replicas enters the cluster: on the
-object, on its /scale subresource (`kubectl scale`), and on autoscalers that could raise it later.
+object, on its /scale subresource (`kubectl scale`), and on autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject)
+that could raise it later. A `minimum` keeps it from being lowered too far; with `allow_zero`, a workload may still be
+switched off. ReplicaSets that a Deployment scales step by step need no minimum of their own.
+
+With `labels`, only workloads that carry them are judged; for /scale those of the object that is scaled are looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
-Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`.
+Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject without
+`maxReplicaCount`, which means 100.
 Fix: lower the number, or ask for an exception.
 """
 
 from collections.abc import Iterator
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation
 
-REPLICA_PATHS = {"HorizontalPodAutoscaler": ("spec.minReplicas", "spec.maxReplicas")}
+SCALE_PARENT = "scale_parent"
+
+REPLICA_PATHS: dict[
+    str, dict[str, int | None]
+] = {  # where the numbers stand, lowest first, and what their absence means
+    "HorizontalPodAutoscaler": {"spec.minReplicas": 1, "spec.maxReplicas": None},
+    "ScaledObject": {"spec.minReplicaCount": 0, "spec.maxReplicaCount": 100},
+    "Scale": {"spec.replicas": 0},
+}
+REPLICAS: dict[str, int | None] = {"spec.replicas": 1}
 
 
 class ReplicaLimits(Params):
     """How far a workload may be scaled."""
 
     maximum: int = Field(10, ge=0, description="highest number of replicas")
+    minimum: int = Field(0, ge=0, description="lowest number of replicas")
+    allow_zero: bool = Field(True, description="whether a workload may have no replicas at all, below the minimum")
+    labels: dict[str, str] = Field({}, description="labels of the workloads that are judged; all, if left out")
     tier: str = Field("production", description="what the message calls these workloads")
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "ReplicaLimits":
+        if self.minimum > self.maximum:
+            raise ValueError("minimum must not be above maximum")
+        return self
 
 
 def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
-    """Yield one violation for each number above the maximum."""
-    for path in REPLICA_PATHS.get(request.kind, ("spec.replicas",)):
-        found = request.integer(path)
-        if found is not None and found > params.maximum:
+    """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
+    if params.labels and not params.labels.items() <= _labels(request).items():
+        return
+    numbers = [
+        (path, request.integer(path), default) for path, default in REPLICA_PATHS.get(request.kind, REPLICAS).items()
+    ]
+    for path, found, default in numbers:
+        number = default if found is None else found
+        if number is not None and number > params.maximum:
             yield Violation(
                 path,
-                found=found,
+                found=number if found is not None else f"missing, which means {number}",
                 rule=f"{params.tier} workloads cannot exceed {params.maximum} replicas",
                 fix=f"set it to {params.maximum} or less",
-                excess=found - params.maximum,
+                excess=number - params.maximum,
             )
+    path, found, default = numbers[0]
+    number = (default or 0) if found is None else found
+    if number < params.minimum and not (params.allow_zero and number == 0) and not _is_scaled_by_deployment(request):
+        yield Violation(
+            path,
+            found=number if found is not None else f"missing, which means {number}",
+            rule=f"{params.tier} workloads need at least {params.minimum} replicas",
+            fix=f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}",
+            excess=params.minimum - number,
+        )
 
 
-POLICY = Policy("replica-limits", ReplicaLimits, validate=validate, kinds="scalable", category="capacity")
+def _labels(request: Request) -> dict[str, str]:
+    parent = Fields(request.lookup(SCALE_PARENT)) if request.kind == "Scale" else request
+    return parent.texts("metadata.labels")
+
+
+def _is_scaled_by_deployment(request: Request) -> bool:
+    owners = request.each("metadata.ownerReferences")
+    return request.kind == "ReplicaSet" and any(owner.boolean("controller") for owner in owners)
+
+
+def needs(params: ReplicaLimits) -> tuple[str, ...]:
+    """Name what must be looked up."""
+    return (SCALE_PARENT,) if params.labels else ()
+
+
+POLICY = Policy("replica-limits", ReplicaLimits, validate=validate, kinds="scalable", category="capacity", needs=needs)

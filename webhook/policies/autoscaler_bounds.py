@@ -1,0 +1,55 @@
+"""Autoscalers keep enough replicas, and have room to scale.
+
+Why: a HorizontalPodAutoscaler without `minReplicas` goes down to one replica, whatever the workload says; one whose
+bounds are equal does nothing. Judged: HorizontalPodAutoscalers, and KEDA's ScaledObjects.
+
+Allowed: `minReplicas: 2` with `maxReplicas: 5`.
+Denied:  no `minReplicas`, which means 1; `minReplicas: 2` with `maxReplicas: 2`. With `allow_zero`, a minimum of 0 is
+meant to be switched off between loads and is allowed.
+Fix: raise the bound that is named.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from webhook.engine import Params, Policy, Request, Violation
+
+BOUNDS = {  # path of the lower bound, what its absence means, path of the upper bound, what its absence means
+    "HorizontalPodAutoscaler": ("spec.minReplicas", 1, "spec.maxReplicas", None),
+    "ScaledObject": ("spec.minReplicaCount", 0, "spec.maxReplicaCount", 100),
+}
+
+
+class AutoscalerBounds(Params):
+    """How far autoscalers may go down, and how far their bounds lie apart."""
+
+    minimum: int = Field(2, ge=0, description="lowest number of replicas they must keep")
+    allow_zero: bool = Field(True, description="whether they may go down to 0, which is below the minimum")
+    spread: int = Field(1, ge=0, description="by how many replicas the upper bound must exceed the lower one")
+
+
+def validate(request: Request, params: AutoscalerBounds) -> Iterator[Violation]:
+    """Yield a violation for a lower bound that is too low, and one for bounds too near to each other."""
+    lower, least, upper, most = BOUNDS[request.kind]
+    low, high = request.integer(lower), request.integer(upper)
+    lowest, highest = least if low is None else low, most if high is None else high
+    if lowest < params.minimum and not (params.allow_zero and lowest == 0):
+        yield Violation(
+            lower,
+            found=lowest if low is not None else f"missing, which means {lowest}",
+            rule=f"autoscalers must keep at least {params.minimum} replicas",
+            fix=f"set it to {params.minimum} or more",
+            excess=params.minimum - lowest,
+        )
+    if highest is not None and highest - lowest < params.spread:
+        yield Violation(
+            upper,
+            found=f"{highest} with a lower bound of {lowest}",
+            rule=f"the bounds of autoscalers must be at least {params.spread} apart",
+            fix=f"set it to {lowest + params.spread} or more",
+            excess=params.spread - (highest - lowest),
+        )
+
+
+POLICY = Policy("autoscaler-bounds", AutoscalerBounds, validate=validate, kinds=tuple(BOUNDS), category="capacity")
