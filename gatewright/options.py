@@ -50,13 +50,13 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
 
 def take_in(settings: Settings) -> None:
     """Let the policies and kinds that a team added be known, before anything is put in force."""
-    for directory in settings.policies_dir:
-        add_directory(directory)
     for text in settings.pod_kinds:
         try:
             add_pod_kind(text)
         except ValueError as error:
             raise click.UsageError(f"--pod-kinds: {error}") from None
+    for directory in settings.policies_dir:  # which may name those kinds
+        add_directory(directory)
 
 
 def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:

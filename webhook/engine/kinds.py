@@ -90,6 +90,7 @@ POLICY_KINDS = (
 )
 
 KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *POLICY_KINDS)}
+OURS = frozenset(KINDS)  # the others are added when a process starts
 
 
 EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resize", ("UPDATE",)))
@@ -126,12 +127,15 @@ def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CRE
 def add_pod_kind(text: str) -> None:
     """Let the table know a custom kind with pods, such as `rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec`.
 
-    Called once when a process starts, before any policy is put in force. ValueError where `text` has another form.
+    Called when a process starts, before any policy is put in force. ValueError where `text` has another form, or is
+    about a kind that the table has. Where a policy names a kind, one of the table is meant first.
     """
     found = POD_KIND.fullmatch(text)
     if found is None:
         raise ValueError(f'"{text}" is not of the form PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec')
     plural, group, version, kind, path = found.groups()
+    if (group, kind) in OURS:
+        raise ValueError(f"{kind} of {group} is known; only custom kinds are to be told")
     KINDS[group, kind] = Kind(group, kind, plural, versions=(version,), pod_spec=path)
 
 
@@ -144,7 +148,7 @@ def _known(kind: str | Kind) -> Kind:
     if isinstance(kind, Kind):
         return kind
     found = [each for each in KINDS.values() if each.kind == kind]
-    if len(found) != 1:
+    if not found:
         raise LookupError(f"{kind} is not in the table of kinds")
     return found[0]
 

@@ -5,11 +5,18 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 from webhook.engine import Policy
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
+TEAM = "gatewright_team_policies"  # the package that modules of directories are in
+FAILURES = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError),
+    *(OSError, RuntimeError, TypeError, ValueError),
+)
 
 _found: dict[str, Policy] = {}
 
@@ -27,33 +34,46 @@ def catalogue() -> dict[str, Policy]:
                 continue  # what policies share
             _take(importlib.import_module(f"{__name__}.{module.name}"), module.name, f"{module.name}.py", found)
         for entry in importlib.metadata.entry_points(group=GROUP):
-            _take(entry.load(), entry.name, f"entry point {entry.name} ({entry.value})", found)
+            where = f"entry point {entry.name} ({entry.value})"
+            _take(_imported(entry.load, where), entry.name, where, found)
         _found.update(found)
     return _found
 
 
 def add_directory(directory: Path) -> None:
-    """Take every policy module in `directory` into the catalogue; files that begin with `_` are left to the others.
+    """Take every policy module in `directory` into the catalogue.
 
-    Called once when a process starts. PolicyModuleError where a module cannot be imported or is no policy.
+    Files that begin with `_` are what those modules share (`from ._names import …`). Called once when a process starts.
+    PolicyModuleError where a module cannot be imported or is no policy.
     """
     catalogue()
     files = sorted(file for file in directory.glob("*.py") if not file.name.startswith("_"))
     if not files:
         raise PolicyModuleError(f"{directory}: no policy modules (*.py) in this directory")
+    package = sys.modules.setdefault(TEAM, ModuleType(TEAM))
+    package.__path__ = [str(directory)]
     for file in files:
-        name = f"gatewright_team_policies.{file.stem}"
-        spec = importlib.util.spec_from_file_location(name, file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules[name] = importlib.util.module_from_spec(spec)
-        try:
-            spec.loader.exec_module(module)
-        except SyntaxError as error:
-            raise PolicyModuleError(f"{file}:{error.lineno}: not Python: {error.msg}") from None
-        except (ImportError, AttributeError, NameError, TypeError, ValueError, LookupError) as error:
-            raise PolicyModuleError(f"{file}: cannot be imported: {type(error).__name__}: {error}") from error
-        _take(module, file.stem, str(file), _found)
+        _take(_imported(lambda file=file: _load(file), str(file)), file.stem, str(file), _found)  # type: ignore[misc]
+
+
+def _load(file: Path) -> ModuleType:
+    name = f"{TEAM}.{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _imported(load: Callable[[], object], where: str) -> object:
+    try:
+        return load()
+    except SyntaxError as error:
+        at = f":{error.lineno}" if error.filename == where else f": {error.filename}:{error.lineno}"
+        raise PolicyModuleError(f"{where}{at}: not Python: {error.msg}") from None
+    except FAILURES as error:
+        raise PolicyModuleError(f"{where}: cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> None:
@@ -64,4 +84,10 @@ def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> No
         raise PolicyModuleError(f'{where}: declares the policy "{policy.name}"; a policy is named like its module')
     if policy.name in found:
         raise PolicyModuleError(f'{where}: there is a policy "{policy.name}" already')
+    if policy.validate is None and policy.mutate is None:
+        raise PolicyModuleError(f"{where}: cannot be used: it neither validates nor mutates")
+    try:
+        _ = policy.targets
+    except LookupError as error:
+        raise PolicyModuleError(f"{where}: cannot be used: {error}") from None
     found[policy.name] = policy

@@ -1,0 +1,93 @@
+"""Custom kinds with pods: told when a process starts, judged like the kinds of the table from then on."""
+
+import pytest
+
+from webhook.engine import About, Engine, Request
+from webhook.engine.kinds import KINDS, add_pod_kind, targets
+from webhook.engine.policy_set import bind
+from webhook.policies import catalogue
+
+ROLLOUT = "rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
+SERVICE = "services.serving.knative.dev/v1/Service=spec.template.spec"
+POLICY = {
+    "apiVersion": "gatewright.io/v1alpha1",
+    "kind": "ClusterAdmissionPolicy",
+    "metadata": {"name": "images"},
+    "spec": {"policy": "image-registries", "params": {"registries": ["a.io"]}},
+}
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch):
+    """A table of this test's own."""
+    for key in list(KINDS):
+        monkeypatch.setitem(KINDS, key, KINDS[key])
+    known = set(KINDS)
+    yield
+    for key in KINDS.keys() - known:
+        del KINDS[key]
+
+
+def created(group, version, kind, resource, *containers):
+    """Ask about the creation of an object with a pod template."""
+    about = About("u-1", "CREATE", group, version, kind, group, resource, name="it", namespace="shop")
+    return Request(about, {"kind": kind, "spec": {"template": {"spec": {"containers": list(containers)}}}})
+
+
+def denied(request):
+    """Return the paths at which the images of a request are not from registry a.io."""
+    engine = Engine([bind(POLICY, catalogue())])
+    return [each.path for outcome in engine.validate(request).outcomes for each in outcome.violations]
+
+
+def test_a_custom_kind_is_judged_by_policies_about_pods():
+    """Its containers are found where it was said that the pods stand; before that nobody looks at it."""
+    request = created("argoproj.io", "v1alpha1", "Rollout", "rollouts", {"name": "app", "image": "b.io/app"})
+    assert denied(request) == []
+    add_pod_kind(ROLLOUT)
+    assert denied(request) == ["spec.template.spec.containers[name=app].image"]
+
+
+def test_it_is_registered_for():
+    """With its group, version and plural."""
+    add_pod_kind(ROLLOUT)
+    engine = Engine([bind(POLICY, catalogue())])
+    asked = engine.targets(mutating=False, fails_closed=True)
+    (target,) = [each for each in asked if each.kind.kind == "Rollout"]
+    assert (target.kind.group, target.kind.versions, target.kind.plural) == ("argoproj.io", ("v1alpha1",), "rollouts")
+    assert target.operations == ("CREATE", "UPDATE")
+
+
+def test_the_path_may_be_any_that_ends_in_spec():
+    """As deep as a kind has it; its pods' metadata stand beside."""
+    add_pod_kind("clones.apps.kruise.io/v1alpha1/CloneSet=spec.jobs.template.spec")
+    kind = KINDS["apps.kruise.io", "CloneSet"]
+    assert (kind.pod_spec, kind.pod_metadata) == ("spec.jobs.template.spec", "spec.jobs.template.metadata")
+
+
+def test_a_kind_may_have_the_name_of_one_of_ours():
+    """A Knative Service is judged by its pods, and policies about Services still look at the core's."""
+    add_pod_kind(SERVICE)
+    request = created("serving.knative.dev", "v1", "Service", "services", {"name": "app", "image": "b.io/app"})
+    assert denied(request) == ["spec.template.spec.containers[name=app].image"]
+    assert [each.keys[0] for each in targets(("Service",), ("CREATE",))] == [("", "services", "", "CREATE")]
+    assert [each.kind.group for each in catalogue()["service-types"].targets] == [""]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["deployments.apps/v1/Deployment=spec.template.spec", "webapps.example.com/v1/WebApp=spec"],
+)
+def test_a_kind_of_the_table_is_not_told_again(text):
+    """What is known of it, such as that it scales, would be lost."""
+    known = dict(KINDS)
+    with pytest.raises(ValueError, match=r"^(Deployment of apps|WebApp of example\.com) is known; only custom kinds"):
+        add_pod_kind(text)
+    assert known == KINDS
+
+
+def test_it_may_be_told_twice():
+    """In the settings file and by a flag."""
+    add_pod_kind(ROLLOUT)
+    add_pod_kind(ROLLOUT)
+    assert len([each for each in targets("pods") if each.kind.kind == "Rollout"]) == 1

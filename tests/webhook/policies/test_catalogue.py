@@ -1,0 +1,190 @@
+"""A team's own policies: from a directory or an installed package, known by name, or refused with what is wrong."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gatewright.processes import once
+from webhook import policies
+from webhook.policies import PolicyModuleError, add_directory, catalogue
+
+GOOD = '''\
+"""Pods say whose they are."""
+
+from gatewright.policy import Params, Policy, Violation
+
+
+def validate(request, params):
+    """Find pods of nobody."""
+    if request.fields("metadata").fields("labels").string("team") is None:
+        yield Violation("metadata.labels", "team missing", "pods belong to a team", "add the label")
+
+
+POLICY = Policy("team-labels", validate=validate, kinds="pods")
+'''
+
+
+@pytest.fixture(autouse=True)
+def own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalogue of this test's own: what is added here is known to nobody else."""
+    monkeypatch.setattr(policies, "_found", dict(catalogue()))
+    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A directory with one policy."""
+    (tmp_path / "team_labels.py").write_text(GOOD)
+    return tmp_path
+
+
+def test_policies_of_a_directory_are_known_beside_ours(directory: Path) -> None:
+    """Files that begin with an underscore, and what is no Python, are none."""
+    ours = set(catalogue())
+    (directory / "_shared.py").write_text("1/0")
+    (directory / "README.md").write_text("no policy")
+    add_directory(directory)
+    assert set(catalogue()) - ours == {"team-labels"}
+    assert catalogue()["team-labels"].documentation == "Pods say whose they are."
+
+
+def test_modules_of_a_directory_share_what_begins_with_an_underscore(directory: Path) -> None:
+    """By a relative import, as in a package."""
+    (directory / "_words.py").write_text('RULE = "pods belong to a team"\n')
+    shared = GOOD.replace("from gatewright", "from ._words import RULE\nfrom gatewright", 1)
+    (directory / "team_labels.py").write_text(shared.replace('"pods belong to a team"', "RULE"))
+    add_directory(directory)
+    assert catalogue()["team-labels"].name == "team-labels"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("def validate(:\n", ":1: not Python: invalid syntax"),
+        ("\nx = (\n", ":2: not Python: '(' was never closed"),
+        (
+            "import a_module_that_is_not_there\n",
+            ": cannot be imported: ModuleNotFoundError: No module named 'a_module_that_is_not_there'",
+        ),
+        (
+            "from gatewright.policy import Polcy\n",
+            ": cannot be imported: ImportError: cannot import name 'Polcy' from 'gatewright.policy' ({policy})",
+        ),
+        ("POLICY = Polcy()\n", ": cannot be imported: NameError: name 'Polcy' is not defined"),
+        ("1 / 0\n", ": cannot be imported: ZeroDivisionError: division by zero"),
+        ("raise RuntimeError('no')\n", ": cannot be imported: RuntimeError: no"),
+        (
+            "open('/no/such/file')\n",
+            ": cannot be imported: FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'",
+        ),
+        ("", ": declares no POLICY"),
+        ("POLICY = 'team-labels'\n", ": declares no POLICY"),
+        (
+            GOOD.replace('"team-labels"', '"teams"'),
+            ': declares the policy "teams"; a policy is named like its module',
+        ),
+        (
+            GOOD.replace('kinds="pods"', 'kinds="pod"'),
+            ": cannot be used: pod is no set of kinds: pods, scalable, namespaced, all, exec",
+        ),
+        (
+            GOOD.replace('kinds="pods"', 'kinds=("Pods",)'),
+            ": cannot be used: Pods is not in the table of kinds",
+        ),
+        (
+            GOOD.replace("validate=validate, ", ""),
+            ": cannot be used: it neither validates nor mutates",
+        ),
+    ],
+    ids=[
+        *("a syntax error", "a bracket left open", "a missing module", "a misspelt import", "a misspelt name"),
+        *("a failure", "an error of its own", "a missing file", "nothing", "a text", "another name"),
+        *("a set of kinds that is none", "a kind that is none", "no function"),
+    ],
+)
+def test_a_module_that_is_no_policy_is_told_with_its_file(directory: Path, content: str, told: str) -> None:
+    """One line, whatever the module does."""
+    file = directory / "team_labels.py"
+    file.write_text(content)
+    with pytest.raises(PolicyModuleError) as error:
+        add_directory(directory)
+    from gatewright import policy
+
+    assert str(error.value) == f"{file}{told.format(policy=policy.__file__)}"
+
+
+def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
+    """By one of ours, and by one of theirs."""
+    file = directory / "replica_limits.py"
+    file.write_text(GOOD.replace("team-labels", "replica-limits"))
+    with pytest.raises(PolicyModuleError, match=r'replica_limits\.py: there is a policy "replica-limits" already$'):
+        add_directory(directory)
+    file.unlink()
+    add_directory(directory)
+    with pytest.raises(PolicyModuleError, match=r'team_labels\.py: there is a policy "team-labels" already$'):
+        add_directory(directory)
+    assert catalogue()["replica-limits"].documentation.startswith("No workload")
+
+
+def test_a_directory_without_policies_is_refused(tmp_path: Path) -> None:
+    """Whether it is empty, or not there: a misspelt path puts nothing in force silently."""
+    for path in (tmp_path, tmp_path / "not-there"):
+        with pytest.raises(PolicyModuleError) as error:
+            add_directory(path)
+        assert str(error.value) == f"{path}: no policy modules (*.py) in this directory"
+
+
+def installed(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """Install a package that declares an entry point."""
+    metadata = directory / "team-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: team\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[gatewright.policies]\n{name} = {value}\n")
+    monkeypatch.syspath_prepend(directory)
+    monkeypatch.setattr(policies, "_found", {})
+
+
+def test_policies_of_an_installed_package_are_known(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the entry point, without a flag."""
+    installed(directory, monkeypatch, "team_labels", "team_labels")
+    assert catalogue()["team-labels"].name == "team-labels"
+    assert "replica-limits" in catalogue()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        (
+            "team_labels",
+            "team_label",
+            "cannot be imported: ModuleNotFoundError: No module named 'team_label'",
+        ),
+        (
+            "team_labels",
+            "team_labels:NONE",
+            "cannot be imported: AttributeError: module 'team_labels' has no attribute 'NONE'",
+        ),
+        ("teams", "team_labels", 'declares the policy "team-labels"; a policy is named like its module'),
+        ("json", "json", "declares no POLICY"),
+    ],
+)
+def test_an_entry_point_that_is_no_policy_is_told(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    """Its name and what it leads to, and what is wrong."""
+    installed(directory, monkeypatch, name, value)
+    with pytest.raises(PolicyModuleError) as error:
+        catalogue()
+    assert str(error.value) == f"entry point {name} ({value}): {told}"
+
+
+def test_the_command_line_tells_a_module_that_is_no_policy(directory: Path) -> None:
+    """One line and no traceback; a good directory is explained and listed."""
+    explained = once("explain", "--policies-dir", str(directory), "team-labels")
+    assert (explained.returncode, explained.stderr) == (0, "")
+    assert "Pods say whose they are." in explained.stdout
+    (directory / "team_labels.py").write_text("1 / 0\n")
+    ended = once("explain", "--policies-dir", str(directory), "team-labels")
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr == f"{directory}/team_labels.py: cannot be imported: ZeroDivisionError: division by zero\n"
