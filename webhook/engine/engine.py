@@ -98,8 +98,8 @@ class Engine:
         for bound in policies:
             for target in bound.policy.targets:
                 match = bound.match.for_kind(target.kind.kind)
-                if match is None:
-                    continue
+                if match is None or (bound.namespace is not None and not target.kind.namespaced):
+                    continue  # what no clause can select; a Namespace is the platform's, not its tenant's
                 for key in target.keys:
                     self._targets[key] = target
                     index[key] = (*index.get(key, ()), replace(bound, match=match))
