@@ -56,8 +56,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
             "Error: --tls-cert and --tls-key are needed; `gatewright certs DIRECTORY` makes a pair\n",
         ),
         (
-            ("run", "--metrics-lisen", "x"),
-            "Error: No such option '--metrics-lisen'. Did you mean '--metrics-listen'?\n",
+            ("run", "--workrs", "3"),
+            "Error: No such option '--workrs'. Did you mean '--workers'?\n",
         ),
         (("webhok",), 'Error: no command "webhok"; did you mean "webhook"?\n'),
         (
@@ -147,14 +147,13 @@ def test_an_unreachable_api_server_is_waited_for(start: Callable[..., Gatewright
 def test_a_pair_that_cannot_be_used_is_told_until_a_good_one_comes(
     start: Callable[..., Gatewright], tmp_path: Path
 ) -> None:
-    """A missing file, text that is no certificate and a key of another pair: not ready each time, then ready."""
+    """Text that is no certificate, then a key of another pair: not ready each time; then ready without a restart."""
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-    webhook = start("webhook", *POLICIES, "--no-cluster", "--tls-cert", str(certificate), "--tls-key", str(key))
-    _told(webhook, f"certificate: {certificate}: No such file or directory")
     for name in ("one", "two"):
         assert once("certs", str(tmp_path / name)).returncode == 0
     key.write_bytes((tmp_path / "two/tls.key").read_bytes())
     certificate.write_text("no certificate\n")
+    webhook = start("webhook", *POLICIES, "--no-cluster", "--tls-cert", str(certificate), "--tls-key", str(key))
     _told(webhook, "certificate: the certificate is not readable as PEM")
     certificate.write_bytes((tmp_path / "one/tls.crt").read_bytes())
     _told(webhook, "certificate: the private key does not belong to the certificate")

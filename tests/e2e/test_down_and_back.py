@@ -211,7 +211,6 @@ def test_s8_while_both_are_down_nothing_unjudged_comes_in(running: Installation)
     running.wait("deployment/addon", "condition=Available", "kube-system")
     running.kubectl("delete", "webapp/doomed", "-n", namespace)
     running.kubectl("delete", "deployment/childless", "service/childless", "-n", namespace)
-    running.wait("deployment/doomed", "delete", namespace)
 
     running.start()
 
@@ -220,6 +219,8 @@ def test_s8_while_both_are_down_nothing_unjudged_comes_in(running: Installation)
     running.wait("deployment/childless", "create", namespace)
     running.wait("service/childless", "create", namespace)
     running.running(namespace, "childless")
+    running.wait("deployment/doomed", "delete", namespace)
+    running.wait("service/doomed", "delete", namespace)
     left = running.kubectl("get", "webapps,deployments,services", "-n", namespace, "-o=name").split()
     assert [each.rpartition("/")[2] for each in left] == ["childless", "kept", "late"] * 3
     assert running.get("deployment/kept", namespace)["metadata"]["uid"] == before

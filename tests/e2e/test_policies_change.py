@@ -78,6 +78,15 @@ def test_an_edited_policy_file_is_in_force_without_a_restart(laptop: Laptop, nam
     assert _denied(laptop, namespace, 5) is not None
 
 
+def test_a_policy_object_in_the_cluster_is_in_force_at_once(laptop: Laptop, namespace: str) -> None:
+    """It denies from its creation to its deletion, like one in a file."""
+    policy = STRICT.format(maximum=3, namespace=namespace)
+    assert laptop.kubectl("apply", "-f-", input=policy).endswith("/strict-replicas created\n")
+    laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 4) is not None)
+    laptop.kubectl("delete", "clusteradmissionpolicy", "strict-replicas")
+    laptop.gatewright.until("let in", lambda: _denied(laptop, namespace, 4) is None)
+
+
 def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: str) -> None:
     """Rules hold from the moment a namespace has the label until it has lost it."""
     assert _denied(laptop, namespace, 11) is None
@@ -163,6 +172,7 @@ def _said(cluster: Cluster, manifest: manifests.Object) -> str:
 
 def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
     """SIGTERM ends `gatewright run` with 0; its registration and its process are gone, and creations go on."""
+    bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
     with Gatewright.run(bare.plane, tmp_path, policies=CONFIG / "policies") as gatewright:
         pid = gatewright.process.pid
         bare.refusal("create", "-n", "production", "-f-", input=manifests.webapp(image="nginx:1.21"))

@@ -20,6 +20,7 @@ TEMPLATE = "spec.template.spec.containers[name=app]"
 IMAGE = f'image-registries: {TEMPLATE}.image: "nginx:1.21" comes from docker.io; {APPROVED}'
 REPLICAS = f"replica-limits: spec.replicas: 11; {TOO_MANY}"
 RESOURCES = f"resource-limits: {TEMPLATE}.resources.limits: {NO_LIMITS}"
+UNLIMITED = RESOURCES.replace("missing", "0, which is none")
 
 BAD: Object = {"replicas": 11, "image": "nginx:1.21", "resources": {}}
 
@@ -169,8 +170,12 @@ def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifes
             ("patch", "deployment/shop", "--type=json", f"--patch={json.dumps(NO_RESOURCES)}"),
             f"Error from server (Forbidden): {denial(RESOURCES)}",
         ),
+        (
+            ("set", "resources", "deployment/shop", "--limits=cpu=0,memory=0"),
+            f"error: failed to patch resources update to pod template {denial(UNLIMITED)}",
+        ),
     ],
-    ids=["scale", "set image", "patch"],
+    ids=["scale", "set image", "patch", "set resources"],
 )
 def test_what_was_good_cannot_be_made_bad(laptop: Laptop, production: str, command: tuple[str, ...], said: str) -> None:
     """Updates and the scale subresource are judged like creations, and the object stays as it was."""
