@@ -1,11 +1,16 @@
 """`python -m tests.config.regenerate` writes every generated file anew (`make manifests`)."""
 
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 from config.manifests import generated, plain
 from controller.reconcilers import planned_kinds
+from gatewright import pages
 from tests.controlplane.binaries import helm_binary
+from webhook.harness.cases import Expectation, Trial, load_trials
+from webhook.harness.trial import ask
+from webhook.policies import catalogue
 from webhook.server.look_ups import RESOURCES
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +27,43 @@ def from_chart(helm: Path) -> dict[str, str]:
     return plain(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout)
 
 
+def from_policies() -> dict[str, str]:
+    """The pages of the policies, made from their modules and cases."""
+    policies = catalogue()
+    written = {f"{name}.md": pages.page(policy, examples(name)) for name, policy in policies.items()}
+    return {
+        f"docs/policies/{name}": text for name, text in {"README.md": pages.index(policies.values()), **written}.items()
+    }
+
+
+def examples(name: str) -> Iterator[pages.Example]:
+    """Yield the first case of a policy that is allowed, the first that is denied, and the first that is patched."""
+    trials = list(load_trials(ROOT / f"tests/policies/{name.replace('-', '_')}.yaml", catalogue()))
+    for title, outcome in (("Allowed", _allowed), ("Denied", _denied), ("Set", _set)):
+        told = ((trial, outcome(trial)) for trial in trials if trial.admission.old_object is None)
+        trial, text = next(((trial, text) for trial, text in told if text is not None), (None, ""))
+        if trial is not None:
+            params = trial.engine.policies[0].params.model_dump(by_alias=True, exclude_unset=True)
+            yield pages.Example(title, params, trial.admission.object or {}, text)
+
+
+def _allowed(trial: Trial) -> str | None:
+    return "is let in." if trial.expect == "allowed" and trial.admission.operation in ("CREATE", "CONNECT") else None
+
+
+def _denied(trial: Trial) -> str | None:
+    if not isinstance(trial.expect, Expectation) or trial.expect.denied is None:
+        return None
+    message = ask(trial.engine, trial.admission, trial.looked_up).response["status"]["message"]
+    return f"is denied:\n\n```\n{message}\n```"
+
+
+def _set(trial: Trial) -> str | None:
+    if not isinstance(trial.expect, Expectation) or trial.expect.patched is None:
+        return None
+    return f"gets:\n\n{pages.block(trial.expect.patched)}"
+
+
 def write(files: dict[str, str]) -> None:
     """Write the files, saying which are new or changed."""
     for name, text in files.items():
@@ -34,4 +76,5 @@ def write(files: dict[str, str]) -> None:
 
 if __name__ == "__main__":
     write(from_types())
+    write(from_policies())
     write(from_chart(helm_binary()))

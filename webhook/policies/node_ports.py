@@ -3,8 +3,8 @@
 Why: a node port belongs to the whole cluster; who takes one by number may take the one that somebody else was
 promised.
 
-Judged: the ports and the health check of Services that say which node port they want. One that Kubernetes picks may
-fall anywhere; it is there after admission, so it is judged with the next update.
+Judged: the ports and the health check of Services that say which node port they want. One that Kubernetes picks
+may fall anywhere, and an update that keeps it is let in with a warning.
 
 Allowed: no `nodePort`, or one of the ranges.
 Denied:  `nodePort: 31000` with `ranges: [{minimum: 30000, maximum: 30999}]`.
