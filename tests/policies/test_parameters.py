@@ -1,0 +1,83 @@
+"""Parameters that cannot be meant are refused, with the path and what is wrong."""
+
+import pytest
+
+from config.faults import FaultsError, parse
+from webhook.policies import catalogue
+
+UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "faults"),
+    [
+        ("autoscaler-bounds", {"minimum": -1}, [("minimum", "-1: should be greater than or equal to 0")]),
+        ("empty-dir-size", {"maximum": "1 Gi"}, [("maximum", f'"1 Gi": {UNIT}')]),
+        ("image-pull-policy", {"required": "Sometimes"}, None),
+        ("image-registries", {}, [("", "expected at least one registry, approved or denied")]),
+        ("image-registries", {"denied": ["*"]}, [("denied[0]", '"*": its registry is malformed')]),
+        ("image-tags", {"allowed": []}, None),
+        ("memory-units", {"smallest": "-1"}, [("smallest", '"-1": must not be negative')]),
+        (
+            "registry-rewrite",
+            {"mirrors": {"a.example": "a.example/mirror"}},
+            [("", "images of the mirror a.example/mirror would be rewritten again, as those of a.example")],
+        ),
+        (
+            "registry-rewrite",
+            {"mirrors": {"b.example": "a.example", "a.example/x": "c.example"}},
+            [("", "images of the mirror a.example would be rewritten again, as those of a.example/x")],
+        ),
+        ("registry-rewrite", {"mirrors": {"*.example": "a.example"}}, None),
+        ("registry-rewrite", {"mirrors": {}}, None),
+        ("replica-limits", {"minimum": 3, "maximum": 2}, [("", "minimum must not be above maximum")]),
+        ("resource-bounds", {}, [("", "expected bounds of limits or of requests")]),
+        ("resource-bounds", {"limits": {"cpu": {}}}, [("limits.cpu", "expected min or max")]),
+        (
+            "resource-bounds",
+            {"limits": {"cpu": {"min": "1", "max": "999m"}}},
+            [("limits.cpu", "min must not be above max")],
+        ),
+        ("resource-bounds", {"requests": {"cpu": {"max": "5 cores"}}}, [("requests.cpu.max", f'"5 cores": {UNIT}')]),
+        ("resource-defaults", {}, [("", "expected limits or requests")]),
+        (
+            "resource-defaults",
+            {"limits": {"cpu": "500m"}, "requests": {"cpu": 1}},
+            [("", "the request of cpu must not be above its limit")],
+        ),
+        ("resource-defaults", {"limits": {"cpu": True}}, None),
+        ("resource-limits", {"required": []}, [("", "expected at least one required or forbidden resource")]),
+        (
+            "resource-limits",
+            {"forbidden": ["cpu"]},
+            [("", "cpu cannot be both required and forbidden")],
+        ),
+        ("resource-limits", {"required": ["gpu"]}, None),
+        ("resource-ratios", {"maximum": {}}, None),
+        ("resource-ratios", {"maximum": {"cpu": "twice"}}, [("maximum.cpu", f'"twice": {UNIT}')]),
+        ("qos-guaranteed", {"resources": ["ephemeral-storage"]}, None),
+    ],
+)
+def test_wrong_parameters_are_refused(policy, params, faults):
+    """Every fault is told at its path; where none is given here, it is enough that there is one."""
+    with pytest.raises(FaultsError) as told:
+        parse(catalogue()[policy].params, params, noun="parameter")
+    assert faults is None or list(told.value.faults) == faults
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "needs"),
+    [
+        ("resource-limits", {}, set()),
+        ("resource-limits", {"limit_ranges": True}, {"limit_ranges"}),
+        ("resource-requests", {"limit_ranges": True}, {"limit_ranges"}),
+        ("replica-limits", {}, set()),
+        ("replica-limits", {"labels": {"tier": "web"}}, {"scale_parent"}),
+        ("disruption-budgets", {}, set()),
+        ("disruption-budgets", {"workloads": True}, {"disruption_budgets", "workloads"}),
+    ],
+)
+def test_parameters_say_what_must_be_looked_up(policy, params, needs):
+    """Nothing is asked of the cluster that these parameters do not need."""
+    known = catalogue()[policy]
+    assert known.needed(parse(known.params, params, noun="parameter")) == needs
