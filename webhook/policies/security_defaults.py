@@ -7,11 +7,11 @@ Sets, where nothing is set: `runAsNonRoot: true` and `seccompProfile: {type: Run
 containers inherit; `allowPrivilegeEscalation: false` on each container, and ALL in its `capabilities.drop`, after what
 is there. Settings of the pod go to the containers instead where one of them is left alone.
 
-Left alone: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers; `runAsNonRoot`
-for a user 0; `allowPrivilegeEscalation` of who adds SYS_ADMIN, and the dropping of what is added. Nothing is set on a
-running pod, or on a Job that exists, which cannot change, but on ephemeral containers that are added to it; nor on what
-a controller made from a template of its own; nor by an update that leaves the template as it was, which would restart
-its pods.
+Left alone: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers; `runAsNonRoot` for a
+user 0 and for who adds capabilities of root; `allowPrivilegeEscalation` of who adds SYS_ADMIN, and the dropping of what
+is added. Nothing is set on a running pod, or on a Job that exists, which cannot change, but on ephemeral containers
+that are added to it; nor on what a controller made from a template of its own; nor by an update that leaves the
+template as it was, which would restart its pods.
 Fix: an image that needs more says so: `securityContext: {runAsNonRoot: false}`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
@@ -27,6 +27,7 @@ from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 
 CONTEXT = "securityContext"
 OS_LABEL = "kubernetes.io/os"
+FOR_ANY_USER = {"NET_BIND_SERVICE"}
 
 Keeps = Callable[[Fields, Fields | None], bool]
 
@@ -126,7 +127,9 @@ def _is_privileged(container: Fields, pod: Fields | None) -> bool:
 
 
 def _is_root(container: Fields, pod: Fields | None) -> bool:
-    return _is_privileged(container, pod) or _effective(container, pod, Fields.integer, "runAsUser") == 0
+    """Whether it is told to be root, or adds what only root has: a capability is lost where another user starts."""
+    added = {*container.strings(ADD)} - FOR_ANY_USER
+    return _is_privileged(container, pod) or bool(added) or _effective(container, pod, Fields.integer, "runAsUser") == 0
 
 
 def _wants_root(container: Fields, pod: Fields | None) -> bool:
