@@ -109,13 +109,16 @@ BY_CODE: Mapping[int, type[ApiError]] = {
     429: TooManyRequests,
 }
 
+# What an API server means by a code that it sends without a Status: its reason and a message.
+NO_STATUS = {404: ("NotFound", "the server has no such resource; is its CustomResourceDefinition installed?")}
+
 
 def error_for(code: int, status: object = None, retry_after: str | None = None) -> ApiError:
     """Return the error for an HTTP code, the Status that came with it (if it was one) and the Retry-After header."""
     fields: Mapping[str, Any] = status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
-    reason = fields.get("reason") or "Unknown"
+    reason = fields.get("reason") or NO_STATUS.get(code, ("Unknown", ""))[0]
     details = dict(fields.get("details") or {})
-    message = fields.get("message") or "an answer without a Status"
+    message = fields.get("message") or NO_STATUS.get(code, ("", "an answer without a Status"))[1]
     kind = ServerError if code >= 500 else BY_CODE.get(code, ApiError)
     if kind in (BadRequest, Invalid):
         message = unquoted(message)

@@ -48,6 +48,13 @@ def test_an_answer_need_not_be_a_status(answer: object) -> None:
     assert str(error_for(502, answer)) == "502 Unknown: an answer without a Status"
 
 
+def test_a_resource_that_is_not_served_is_named_as_such():
+    """An API server without the CRD answers 404 in plain text; people want to know what is missing."""
+    error = error_for(404, None)
+    assert isinstance(error, errors.NotFound)
+    assert str(error) == "404 NotFound: the server has no such resource; is its CustomResourceDefinition installed?"
+
+
 def test_another_uid_is_a_conflict() -> None:
     """The server calls a patch for another uid invalid; what it means is that the object is another."""
     answer = status("Invalid", causes=[{"field": "metadata.uid", "message": "field is immutable"}])
