@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,8 +18,10 @@ from controller.reconcilers.policies import PolicyStatuses
 from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import Service
 from controller.runtime.caches import Cache
+from controller.runtime.controller import Controller
 from controller.runtime.leader import LeadershipLostError, LeaseSettings
 from controller.runtime.plan import PlannedKind
+from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
 from gatewright.listeners import Observed
 from gatewright.process import Background, ProcessFailedError
@@ -84,7 +86,7 @@ def add_registration(
     """
     namespace = settings.namespace or endpoint.namespace
     at = settings.webhook_url or Service(namespace, settings.webhook_service)
-    policies = add_policies(settings, runtime, resources, namespace)
+    policies, look_again = add_policies(settings, runtime, resources, namespace)
     name = settings.webhook_configuration or CONFIGURATION
     ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
@@ -103,26 +105,51 @@ def add_registration(
     )
     registration = registrar.controller(runtime.metrics, also=also)
     runtime.add(registration)
-    return {"policies": partial(policies.follow, lambda: registration.add(registrar.request))}
+
+    def on_new_policies() -> None:
+        registration.add(registrar.request)
+        look_again()
+
+    return {"policies": partial(policies.follow, on_new_policies)}
 
 
-def add_policies(settings: Settings, runtime: Runtime, resources: Sequence[Resource], home: str) -> Policies:
-    """Return the policies that the webhooks have in force; the leader says in each object whether it is."""
+def add_policies(
+    settings: Settings, runtime: Runtime, resources: Sequence[Resource], home: str
+) -> tuple[Policies, Callable[[], None]]:
+    """Return the policies that the webhooks have in force, and what to call when they changed."""
     metrics = Metrics(CollectorRegistry())  # what it counts is the webhook's to show
     objects = PolicyObjects(catalogue(), metrics)
     caches = [runtime.caches.of(resource) for resource in resources]
     for cache in caches:
         cache.subscribe(objects.subscriber(cache.resource))
-    add_policy_statuses(runtime, resources, objects)
-    return policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
+    policies = policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
+    return policies, add_policy_statuses(runtime, resources, policies, home)
 
 
-def add_policy_statuses(runtime: Runtime, resources: Sequence[Resource], objects: PolicyObjects) -> None:
-    """Let the leader say in the status of each policy object whether it is in force."""
+def add_policy_statuses(
+    runtime: Runtime, resources: Sequence[Resource], policies: Policies, home: str
+) -> Callable[[], None]:
+    """Let the leader say in the status of each policy object whether it is in force.
+
+    What is returned is to be called when other policies are in force: what exceptions are from.
+    """
+    exceptions: list[tuple[Cache, Controller]] = []
     for resource in resources:
         cache = runtime.caches.of(resource)
-        statuses = PolicyStatuses(runtime.client, cache, catalogue(), lambda: objects.policy_set.policies)
-        runtime.add(statuses.controller(runtime.metrics))
+        statuses = PolicyStatuses(
+            runtime.client, cache, catalogue(), lambda: policies.engine.policies if policies.engine else None, home
+        )
+        controller = statuses.controller(runtime.metrics)
+        runtime.add(controller)
+        if resource.kind == "PolicyException":
+            exceptions.append((cache, controller))
+
+    def look_again() -> None:
+        for cache, controller in exceptions:
+            for key in cache:
+                controller.add(Request.of(key))
+
+    return look_again
 
 
 def own_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:

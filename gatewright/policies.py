@@ -8,6 +8,8 @@ from webhook.engine import Engine
 from webhook.engine.policy_set import PolicySet, in_force, read
 from webhook.policies import catalogue
 
+HOME = "gatewright-system"  # where Gatewright is installed, unless somebody says otherwise
+
 
 def policy_set(paths: Sequence[Path]) -> PolicySet:
     """Return what the files at `paths` (or in those directories) say.
@@ -19,6 +21,9 @@ def policy_set(paths: Sequence[Path]) -> PolicySet:
     )
 
 
-def engine_of(paths: Sequence[Path]) -> Engine:
-    """Return the engine of the policy sets at `paths`, with what is always in force. Errors as for `policy_set`."""
-    return Engine(in_force(policy_set(paths), catalogue()))
+def engine_of(paths: Sequence[Path], home: str | None = HOME) -> Engine:
+    """Return the engine of the policy sets at `paths`, with what is always in force. Errors as for `policy_set`.
+
+    At `home` are the exceptions from cluster policies that name a namespace.
+    """
+    return Engine(in_force(policy_set(paths), catalogue(), home))

@@ -53,7 +53,6 @@ class Webhook:
     serve: Part
     background: dict[str, Background]
     policies: Policies
-    objects: PolicyObjects
 
 
 async def webhook_of(
@@ -103,7 +102,7 @@ async def webhook_of(
     async def serve_reviews(stop: asyncio.Event) -> None:
         await serve(stop, config, policies, serving, metrics, look_ups)
 
-    return Webhook(serve_reviews, background, policies, objects)
+    return Webhook(serve_reviews, background, policies)
 
 
 async def _now(_: Request) -> datetime:

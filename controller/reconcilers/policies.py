@@ -19,6 +19,7 @@ from webhook.engine.policy_set import Catalogue, bind, check_exception, document
 FIELD_MANAGER = "gatewright-controller"
 
 Object = dict[str, Any]
+Judged = tuple[Object, timedelta | None]
 
 
 class PolicyStatuses:
@@ -29,15 +30,20 @@ class PolicyStatuses:
         client: Client,
         cache: Cache,
         catalogue: Catalogue,
-        policies: Callable[[], Sequence[BoundPolicy]],
+        policies: Callable[[], Sequence[BoundPolicy] | None],
+        home: str,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the policies that exceptions can be from as a function: they change."""
+        """Take the policies in force as a function: they change, and are None until all were read.
+
+        At `home` are the exceptions from cluster policies.
+        """
         self._client = client
         self._cache = cache
         self._catalogue = catalogue
         self._policies = policies
+        self._home = home
         self._now = now
 
     def controller(self, metrics: Metrics) -> Controller:
@@ -48,11 +54,11 @@ class PolicyStatuses:
 
     async def reconcile(self, request: Request) -> Result:
         """Write the condition Ready where it says something else."""
-        stored = self._cache.get(request.key)
-        if stored is None:
+        stored, now = self._cache.get(request.key), self._now()
+        judged = None if stored is None else self.judged(stored, now)
+        if stored is None or judged is None:
             return Result()
-        now = self._now()
-        ready, look_again = self.judged(stored, now)
+        ready, look_again = judged
         generation = stored["metadata"]["generation"]
         old = stored.get("status") or {}
         new = {
@@ -71,18 +77,22 @@ class PolicyStatuses:
             )
         return Result(requeue_after=look_again)
 
-    def judged(self, stored: Object, now: datetime) -> tuple[Object, timedelta | None]:
-        """Return the condition Ready of an object, and when that will change by itself."""
+    def judged(self, stored: Object, now: datetime) -> Judged | None:
+        """Return the condition Ready of an object, and when that will change by itself.
+
+        None for an exception before policies are in force: whoever brings them wakes us.
+        """
         try:
             made = bind(document_of(stored), self._catalogue)
             if isinstance(made, BoundException):
-                return self._judged_exception(made, now)
+                policies = self._policies()
+                return None if policies is None else self._judged_exception(made, policies, now)
         except FaultsError as error:
             return condition(READY, False, "Invalid", str(error)), None
         return condition(READY, True, "InForce"), None
 
-    def _judged_exception(self, exception: BoundException, now: datetime) -> tuple[Object, timedelta | None]:
+    def _judged_exception(self, exception: BoundException, policies: Sequence[BoundPolicy], now: datetime) -> Judged:
         if now >= exception.spec.expires:
             return condition(READY, False, "Expired", f"it ended at {exception.spec.expires.isoformat()}"), None
-        check_exception(exception, self._policies())
+        check_exception(exception, policies, self._home)
         return condition(READY, True, "InForce"), exception.spec.expires - now

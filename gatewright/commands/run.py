@@ -83,7 +83,12 @@ async def _run(settings: Settings) -> None:
         registration = registrar.controller(runtime.metrics)
         runtime.add(registration)
         async with Client(endpoint) as client:
-            add_policy_statuses(runtime, await served(client), webhook.objects)
+            home = settings.namespace or endpoint.namespace
+            look_again = add_policy_statuses(runtime, await served(client), webhook.policies, home)
+
+        def on_new_policies() -> None:
+            registration.add(registrar.request)
+            look_again()
 
         async def both(stop: asyncio.Event) -> None:
             """Serve until the controller has ended and the registration is gone: nobody is sent to nowhere."""
@@ -98,7 +103,7 @@ async def _run(settings: Settings) -> None:
             {"gatewright": both},
             background={
                 **webhook.background,
-                "policies": partial(webhook.policies.follow, lambda: registration.add(registrar.request)),
+                "policies": partial(webhook.policies.follow, on_new_policies),
             },
             observed=observed,
             metrics=settings.metrics_listen,

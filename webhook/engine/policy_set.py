@@ -179,14 +179,22 @@ def parse_params(policy: Policy, params: Mapping[str, Any], path: str) -> Params
         raise error.below(path) from None
 
 
-def check_exception(exception: BoundException, policies: Iterable[BoundPolicy]) -> None:
-    """Refuse an exception from a policy that is not there, or with parameters it has not. FaultsError names all."""
-    named = {policy.name: policy for policy in policies}
+def check_exception(exception: BoundException, policies: Iterable[BoundPolicy], home: str | None = None) -> None:
+    """Refuse an exception from a policy that is not there, or with parameters it has not. FaultsError names all.
+
+    Where `home` is known (as for `in_force`), so is one that does not count where it stands.
+    """
+    policies = tuple(policies)
+    named = {policy.name: policy for policy in policies if home is None or _counts(exception, policy, home)}
+    of_the_cluster = {policy.name for policy in policies if policy.namespace is None}
     faults: list[tuple[str, str]] = []
     for index, entry in enumerate(exception.spec.exceptions):
         at = f"spec.exceptions[{index}]"
         if entry.policy not in named:
-            faults.append((f"{at}.policy", f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'))
+            text = f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'
+            if entry.policy in of_the_cluster:
+                text = f'"{entry.policy}" is a cluster policy; exceptions from it count in namespace {home} only'
+            faults.append((f"{at}.policy", text))
             continue
         try:
             _other_params(named[entry.policy], entry, f"{at}.params")
@@ -202,11 +210,15 @@ def _other_params(policy: BoundPolicy, entry: ExceptionEntry, path: str = "param
     return parse_params(policy.policy, policy.params.model_dump(mode="json") | entry.params, path)
 
 
+def _counts(exception: BoundException, policy: BoundPolicy, home: str | None) -> bool:
+    """Whether an exception may be one from this policy, by where it stands."""
+    return exception.namespace in ((None, home) if policy.namespace is None else (policy.namespace,))
+
+
 def _exempt(policy: BoundPolicy, exceptions: Iterable[BoundException], home: str | None) -> Iterator[Exempt]:
-    counts_in = (None, home) if policy.namespace is None else (policy.namespace,)
     for exception in exceptions:
         for entry in exception.spec.exceptions:
-            if entry.policy != policy.name or exception.namespace not in counts_in:
+            if entry.policy != policy.name or not _counts(exception, policy, home):
                 continue
             try:
                 params = _other_params(policy, entry)

@@ -1,0 +1,266 @@
+"""The status of policy objects and exceptions: whether they are in force, why not, and nothing written twice."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from controller.reconcilers.policies import PolicyStatuses
+from controller.runtime.caches import Cache
+from controller.runtime.result import Request
+from kube.client import Client
+from kube.resource import Resource
+from tests.fakes.apiserver import FakeApiServer
+from webhook.engine import BoundPolicy
+from webhook.engine.policy_set import bind
+from webhook.policies import catalogue
+
+BASES = Path(__file__).parents[3] / "config/crd/bases"
+CLUSTER, TENANT, EXCEPTION = (
+    Resource("gatewright.io", "v1alpha1", plural, kind, namespaced=kind != "ClusterAdmissionPolicy")
+    for plural, kind in (
+        ("clusteradmissionpolicies", "ClusterAdmissionPolicy"),
+        ("admissionpolicies", "AdmissionPolicy"),
+        ("policyexceptions", "PolicyException"),
+    )
+)
+HOME = "gatewright-system"
+TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
+API_VERSION = "gatewright.io/v1alpha1"
+
+
+def policy(name: str = "few", kind: str = "ClusterAdmissionPolicy", namespace: str | None = None, **spec: object):
+    """A policy object for replica-limits, changed by what a test names."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "metadata": {"name": name} | ({"namespace": namespace} if namespace else {}),
+        "spec": {"policy": "replica-limits", "params": {"maximum": 3}} | spec,
+    }
+
+
+def exception(namespace: str = HOME, expires: str = "2026-12-01T00:00:00Z", **entry: object):
+    """An exception from it, changed by what a test names."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PolicyException",
+        "metadata": {"name": "why-not", "namespace": namespace},
+        "spec": {"reason": "moving", "expires": expires, "exceptions": [{"policy": "few"} | entry]},
+    }
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """An API server with our kinds."""
+    async with FakeApiServer() as fake:
+        for file in sorted(BASES.glob("gatewright.io_*.yaml")):
+            fake.define(yaml.safe_load(file.read_text()))
+        for namespace in (HOME, "shop"):
+            fake.create(
+                Resource("", "v1", "namespaces", "Namespace", namespaced=False), {"metadata": {"name": namespace}}
+            )
+        yield fake
+
+
+class Statuses:
+    """The reconciler of one kind, with a clock and policies of the test's."""
+
+    def __init__(self, server: FakeApiServer, client: Client, resource: Resource) -> None:
+        self.server, self.resource, self.now = server, resource, TODAY
+        self.policies: Sequence[BoundPolicy] | None = ()
+        self.cache = Cache(client, resource)
+        self.reconciler = PolicyStatuses(
+            client, self.cache, catalogue(), lambda: self.policies, HOME, now=lambda: self.now
+        )
+        self._changed = asyncio.Event()
+        self.cache.subscribe(lambda change: self._changed.set())
+
+    async def reconciled(self, name: str, namespace: str = "") -> tuple[dict, timedelta | None]:
+        """Reconcile once the cache has what is stored; return the status then stored, and when to look again."""
+        key = f"{namespace}/{name}" if namespace else name
+        await self._seen(key, namespace, name)
+        result = await self.reconciler.reconcile(Request(namespace or None, name))
+        await self._seen(key, namespace, name)
+        return self.server.get(self.resource, name, namespace).get("status", {}), result.requeue_after
+
+    async def _seen(self, key: str, namespace: str, name: str) -> None:
+        wanted = int(self.server.get(self.resource, name, namespace)["metadata"]["resourceVersion"])
+        async with asyncio.timeout(10):
+            while not self.cache.has_seen(key, wanted):
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@pytest.fixture
+def statuses(server: FakeApiServer):
+    """Makes the reconciler of one kind, its watch running."""
+
+    @asynccontextmanager
+    async def running(resource: Resource) -> AsyncIterator[Statuses]:
+        async with Client(server.endpoint) as client:
+            made = Statuses(server, client, resource)
+            watching = asyncio.gather(*(watch.run() for watch in made.cache.watches))
+            await made.cache.synced()
+            yield made
+            watching.cancel()
+
+    return running
+
+
+def ready(status: str, reason: str, message: str = "", *, generation: int = 1, since: datetime = TODAY) -> dict:
+    """The whole status with this condition Ready."""
+    condition = {
+        "type": "Ready",
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": since.isoformat().replace("+00:00", "Z"),
+    }
+    return {"observedGeneration": generation, "conditions": [condition]}
+
+
+def status_writes(server: FakeApiServer) -> int:
+    """Count the writes so far."""
+    return len(server.requests.writes)
+
+
+@pytest.mark.parametrize(("resource", "namespace"), [(CLUSTER, ""), (TENANT, "shop")])
+async def test_a_good_policy_is_in_force(server, statuses, resource, namespace):
+    """It says so with its generation, once: a second look writes nothing."""
+    server.create(resource, policy(kind=resource.kind, namespace=namespace or None))
+    async with statuses(resource) as running:
+        assert await running.reconciled("few", namespace) == (ready("True", "InForce"), None)
+        running.now += timedelta(hours=1)
+        written = status_writes(server)
+        assert written == 1
+        assert await running.reconciled("few", namespace) == (ready("True", "InForce"), None)
+        assert status_writes(server) == written
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec", "message"),
+    [
+        (CLUSTER, {"params": {"maximun": 3}}, 'spec.params.maximun: unknown parameter; did you mean "maximum"?'),
+        (
+            CLUSTER,
+            {"policy": "replica-limit"},
+            'spec.policy: no policy "replica-limit"; did you mean "replica-limits"?',
+        ),
+        (
+            CLUSTER,
+            {"match": {"any": [{"kinds": ["Deploymnt", "CronJob"]}]}, "params": {}},
+            'spec.match.any[0].kinds: replica-limits does not look at "Deploymnt"; did you mean "Deployment"?\n'
+            'spec.match.any[0].kinds: replica-limits does not look at "CronJob"; known: ',
+        ),
+        (
+            TENANT,
+            {"policy": "webapp-labels", "params": {}},
+            "spec.policy: webapp-labels changes objects; an AdmissionPolicy can only deny",
+        ),
+    ],
+    ids=["a parameter", "a policy", "two kinds", "a tenant's that would change objects"],
+)
+async def test_a_bad_policy_says_what_is_wrong(server, statuses, resource, spec, message):
+    """Path, fault and what was probably meant, as whoever applies it would be told."""
+    namespace = "shop" if resource is TENANT else ""
+    server.create(resource, policy(kind=resource.kind, namespace=namespace or None, **spec))
+    async with statuses(resource) as running:
+        status, again = await running.reconciled("few", namespace)
+        assert again is None
+        found = status["conditions"][0]["message"]
+        assert found.startswith(message) if message.endswith(": ") else found == message
+        assert status == ready("False", "Invalid", found)
+
+
+async def test_the_status_follows_the_object(server, statuses):
+    """A bad edit and its correction, each with its generation and the time it changed."""
+    server.create(CLUSTER, policy())
+    async with statuses(CLUSTER) as running:
+        await running.reconciled("few")
+        later = running.now = TODAY + timedelta(minutes=5)
+        server.change(CLUSTER, "few", {"spec": {"params": {"maximum": -1}}})
+        message = "spec.params.maximum: -1: should be greater than or equal to 0"
+        assert (await running.reconciled("few"))[0] == ready("False", "Invalid", message, generation=2, since=later)
+        server.change(CLUSTER, "few", {"spec": {"params": {"maximum": 4}}})
+        assert (await running.reconciled("few"))[0] == ready("True", "InForce", generation=3, since=later)
+
+
+async def test_what_is_gone_is_left_alone(server, statuses):
+    """Nothing is written for an object that is not there any more."""
+    async with statuses(CLUSTER) as running:
+        assert (await running.reconciler.reconcile(Request(None, "few"))).requeue_after is None
+    assert status_writes(server) == 0
+
+
+async def test_an_exception_is_looked_at_again_when_it_ends(server, statuses):
+    """In force until its last second, and ended from then on, by nobody's doing but the clock's."""
+    server.create(EXCEPTION, exception(expires="2026-11-21T12:00:10Z"))
+    async with statuses(EXCEPTION) as running:
+        running.policies = [bind(policy(), catalogue())]
+        assert await running.reconciled("why-not", HOME) == (ready("True", "InForce"), timedelta(seconds=10))
+        running.now += timedelta(seconds=9)
+        assert await running.reconciled("why-not", HOME) == (ready("True", "InForce"), timedelta(seconds=1))
+        assert status_writes(server) == 1
+        ended = running.now = running.now + timedelta(seconds=1)
+        expired = ready("False", "Expired", "it ended at 2026-11-21T12:00:10+00:00", since=ended)
+        assert await running.reconciled("why-not", HOME) == (expired, None)
+        assert await running.reconciled("why-not", HOME) == (expired, None)
+        assert status_writes(server) == 2
+
+
+TENANTS = policy(kind="AdmissionPolicy", namespace="shop")
+
+
+@pytest.mark.parametrize(
+    ("from_", "namespace", "entry", "message"),
+    [
+        (policy(), HOME, {}, None),
+        (TENANTS, "shop", {}, None),
+        (policy(), HOME, {"params": {"maximum": 20}}, None),
+        (
+            policy(),
+            HOME,
+            {"policy": "fewer"},
+            'spec.exceptions[0].policy: no policy object "fewer"; did you mean "few"?',
+        ),
+        (
+            policy(),
+            HOME,
+            {"params": {"maximun": 20}},
+            'spec.exceptions[0].params.maximun: unknown parameter; did you mean "maximum"?',
+        ),
+        (
+            policy(),
+            "shop",
+            {},
+            f'spec.exceptions[0].policy: "few" is a cluster policy; exceptions from it count in namespace {HOME} only',
+        ),
+        (TENANTS, HOME, {}, 'spec.exceptions[0].policy: no policy object "few"'),
+    ],
+    ids=[
+        *("from a cluster policy", "from a tenant's own", "with parameters", "an unknown policy", "a wrong parameter"),
+        *("from a cluster policy, elsewhere", "from a tenant's, elsewhere"),
+    ],
+)
+async def test_an_exception_that_does_not_count_says_so(server, statuses, from_, namespace, entry, message):
+    """Nobody believes himself excepted who is not."""
+    server.create(EXCEPTION, exception(namespace, **entry))
+    async with statuses(EXCEPTION) as running:
+        running.policies = [bind(from_, catalogue())]
+        status, _ = await running.reconciled("why-not", namespace)
+        assert status == (ready("False", "Invalid", message) if message else ready("True", "InForce"))
+
+
+async def test_an_exception_waits_for_the_policies(server, statuses):
+    """Before policies are in force nobody can say whether it is from one of them; nothing wrong is written."""
+    server.create(EXCEPTION, exception())
+    async with statuses(EXCEPTION) as running:
+        running.policies = None
+        assert await running.reconciled("why-not", HOME) == ({}, None)
+        running.policies = [bind(policy(), catalogue())]
+        assert (await running.reconciled("why-not", HOME))[0] == ready("True", "InForce")
