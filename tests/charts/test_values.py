@@ -47,7 +47,7 @@ def test_the_commands_take_their_arguments(render, mode: Path | None):
         if kind == "Deployment":
             verb, *arguments = object["spec"]["template"]["spec"]["containers"][0]["args"]
             command = gatewright.get_command(click.Context(gatewright), verb)
-            context = command.make_context(name, arguments)
+            context = command.make_context(name, arguments, help_option_names=["-h", "--help"])
             source = context.get_parameter_source
             given = {key: context.params[key] for key in context.params if source(key) is ParameterSource.COMMANDLINE}
             load_settings(given, environment={})
