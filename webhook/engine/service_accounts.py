@@ -2,13 +2,9 @@
 
 from webhook.engine.fields import Fields
 
-
-def field_of(pod: Fields) -> str:
-    """Return the field that names the account: `serviceAccount` is an older name of `serviceAccountName`."""
-    old = not pod.string("serviceAccountName") and pod.string("serviceAccount")
-    return "serviceAccount" if old else "serviceAccountName"
+FIELD = "serviceAccountName"
 
 
 def account_of(pod: Fields) -> str:
-    """Return the name of the account; where a pod names none, Kubernetes takes `default`."""
-    return pod.string(field_of(pod)) or "default"
+    """Return its name; `serviceAccount` is an older name of the field, and a pod that names none runs as `default`."""
+    return pod.string(FIELD) or pod.string("serviceAccount") or "default"

@@ -28,9 +28,9 @@ class IngressHosts(Params):
     domains: list[str] = Field([], description="globs, one of which must match a host; none: any host")
 
     @cached_property
-    def globs(self) -> Globs | None:
+    def globs(self) -> Globs:
         """The domains, compiled."""
-        return Globs(map(str.lower, self.domains)) if self.domains else None
+        return Globs(self.domains or ["*"])
 
 
 def validate(request: Request, params: IngressHosts) -> Iterator[Violation]:
@@ -48,7 +48,7 @@ def validate(request: Request, params: IngressHosts) -> Iterator[Violation]:
                 yield Violation(path, f"missing, which stands for {every}", "a rule must name its host", "name it")
         elif "*" in host and not params.wildcards:
             yield Violation(path, shown(host), "wildcards are not allowed", "name the host")
-        elif params.globs is not None and not params.globs.match(host.lower()):
+        elif not params.globs.match(host):
             yield Violation(path, shown(host), f"must be of {', '.join(params.domains)}", "name a host of these")
 
 

@@ -50,10 +50,10 @@ def _uncovered(request: Request) -> Iterator[Violation]:
     hosts = [entry.strings("hosts") for entry in entries]
     if not all(hosts):
         return  # an entry without hosts is for all of them
-    covered = {host.lower() for each in hosts for host in each}
+    covered = {host for each in hosts for host in each}
     for rule in request.each("spec.rules"):
         host = rule.string("host") or ""
-        if host.lower() not in covered and f"*.{host.lower().partition('.')[2]}" not in covered:
+        if host not in covered and f"*.{host.partition('.')[2]}" not in covered:
             yield Violation(rule.path("host"), shown(host), "the host must be covered by spec.tls", "add it there")
 
 

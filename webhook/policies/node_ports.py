@@ -1,44 +1,42 @@
-"""Services ask only for node ports that are theirs to ask for.
+"""Services take only node ports that are theirs to take.
 
-Why: a node port belongs to the whole cluster; who takes one by number may take the one that somebody else was
-promised.
+Why: a node port belongs to the whole cluster; who takes one may take the one that somebody else was promised.
 
-Judged: the ports and the health check of Services that say which node port they want. One that Kubernetes picks
-may fall anywhere, and an update that keeps it is let in with a warning.
+Judged: the ports of Services that have node ports, and the port of their health check. In a cluster Kubernetes has
+picked one by then where none was named, and it picks from its whole range; so a Service names its own.
 
-Allowed: no `nodePort`, or one of the ranges.
-Denied:  `nodePort: 31000` with `ranges: [{minimum: 30000, maximum: 30999}]`.
-Fix: leave it out, or take one of the ranges.
+Allowed: `nodePort: 30080` with `ranges: [{minimum: 30000, maximum: 30999}]`; a Service without node ports.
+Denied:  `nodePort: 31000`; a NodePort or LoadBalancer that leaves the choice to Kubernetes.
+Fix: name a port of the ranges; a LoadBalancer may do without by `allocateLoadBalancerNodePorts: false`.
 """
 
 from collections.abc import Iterator
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.ranges import Range, any_holds, told
 
 
 class NodePorts(Params):
-    """Which node ports may be asked for."""
+    """Which node ports may be taken."""
 
-    ranges: list[Range] = Field([], description="node ports that a Service may ask for; none: it must not ask")
+    ranges: list[Range] = Field(min_length=1, description="node ports that a Service may take")
 
 
 def validate(request: Request, params: NodePorts) -> Iterator[Violation]:
     """Yield a violation for each port outside of the ranges."""
+    type = request.string("spec.type")
+    allocates = request.boolean("spec.allocateLoadBalancerNodePorts") is not False
+    picks = type == "NodePort" or (type == "LoadBalancer" and allocates)
+    rule = f"allowed node ports: {told(params.ranges)}"
     for port in request.each("spec.ports"):
-        yield from _judge(port, "nodePort", params)
-    yield from _judge(request, "spec.healthCheckNodePort", params)
-
-
-def _judge(fields: Fields, path: str, params: NodePorts) -> Iterator[Violation]:
-    port = fields.integer(path)
-    if port and not any_holds(params.ranges, port):
-        rule = f"allowed node ports: {told(params.ranges)}"
-        yield Violation(
-            fields.path(path), port, rule, "leave it out, or take one of these" if params.ranges else "leave it out"
-        )
+        number = port.integer("nodePort") or 0
+        if (number or picks) and not any_holds(params.ranges, number):
+            yield Violation(port.path("nodePort"), number or "missing", rule, "name one of these")
+    health = request.integer("spec.healthCheckNodePort")
+    if health and not any_holds(params.ranges, health):
+        yield Violation("spec.healthCheckNodePort", health, rule, "name one of these")
 
 
 POLICY = Policy("node-ports", NodePorts, validate=validate, kinds=("Service",), category="network")

@@ -18,7 +18,7 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
-from webhook.engine.service_accounts import account_of, field_of
+from webhook.engine.service_accounts import FIELD, account_of
 
 
 class ServiceAccounts(Params):
@@ -38,11 +38,12 @@ def validate(request: Request, params: ServiceAccounts) -> Iterator[Violation]:
     pod = request.pod()
     if pod is None:
         return
-    account, path = account_of(pod), pod.path(field_of(pod))
+    account, path = account_of(pod), pod.path(FIELD)
     forbidden, allowed = params.globs
     if forbidden.match(account):
-        found = shown(account) if pod.string(field_of(pod)) else f"missing, which stands for {shown(account)}"
-        yield Violation(path, found, "pods need a service account of their own", "name one that is made for it")
+        yield Violation(
+            path, shown(account), "pods need a service account of their own", "name one that is made for it"
+        )
     elif not allowed.match(account):
         rule = f"must be an allowed service account: {', '.join(params.allowed)}"
         yield Violation(path, shown(account), rule, "name one of them")

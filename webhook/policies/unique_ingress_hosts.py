@@ -37,11 +37,11 @@ def validate(request: Request, params: UniqueIngressHosts) -> Iterator[Violation
     for other in request.lookup(INGRESSES):
         is_mine = (other["namespace"], other["name"]) == (here, request.about.name)
         if not is_mine and not (params.sharing == "namespace" and other["namespace"] == here):
-            taken |= {host.lower(): f"{other['namespace']}/{other['name']}" for host in other["hosts"]}
+            taken |= dict.fromkeys(other["hosts"], f"{other['namespace']}/{other['name']}")
     for rule in request.each("spec.rules"):
         host = rule.string("host")
-        if host and host.lower() in taken:
-            found = f"{shown(host)} is also of Ingress {taken[host.lower()]}"
+        if host in taken:
+            found = f"{shown(host)} is also of Ingress {taken[host]}"
             fix = "choose another host, or add the paths to the Ingress that has it"
             yield Violation(rule.path("host"), found, "a host must belong to one Ingress", fix)
 
