@@ -14,7 +14,7 @@ from rich.text import Text
 from config.documents import Document, parse_documents, read_documents, yaml_files
 from config.settings import Settings
 from gatewright.options import POLICIES, settings_options
-from gatewright.policies import engine_of
+from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console, styled
 from webhook.engine import BoundPolicy
 from webhook.harness.manifests import Judged, judge
@@ -32,7 +32,7 @@ def command(settings: Settings, manifests: tuple[str, ...], output: str, namespa
 
     Labels of a namespace are known where the manifests hold the Namespace; a policy that needs others cannot decide.
     """
-    engine = engine_of(settings.policies)
+    engine = engine_of(settings.policies, settings.namespace or HOME)
     documents = [document for manifest in manifests for document in _read(manifest)]
     judged = list(judge(engine, documents, namespace, datetime.now(UTC)))
     if output == "json":
