@@ -41,7 +41,7 @@ format: .venv/ready ## let ruff format and sort
 test: test-unit test-integration ## every test
 
 test-unit: .venv/ready ## the tests that need no control plane
-	$(BIN)/pytest -m "not controlplane"
+	$(BIN)/pytest -m "not controlplane" --numprocesses auto
 
 test-integration: .venv/ready ## the tests on a real control plane (built once: Go, about 5 minutes)
 	$(BIN)/pytest -m controlplane
