@@ -26,15 +26,6 @@ class Observed:
     alive: dict[str, Check] = field(default_factory=dict)
 
 
-def parse_address(text: str) -> Address:
-    """Read `HOST:PORT`, `[IPV6]:PORT` or `:PORT`."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f'"{text}" is not an address of the form HOST:PORT')
-    return host or None, int(port)
-
-
 @asynccontextmanager
 async def listening(observed: Observed, metrics: Address, health: Address) -> AsyncIterator[tuple[Address, Address]]:
     """Serve metrics and health while the context lasts, on one listener if the addresses are the same.

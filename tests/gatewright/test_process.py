@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from prometheus_client import Counter
 
-from gatewright.listeners import ListenError, Observed, listening, parse_address
+from gatewright.listeners import ListenError, Observed, listening
 
 PROGRAM = """
 import asyncio, logging
@@ -168,24 +168,3 @@ async def test_a_listener_that_fails_leaves_none_behind(client, unused_tcp_port)
                 pass
     with pytest.raises(aiohttp.ClientConnectorError):
         await get(client, both[0], "/metrics")
-
-
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("127.0.0.1:9443", ("127.0.0.1", 9443)),
-        (":8080", (None, 8080)),
-        ("[::1]:8081", ("::1", 8081)),
-        ("localhost:0", ("localhost", 0)),
-    ],
-)
-def test_addresses_are_read(text, address):
-    """Host names, IPv6 in brackets, and every interface."""
-    assert parse_address(text) == address
-
-
-@pytest.mark.parametrize("text", ["9443", "host:", "host:http", "host:65536", "host:²", ""])
-def test_what_is_no_address_is_refused(text):
-    """The error repeats what was given."""
-    with pytest.raises(ValueError, match=f'"{text}" is not an address of the form HOST:PORT'):
-        parse_address(text)
