@@ -1,0 +1,335 @@
+"""Policy objects of the cluster: in force as they are stored, as files would be, and no bad version unloads a good."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from config.documents import parse_documents
+from kube.client import Client
+from kube.store import Store
+from kube.watch import Watch
+from tests.fakes.apiserver import FakeApiServer
+from tests.webhook.asking import ask
+from tests.webhook.server.conftest import review
+from webhook.engine import NOW, Engine
+from webhook.engine.policy_set import PolicySet, in_force, read
+from webhook.policies import catalogue
+from webhook.server.metrics import Metrics
+from webhook.server.namespaces import NAMESPACE
+from webhook.server.policies import Policies
+from webhook.server.policy_objects import RESOURCES, PolicyObjects
+
+BASES = Path(__file__).parents[3] / "config/crd/bases"
+HOME = "gatewright-system"
+CLUSTER, TENANT, EXCEPTION = RESOURCES
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+
+WRITTEN = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec:
+  policy: replica-limits
+  params: {maximum: 3, tier: cluster}
+  match: {any: [{kinds: [Deployment], namespaces: [shop]}], exclude: {users: [root]}}
+  validationActions: [Deny, Audit]
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: advice}
+spec:
+  policy: replica-limits
+  params: {maximum: 2}
+  validationActions: [Warn]
+  failurePolicy: Ignore
+  allowExistingViolations: false
+---
+apiVersion: gatewright.io/v1alpha1
+kind: AdmissionPolicy
+metadata: {name: fewer, namespace: shop}
+spec:
+  policy: replica-limits
+  params: {maximum: 1, tier: team}
+---
+apiVersion: gatewright.io/v1alpha1
+kind: PolicyException
+metadata: {name: black-friday, namespace: gatewright-system}
+spec:
+  reason: twice the traffic
+  expires: "2026-12-01T00:00:00Z"
+  exceptions: [{policy: few, names: [big], params: {maximum: 6}}]
+---
+apiVersion: gatewright.io/v1alpha1
+kind: PolicyException
+metadata: {name: moving, namespace: shop}
+spec:
+  reason: moving
+  expires: "2026-12-01T00:00:00Z"
+  exceptions: [{policy: fewer, names: [moved]}, {policy: few}]
+"""
+
+
+@dataclass
+class Cluster:
+    """What a webhook knows of the policy objects of an API server."""
+
+    server: FakeApiServer
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    stores: list[Store] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    files: PolicySet = field(default_factory=PolicySet)
+
+    def __post_init__(self) -> None:
+        metrics = Metrics(self.registry)
+        self.objects = PolicyObjects(catalogue(), metrics)
+        self.policies = Policies([], self._load, metrics, waits_for=self._waits_for)
+        self.objects.changed = self._on_change
+
+    def _load(self) -> Engine:
+        return Engine(in_force(self.files.under(self.objects.policy_set), catalogue(), HOME))
+
+    def _waits_for(self) -> str | None:
+        return None if all(store.synced.is_set() for store in self.stores) else "policy objects of the cluster"
+
+    def _on_change(self) -> None:
+        self.policies.mark_changed()
+        self.changed.set()
+
+    async def watching(self, client: Client) -> None:
+        """Watch them for ever."""
+        async with asyncio.TaskGroup() as group:
+            for resource in RESOURCES:
+                self.stores.append(Store(resource))
+                watch = Watch(client, resource, self.stores[-1])
+                watch.subscribe(self.objects.subscriber(resource))
+                group.create_task(watch.run())
+
+    async def seen(self) -> None:
+        """Wait until everything that is stored is here, and put it in force."""
+        async with asyncio.timeout(10):
+            for store in self.stores:
+                await store.synced.wait()
+            while not all(map(self._has_all, self.stores)):
+                self.changed.clear()
+                await self.changed.wait()
+        self.policies.refresh()
+
+    def _has_all(self, store: Store) -> bool:
+        stored = {
+            store.key_of(each): int(each["metadata"]["resourceVersion"]) for each in self.server.list(store.resource)
+        }
+        keys = store.keys()
+        return stored == {key: entry.resource_version for key in keys if (entry := store.entry(key))}
+
+    def generation(self, kind: str, name: str) -> float | None:
+        """Return the generation that is shown of an object."""
+        return self.registry.get_sample_value("gatewright_policy_generation", {"kind": kind, "name": name})
+
+    def denied(self, replicas: int, name: str = "it", **about: str) -> list[str]:
+        """Return what is found of a Deployment with so many replicas, and who denies it."""
+        assert self.policies.engine is not None
+        return found(self.policies.engine, replicas, name, **about)
+
+
+def found(engine: Engine, replicas: int, name: str = "it", **about: str) -> list[str]:
+    """Return the findings about a Deployment with so many replicas."""
+    deployment = {"kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": replicas}}
+    verdict = engine.validate(ask(deployment, "Deployment", name=name, looked_up={NOW: TODAY}, **about))
+    return [
+        f"{outcome.policy} {'+'.join(sorted(outcome.actions))}: {each.message}"
+        for outcome in verdict.outcomes
+        for each in outcome.violations
+    ]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """An API server with our kinds and no objects."""
+    async with FakeApiServer() as fake:
+        for file in sorted(BASES.glob("gatewright.io_*.yaml")):
+            fake.define(yaml.safe_load(file.read_text()))
+        for namespace in (HOME, "shop"):
+            fake.create(NAMESPACE, {"metadata": {"name": namespace}})
+        yield fake
+
+
+@asynccontextmanager
+async def connected(server: FakeApiServer) -> AsyncIterator[Cluster]:
+    """A webhook's view of the cluster, kept by watches."""
+    cluster = Cluster(server)
+    async with Client(server.endpoint) as client:
+        watching = asyncio.create_task(cluster.watching(client))
+        await asyncio.sleep(0)
+        yield cluster
+        watching.cancel()
+
+
+@pytest.fixture
+async def cluster(server: FakeApiServer) -> AsyncIterator[Cluster]:
+    """That view, of a cluster where everything was read."""
+    async with connected(server) as view:
+        await view.seen()
+        yield view
+
+
+def few(maximum: int = 3, **params: object) -> dict:
+    """A policy object that allows so many replicas."""
+    return {"metadata": {"name": "few"}, "spec": {"policy": "replica-limits", "params": {"maximum": maximum} | params}}
+
+
+def apply(server: FakeApiServer, text: str) -> None:
+    """Store what a file holds."""
+    for value in yaml.safe_load_all(text):
+        server.create(next(each for each in RESOURCES if each.kind == value["kind"]), value)
+
+
+ASKED = [
+    {"replicas": replicas, "name": name, "namespace": namespace, "username": user}
+    for replicas in (1, 2, 3, 4, 6, 7)
+    for name in ("it", "big", "moved")
+    for namespace in ("shop", "lab")
+    for user in ("jane", "root")
+]
+
+
+async def test_the_same_yaml_has_the_same_effect_in_a_file_and_in_the_cluster(server, cluster):
+    """Findings, actions, needs and what must be registered are equal, whatever is asked."""
+    from_files = Engine(in_force(read(parse_documents(WRITTEN.encode(), "x"), catalogue()), catalogue(), HOME))
+    apply(server, WRITTEN)
+    await cluster.seen()
+    engine = cluster.policies.engine
+    assert [sorted(found(engine, **asked)) for asked in ASKED] == [
+        sorted(found(from_files, **asked)) for asked in ASKED
+    ]
+    assert sum(bool(found(engine, **asked)) for asked in ASKED) > len(ASKED) / 2
+    for mutating, fails_closed in ((True, True), (False, True), (False, False)):
+        targets = [each.targets(mutating=mutating, fails_closed=fails_closed) for each in (engine, from_files)]
+        assert targets[0] == targets[1]
+    request = ask({}, "Deployment")
+    assert engine.needs(request) == from_files.needs(request) == {NOW}
+    assert cluster.denied(4) == [
+        "advice Warn: spec.replicas: 4; production workloads cannot exceed 2 replicas. Set it to 2 or less.",
+        "few Audit+Deny: spec.replicas: 4; cluster workloads cannot exceed 3 replicas. Set it to 3 or less.",
+        "shop/fewer Deny: spec.replicas: 4; team workloads cannot exceed 1 replicas. Set it to 1 or less.",
+    ]
+
+
+async def test_objects_come_into_force_change_and_go(server, cluster):
+    """Each with its generation, and nothing of them is left."""
+    assert cluster.denied(4) == []
+    server.create(CLUSTER, few(3))
+    await cluster.seen()
+    assert len(cluster.denied(4)) == 1
+    assert cluster.generation("ClusterAdmissionPolicy", "few") == 1
+    server.change(CLUSTER, "few", {"spec": {"params": {"maximum": 4}}})
+    await cluster.seen()
+    assert (cluster.denied(4), len(cluster.denied(5))) == ([], 1)
+    assert cluster.generation("ClusterAdmissionPolicy", "few") == 2
+    server.delete(CLUSTER, "few")
+    await cluster.seen()
+    assert cluster.denied(5) == []
+    assert cluster.generation("ClusterAdmissionPolicy", "few") is None
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"params": {"maximun": 9}}, 'spec.params.maximun: unknown parameter; did you mean "maximum"?'),
+        ({"params": {"maximum": "many"}}, 'spec.params.maximum: "many": should be a valid integer'),
+        ({"policy": "replica-limit"}, 'spec.policy: no policy "replica-limit"; did you mean "replica-limits"?'),
+        (
+            {"match": {"any": [{"kinds": ["Deploymnt"]}]}},
+            'spec.match.any[0].kinds: replica-limits does not look at "Deploymnt"; did you mean "Deployment"?',
+        ),
+    ],
+)
+async def test_a_bad_version_never_unloads_a_good_one(server, cluster, caplog, change, told):
+    """The good one stays in force and is what is shown, the log says why, and the correction is taken."""
+    server.create(CLUSTER, few(3))
+    await cluster.seen()
+    caplog.set_level(logging.WARNING)
+    server.change(CLUSTER, "few", {"spec": change})
+    server.create(TENANT, few(1) | {"metadata": {"name": "fewer", "namespace": "shop"}})
+    await cluster.seen()
+    assert [line.partition(":")[0] for line in cluster.denied(4)] == ["few Deny", "shop/fewer Deny"]
+    assert cluster.generation("ClusterAdmissionPolicy", "few") == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        f"ClusterAdmissionPolicy few cannot be used, its last good version stays in force: {told}"
+    ]
+    server.delete(CLUSTER, "few")
+    server.create(CLUSTER, few(4))
+    await cluster.seen()
+    assert len(cluster.denied(5)) == 2
+
+
+async def test_an_object_that_was_never_good_is_not_in_force(server, cluster, caplog):
+    """The log says so, and shows no generation; the others are in force."""
+    server.create(CLUSTER, few(-1))
+    server.create(TENANT, few(1) | {"metadata": {"name": "fewer", "namespace": "shop"}})
+    await cluster.seen()
+    assert [line.partition(":")[0] for line in cluster.denied(4)] == ["shop/fewer Deny"]
+    assert cluster.generation("ClusterAdmissionPolicy", "few") is None
+    assert [record.getMessage() for record in caplog.records] == [
+        "ClusterAdmissionPolicy few cannot be used, it is not in force: "
+        "spec.params.maximum: -1: should be greater than or equal to 0"
+    ]
+
+
+async def test_an_object_replaces_one_of_a_file(server, cluster):
+    """One of the same name; when it goes, the file's is in force again."""
+    text = WRITTEN.partition("---")[0]
+    cluster.files = read(parse_documents(text.encode(), "x"), catalogue())
+    server.create(CLUSTER, few(5))
+    await cluster.seen()
+    assert (cluster.denied(5), len(cluster.denied(6))) == ([], 1)
+    server.delete(CLUSTER, "few")
+    await cluster.seen()
+    assert (cluster.denied(3), len(cluster.denied(4))) == ([], 1)
+
+
+async def test_what_a_watch_missed_is_found_when_it_is_there_again(server, cluster):
+    """An object deleted and one made while the watches were cut."""
+    server.create(CLUSTER, few(3))
+    await cluster.seen()
+    server.expire_watches()
+    server.delete(CLUSTER, "few")
+    server.create(CLUSTER, few(1) | {"metadata": {"name": "one"}})
+    await cluster.seen()
+    assert [line.partition(":")[0] for line in cluster.denied(4)] == ["one Deny"]
+    assert cluster.generation("ClusterAdmissionPolicy", "few") is None
+
+
+async def test_nothing_is_judged_before_all_objects_were_read(server, start):
+    """503 and not ready, never allowed; the objects that were there first are in force from the first answer on."""
+    server.create(CLUSTER, few(3))
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "it"}, "spec": {"replicas": 4}}
+    asked = review(
+        kind={"group": "apps", "version": "v1", "kind": "Deployment"},
+        resource={"group": "apps", "version": "v1", "resource": "deployments"},
+        object=deployment,
+    )
+    async with start() as webhook, connected(server) as view:
+        webhook.policies.engine = view.policies.engine
+        assert view.policies.ready() == "not loaded yet"
+        view.policies.refresh()
+        assert view.policies.ready() == "policy objects of the cluster: not read yet"
+        before = await webhook.post(asked)
+        assert (before.status, before.headers["retry-after"]) == (503, "1")
+        assert b"allowed" not in before.body
+        await view.seen()
+        webhook.policies.engine = view.policies.engine
+        assert view.policies.ready() is None
+        after = json.loads((await webhook.post(asked)).body)["response"]
+        assert (after["allowed"], after["status"]["message"]) == (
+            False,
+            "1 violation\n- few: spec.replicas: 4; production workloads cannot exceed 3 replicas. Set it to 3 or less.",
+        )
