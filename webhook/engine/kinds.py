@@ -164,4 +164,4 @@ def plural(kind: str) -> str:
     word = kind.lower()
     if word.endswith("s"):
         return f"{word}es"
-    return f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
+    return re.sub(r"(?<![aeiou])y$", "ie", word) + "s"

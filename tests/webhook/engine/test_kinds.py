@@ -37,6 +37,19 @@ def test_a_kind_of_somebody_else_can_be_named_in_full():
     assert [target.kind for target in targets((other, "Pod"), ("CREATE",))] == [other, KINDS["", "Pod"]]
 
 
+def test_sets_and_kinds_can_be_named_together():
+    """What makes pods, and one kind more."""
+    found = targets(("pods", "ServiceAccount"), ("CREATE",))
+    assert found == (*targets("pods", ("CREATE",)), *targets(("ServiceAccount",), ("CREATE",)))
+
+
+def test_the_namespaced_are_those_of_all_that_live_in_a_namespace():
+    """Neither what is outside of any, nor the policies themselves, which could lock everybody out."""
+    found, everything = (targets(name, ("CREATE",)) for name in ("namespaced", "all"))
+    assert found == tuple(each for each in everything if each.kind.namespaced)
+    assert not {"ClusterRole", "AdmissionPolicy"} & {each.kind.kind for each in found}
+
+
 def test_a_kind_that_is_not_known_is_refused():
     """A policy that would never be asked is a mistake."""
     with pytest.raises(LookupError):
@@ -51,6 +64,7 @@ def test_a_kind_that_is_not_known_is_refused():
         ("", "ConfigMap", "configmaps"),
         ("x.io", "Policy", "policies"),
         ("x.io", "Class", "classes"),
+        ("gateway.networking.k8s.io", "Gateway", "gateways"),
     ],
 )
 def test_resources_have_names(group, kind, resource):

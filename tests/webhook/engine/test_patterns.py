@@ -1,0 +1,51 @@
+"""Patterns of label and annotation values, and the keys that must be there."""
+
+import pytest
+
+from webhook.engine import Fields, WrongTypeError
+from webhook.engine.patterns import Required, compile_pattern
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "matches"),
+    [
+        ("*", "", True),
+        ("?*", "", False),
+        ("team-*", "team-shop", True),
+        ("team-*", "a-team-shop", False),
+        ("a.b", "axb", False),
+        ("/a.b/", "axb", True),
+        ("/[0-9]{4}/", "12345", False),
+        ("/a|b/", "b", True),
+        ("/a|b/", "ab", False),
+        ("/a/", "a\n", False),
+        ("/", "/", True),
+        ("//", "", True),
+        ("/etc/*", "/etc/passwd", True),
+    ],
+)
+def test_a_value_is_matched_as_a_whole(pattern, value, matches):
+    """By a glob, or by a regular expression between slashes."""
+    assert (compile_pattern(pattern).match(value) is not None) is matches
+
+
+def test_a_pattern_that_is_none_is_refused():
+    """It says so when the policy is read, not when an object is judged."""
+    with pytest.raises(ValueError, match="is no regular expression: "):
+        compile_pattern("/[/")
+
+
+def test_every_key_is_told_once():
+    """In the order of the parameters; what is there and fits is not told."""
+    metadata = Fields({"labels": {"b": "x", "c": "1"}})
+    found = list(Required({"a": "*", "b": "y*", "c": "/[0-9]/"}).lacking(metadata, "labels"))
+    assert [each.message for each in found] == [
+        "labels[a]: missing; the label is required, with a value like *. Add it.",
+        'labels[b]: "x"; the value must be like y*. Correct it.',
+    ]
+
+
+def test_values_are_strings():
+    """A label that is a number is told as such."""
+    with pytest.raises(WrongTypeError, match=r"labels\[a\]: must be a string"):
+        list(Required({"a": "*"}).lacking(Fields({"labels": {"a": 1}}), "labels"))
