@@ -162,3 +162,37 @@ def test_an_item_that_is_no_string_is_told(value, path, found, wanted):
 def test_values_are_shown_in_one_safe_line(value, text):
     """Strings are quoted and escaped, long ones are cut, and containers are not shown."""
     assert shown(value) == text
+
+
+def test_steps_are_the_path_of_a_patch():
+    """A path that is read is a path that can be set, items by their index."""
+    (container, _) = Fields(WHOLE).each("spec.containers")
+    assert container.steps("resources.limits") == ("spec", "containers", 0, "resources", "limits")
+    assert Fields(WHOLE).fields("spec").fields("template.spec").steps() == ("spec", "template", "spec")
+    assert Fields(WHOLE).steps() == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [("spec.paused", True), ("spec.volumes", False), ("spec.none", False), ("spec.volumes.none", False)],
+)
+def test_false_is_set_and_null_is_not(path, expected):
+    """Whatever is there is set, of whatever type."""
+    assert Fields(WHOLE).is_set(path) is expected
+
+
+def test_texts_are_strings_by_name():
+    """Labels and annotations are strings; a null one is absent, and another type is told with its key."""
+    assert Fields({"labels": {"a/b": "c", "d": None}}).texts("labels") == {"a/b": "c"}
+    assert Fields(WHOLE).texts("metadata.annotations") == {}
+    with pytest.raises(WrongTypeError) as told:
+        Fields({"labels": {"a.b": 1}}).texts("labels")
+    assert (told.value.path, told.value.wanted) == ("labels[a.b]", "a string")
+
+
+def test_integers_are_integers_only():
+    """A list of integers holds nothing else, not even a boolean."""
+    assert Fields({"groups": [1, 2]}).integers("groups") == [1, 2]
+    with pytest.raises(WrongTypeError) as told:
+        Fields({"groups": [1, True]}).integers("groups")
+    assert told.value.path == "groups[1]"

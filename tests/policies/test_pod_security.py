@@ -1,0 +1,93 @@
+"""What of pod security no case can ask, since a real API server lets nothing like it come to a webhook."""
+
+import pytest
+
+from tests.webhook.asking import ask, in_force
+from webhook.engine import Engine
+from webhook.policies import app_armor, host_path_volumes, seccomp_profiles, security_defaults
+from webhook.policies._pod_security_checks import NEWEST, checks
+from webhook.policies.app_armor import AppArmor
+from webhook.policies.host_path_volumes import HostPathVolumes
+from webhook.policies.pod_security import level_and_version
+from webhook.policies.seccomp_profiles import SeccompProfiles
+
+
+@pytest.mark.parametrize(
+    ("mode", "labels", "expected"),
+    [
+        ("enforce", {}, ("baseline", 20)),
+        ("enforce", {"enforce": "restricted"}, ("restricted", 20)),
+        ("enforce", {"enforce-version": "v1.30"}, ("baseline", 30)),
+        ("enforce", {"enforce-version": "latest"}, ("baseline", NEWEST)),
+        ("enforce", {"enforce-version": "v1.999999999999999999999"}, ("baseline", NEWEST)),
+        ("enforce", {"enforce-version": "1.30"}, ("baseline", NEWEST)),
+        ("enforce", {"enforce-version": "v1.030"}, ("baseline", NEWEST)),
+        ("enforce", {"enforce": "strict"}, ("restricted", 20)),
+        ("enforce", {"enforce": ""}, ("restricted", 20)),
+        ("audit", {"audit": "strict"}, ("privileged", 20)),
+        ("audit", {"audit": "restricted", "audit-version": "v1.3", "enforce": "privileged"}, ("restricted", 3)),
+        ("audit", {"enforce": "restricted"}, ("baseline", 20)),
+        ("warn", {"warn": "strict", "enforce": "restricted"}, ("privileged", 20)),
+        ("warn", {"enforce": "restricted"}, ("restricted", 20)),
+        ("warn", {"enforce": "restricted", "enforce-version": "v1.9"}, ("restricted", 9)),
+        ("warn", {"enforce": "restricted", "enforce-version": "v1.9", "warn-version": "v1.8"}, ("restricted", 8)),
+        ("warn", {"enforce": "privileged", "enforce-version": "v1.9"}, ("baseline", 20)),
+        ("warn", {"enforce": "strict"}, ("baseline", 20)),
+        ("warn", {"warn": "privileged", "enforce": "restricted"}, ("privileged", 20)),
+    ],
+)
+def test_labels_are_read_as_kubernetes_reads_them(mode, labels, expected):
+    """What is none fails closed where it is enforced and open where it is not; a warning follows what is enforced."""
+    labels = {f"pod-security.kubernetes.io/{key}": value for key, value in labels.items()}
+    assert level_and_version(labels, mode, "baseline", 20) == expected
+
+
+def test_a_level_holds_each_check_once():
+    """A later row stands for an earlier one, and a restricted check for the one of the baseline that it includes."""
+    names = [check.policy.name for check in checks("restricted", NEWEST)]
+    assert len(names) == len(set(names))
+    assert "volume-types" in names
+    assert "host-path-volumes" not in names
+    assert checks("privileged", NEWEST) == ()
+
+
+@pytest.mark.parametrize("value", ["localhost", "Localhost", "RuntimeDefault", "docker/default", "runtime/default2"])
+def test_an_annotation_that_is_no_profile_of_app_armor(value):
+    """Only what the annotation could say is understood; the words of the field are none of it."""
+    annotations = {"container.apparmor.security.beta.kubernetes.io/app": value}
+    (found,) = app_armor.validate(ask({"metadata": {"annotations": annotations}}), AppArmor())
+    assert found.found == f'"{value}"'
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("seccomp.security.alpha.kubernetes.io/pod", "unconfined", 1),
+        ("container.seccomp.security.alpha.kubernetes.io/app", "unconfined", 1),
+        ("container.seccomp.security.alpha.kubernetes.io/other", "unconfined", 0),
+        ("seccomp.security.alpha.kubernetes.io/pod", "docker/default", 0),
+        ("seccomp.security.alpha.kubernetes.io/pod", "localhost/mine", 0),
+        ("seccomp.security.alpha.kubernetes.io/pod", "", 1),
+    ],
+)
+def test_annotations_for_seccomp(key, value, expected):
+    """Before 1.19 the pod's annotation and those of its containers decide, and no others."""
+    pod = {"metadata": {"annotations": {key: value}}, "spec": {"containers": [{"name": "app"}]}}
+    assert len(list(seccomp_profiles.validate_annotations(ask(pod), SeccompProfiles()))) == expected
+
+
+@pytest.mark.parametrize("path", ["/var/log/../lib", "..", "/..", None, ""])
+def test_a_path_with_a_way_back_is_within_nothing(path):
+    """Where / may be mounted, no path may leave it; and a volume without a path mounts nothing that is allowed."""
+    params = HostPathVolumes(allowed=[{"prefix": "/srv"}] if not path else [{"prefix": "/"}])
+    pod = {"spec": {"volumes": [{"name": "a", "hostPath": {"path": path}}]}}
+    assert len(list(host_path_volumes.validate(ask(pod), params))) == 1
+
+
+def test_ephemeral_containers_that_are_there_stay_as_they_are():
+    """An ephemeral container cannot change; one that is added gets the defaults."""
+    old = {"spec": {"containers": [], "ephemeralContainers": [{"name": "old"}]}}
+    new = {"spec": {"containers": [], "ephemeralContainers": [{"name": "old"}, {"name": "new"}]}}
+    engine = Engine([in_force(security_defaults.POLICY)])
+    verdict = engine.mutate(ask(new, "Pod", "ephemeralcontainers", old_object=old))
+    assert {operation["path"] for operation in verdict.operations} == {"/spec/ephemeralContainers/1/securityContext"}

@@ -1,0 +1,54 @@
+"""Security contexts stand on the pod and on each container, and containers inherit the pod's."""
+
+import pytest
+
+from tests.webhook.asking import ask
+from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows, missing
+
+PATH = "securityContext.runAsUser"
+
+
+def test_contexts_are_those_of_the_pod_and_of_each_container():
+    """Init containers and ephemeral containers have one too; a WebApp has but its container's."""
+    pod = {"containers": [{"name": "a"}], "initContainers": [{"name": "b"}], "ephemeralContainers": [{"name": "c"}]}
+    template = {"spec": {"template": {"spec": pod}}}
+    assert [each.path() for each in contexts(ask(template, "Deployment"))] == [
+        "spec.template.spec",
+        "spec.template.spec.containers[name=a]",
+        "spec.template.spec.initContainers[name=b]",
+        "spec.template.spec.ephemeralContainers[name=c]",
+    ]
+    assert [each.path() for each in contexts(ask({"spec": {}}, "WebApp"))] == ["spec"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "windows", "user_namespace"),
+    [
+        ({}, False, False),
+        ({"os": {"name": "linux"}, "hostUsers": True}, False, False),
+        ({"os": {"name": "windows"}, "hostUsers": None}, True, False),
+        ({"os": None, "hostUsers": False}, False, True),
+    ],
+)
+def test_pods_that_rules_may_leave_alone(pod, windows, user_namespace):
+    """Only what the pod says counts; null says nothing."""
+    spec = ask({"spec": pod}).pod()
+    assert (is_windows(spec), in_user_namespace(spec)) == (windows, user_namespace)
+    assert (is_windows(None), in_user_namespace(None)) == (False, False)
+
+
+def test_what_the_pod_says_is_missing_nowhere():
+    """A container inherits the pod's setting; without one, each container that has none is told."""
+    containers = [{"name": "a", "securityContext": {"runAsUser": 0}}, {"name": "b", "securityContext": None}]
+    unset = ask({"spec": {"containers": containers}})
+    assert [(each.path, each.found, each.fix) for each in missing(unset, PATH, "must be")] == [
+        (f"spec.containers[name=b].{PATH}", "unset here and on the pod", "set it, best on the pod")
+    ]
+    on_the_pod = ask({"spec": {"containers": containers, "securityContext": {"runAsUser": 5}}})
+    assert list(missing(on_the_pod, PATH, "must be")) == []
+
+
+def test_a_container_alone_has_no_pod_to_say_it():
+    """A WebApp is told of itself only."""
+    (found,) = missing(ask({"spec": {}}, "WebApp"), PATH, "must be")
+    assert (found.path, found.found, found.fix) == (f"spec.{PATH}", "unset", "set it")
