@@ -1,6 +1,7 @@
 """What containers are given and may use, as it will stand once the cluster has filled in what they leave out."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -8,14 +9,17 @@ from pydantic import AfterValidator, Field
 
 from webhook.engine.fields import Fields, entry
 from webhook.engine.policy import Params, Violation
-from webhook.engine.quantities import Quantity, parse_quantity
+from webhook.engine.quantities import Quantity, parse_quantity, written
 from webhook.engine.request import Request
 
 LIMIT_RANGES = "limit_ranges"  # what is looked up: the LimitRange objects of the namespace
+SHARED = ("cpu", "memory")  # what a pod can have as a whole, and more of in use than was requested
+ZERO = Fraction(0)
 FIXES = {1: "set it", 2: "set both"}  # by the number of what is missing
 
 Part = Literal["limits", "requests"]
 Amounts = dict[str, Quantity]
+Values = dict[str, Fraction]
 
 
 def _amount(value: str | int | float) -> str | int | float:
@@ -66,6 +70,42 @@ class Resources:
         return self.owner.path(entry(f"resources.{part}", resource))
 
 
+class PodResources(Resources):
+    """The resources of a pod as a whole, which its containers share."""
+
+    @cached_property
+    def requests(self) -> Amounts:
+        """The requests; what is left out beside limits is what its containers request together, else the limit."""
+        own = self.owner.quantities("resources.requests")
+        return self.limits | _together(self.owner) | own if self.limits else own
+
+
+def _together(pod: Fields) -> Amounts:
+    """Return the cpu and the memory that the containers of a pod request, when it needs most of each.
+
+    That is all of its containers and sidecars at once, or one init container and the sidecars started before it.
+    """
+    running: Values = {}
+    most: Values = {}
+    for container in pod.each("initContainers"):
+        needed = _joined(sum, running, _requested(container))
+        most = _joined(max, most, needed)
+        if container.string("restartPolicy") == "Always":
+            running = needed
+    for container in pod.each("containers"):
+        running = _joined(sum, running, _requested(container))
+    return {name: written(value) for name, value in _joined(max, most, running).items()}
+
+
+def _requested(container: Fields) -> Values:
+    requests = Resources(container).requests
+    return {name: requests[name].value for name in SHARED if name in requests}
+
+
+def _joined(join: Callable[[tuple[Fraction, Fraction]], Any], one: Values, other: Values) -> Values:
+    return {name: join((one.get(name, ZERO), other.get(name, ZERO))) for name in one | other}
+
+
 def of_containers(request: Request, *, limit_ranges: bool = False, run_once: bool = True) -> Iterator[Resources]:
     """Yield the resources of every container that may have any; ephemeral ones may not.
 
@@ -80,7 +120,7 @@ def of_containers(request: Request, *, limit_ranges: bool = False, run_once: boo
 def of_pod(request: Request) -> Resources | None:
     """Return the resources that the pod has as a whole, for its containers to share; None where there is no pod."""
     pod = request.pod()
-    return None if pod is None else Resources(pod)
+    return None if pod is None else PodResources(pod)
 
 
 def of_all(request: Request, *, limit_ranges: bool = False) -> Iterator[Resources]:

@@ -51,29 +51,35 @@ def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
     """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
     if params.labels and not params.labels.items() <= _labels(request).items():
         return
-    numbers = [
-        (path, request.integer(path), default) for path, default in REPLICA_PATHS.get(request.kind, REPLICAS).items()
-    ]
-    for path, found, default in numbers:
-        number = default if found is None else found
-        if number is not None and number > params.maximum:
+    numbers = list(_numbers(request))
+    for path, number, found in numbers:
+        if number > params.maximum:
             yield Violation(
                 path,
-                found=number if found is not None else f"missing, which means {number}",
+                found=found,
                 rule=f"{params.tier} workloads cannot exceed {params.maximum} replicas",
                 fix=f"set it to {params.maximum} or less",
                 excess=number - params.maximum,
             )
-    path, found, default = numbers[0]
-    number = (default or 0) if found is None else found
+    path, number, found = numbers[0]
     if number < params.minimum and not (params.allow_zero and number == 0) and not _is_scaled_by_deployment(request):
         yield Violation(
             path,
-            found=number if found is not None else f"missing, which means {number}",
+            found=found,
             rule=f"{params.tier} workloads need at least {params.minimum} replicas",
             fix=f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}",
             excess=params.minimum - number,
         )
+
+
+def _numbers(request: Request) -> Iterator[tuple[str, int, str | int]]:
+    """Yield the numbers of replicas, lowest first: path, number, and how a message tells it."""
+    for path, default in REPLICA_PATHS.get(request.kind, REPLICAS).items():
+        found = request.integer(path)
+        if found is not None:
+            yield path, found, found
+        elif default is not None:
+            yield path, default, f"missing, which means {default}" if default else 0  # the API leaves 0 out
 
 
 def _labels(request: Request) -> dict[str, str]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webhook.engine import Fields, WrongTypeError
-from webhook.engine.quantities import LARGEST, QuantityError, parse_quantity
+from webhook.engine.quantities import LARGEST, QuantityError, parse_quantity, written
 
 TEBI = 1024**4
 
@@ -124,6 +124,29 @@ def test_units_are_exact(sign, number, unit):
 def test_exponents_are_exact(sign, number, exponent):
     """So is every number with an exponent."""
     assert parse_quantity(f"{sign}{number}{exponent}").value == reference(sign, number, f"1{exponent}")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (3, "3"),
+        (Fraction(1, 2), "500m"),
+        (1000, "1000"),
+        (1024, "1Ki"),
+        (3 * 2**30, "3Gi"),
+        (2**30 + 1, "1073741825"),
+    ],
+)
+def test_a_number_is_written_as_a_person_would(value, text):
+    """The largest unit that leaves a whole number, or thousandths."""
+    assert str(written(Fraction(value))) == text
+
+
+@given(st.integers(0, LARGEST * 1000))
+def test_what_is_written_is_the_number(thousandths):
+    """Nothing is lost by writing a number."""
+    assert written(Fraction(thousandths, 1000)).value == Fraction(thousandths, 1000)
 
 
 @given(st.text(alphabet="0123456789.+-eEinumkKMGTP \u0661", max_size=12) | st.text(max_size=8))

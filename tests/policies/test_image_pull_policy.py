@@ -1,0 +1,21 @@
+"""Files leave out the pull policy; the API server never does, so cases cannot say this."""
+
+import pytest
+
+from tests.webhook.asking import ask
+from webhook.engine import Violation
+from webhook.policies.image_pull_policy import ImagePullPolicy, validate
+
+
+@pytest.mark.parametrize("unsaid", [{}, {"imagePullPolicy": None}, {"imagePullPolicy": ""}])
+def test_the_default_is_told(unsaid):
+    """The message says what is missing, and what that means."""
+    pod = {"kind": "Pod", "spec": {"containers": [{"name": "app", "image": "nginx:1.21", **unsaid}]}}
+    assert list(validate(ask(pod), ImagePullPolicy())) == [
+        Violation(
+            "spec.containers[name=app].imagePullPolicy",
+            "missing, which means IfNotPresent",
+            "must be Always",
+            "set it to Always",
+        )
+    ]
