@@ -1,16 +1,19 @@
 """What the value of a label or an annotation must look like: a glob, or a regular expression between slashes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fnmatch import translate
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from webhook.engine.fields import Fields, shown
-from webhook.engine.policy import Violation
+from webhook.engine.policy import Params, Violation
+from webhook.engine.request import Request
 
 
+@cache
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     """Compile `team-*`, or `/[0-9]+/`; either must match a value as a whole. ValueError where it cannot be used."""
     if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
@@ -29,23 +32,28 @@ def _checked(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_checked)]
 
 
-class Required:
-    """Keys that must be there, each with what its value must look like, compiled once."""
+class OnMetadata(Params):
+    """Whose metadata a policy is about."""
 
-    __slots__ = ("_patterns",)
+    where: Literal["objects", "pods"] = Field(
+        "objects", description="whether objects themselves must have them, or the pods that they make"
+    )
 
-    def __init__(self, patterns: dict[str, str]) -> None:
-        """Compile the patterns by key."""
-        self._patterns = {key: (pattern, compile_pattern(pattern)) for key, pattern in patterns.items()}
+    def lacking(self, request: Request, field: str, patterns: Mapping[str, str]) -> Iterator[Violation]:
+        """Yield a violation for each key that `field` (labels, annotations) lacks, or has with another value."""
+        metadata = request.fields("metadata") if self.where == "objects" else request.pod_metadata()
+        if metadata is not None:
+            yield from lacking(metadata, field, patterns)
 
-    def lacking(self, metadata: Fields, field: str) -> Iterator[Violation]:
-        """Yield a violation for each key of `field` (labels, annotations) that is missing or has another value."""
-        there = metadata.texts(field)
-        noun = field.removesuffix("s")
-        for key, (pattern, compiled) in self._patterns.items():
-            path = f"{metadata.path(field)}[{key}]"
-            value = there.get(key)
-            if value is None:
-                yield Violation(path, "missing", f"the {noun} is required, with a value like {pattern}", "add it")
-            elif not compiled.match(value):
-                yield Violation(path, shown(value), f"the value must be like {pattern}", "correct it")
+
+def lacking(metadata: Fields, field: str, patterns: Mapping[str, str]) -> Iterator[Violation]:
+    """Yield a violation for each key that `field` of `metadata` lacks, or has with another value."""
+    there = metadata.texts(field)
+    noun = field.removesuffix("s")
+    for key, pattern in patterns.items():
+        path = f"{metadata.path(field)}[{key}]"
+        value = there.get(key)
+        if value is None:
+            yield Violation(path, "missing", f"the {noun} is required, with a value like {pattern}", "add it")
+        elif not compile_pattern(pattern).match(value):
+            yield Violation(path, shown(value), f"the value must be like {pattern}", "correct it")

@@ -12,36 +12,24 @@ Fix: add the annotation, or correct its value.
 """
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.patterns import Pattern, Required
+from webhook.engine import Policy, Request, Violation
+from webhook.engine.patterns import OnMetadata, Pattern
 
 
-class RequiredAnnotations(Params):
+class RequiredAnnotations(OnMetadata):
     """Which annotations must be there, and with which values."""
 
     annotations: dict[str, Pattern] = Field(
         min_length=1, description='annotations and patterns of their values; "*" is any value'
     )
-    where: Literal["objects", "pods"] = Field(
-        "objects", description="whether objects themselves must have them, or the pods that they make"
-    )
-
-    @cached_property
-    def required(self) -> Required:
-        """The annotations, compiled."""
-        return Required(self.annotations)
 
 
 def validate(request: Request, params: RequiredAnnotations) -> Iterator[Violation]:
     """Yield one violation for each annotation that is missing or has another value."""
-    metadata = request.fields("metadata") if params.where == "objects" else request.pod_metadata()
-    if metadata is not None:
-        yield from params.required.lacking(metadata, "annotations")
+    yield from params.lacking(request, "annotations", params.annotations)
 
 
 POLICY = Policy("required-annotations", RequiredAnnotations, validate=validate, kinds="all", category="metadata")

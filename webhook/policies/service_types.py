@@ -11,9 +11,7 @@ Denied:  `type: NodePort`, `type: LoadBalancer`.
 Fix: use ClusterIP, and an Ingress or a Gateway for what comes from outside.
 """
 
-import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
@@ -31,11 +29,6 @@ class ServiceTypes(Params):
     internal: dict[str, Pattern] = Field(
         {}, description="annotations, with patterns of their values, any of which makes a LoadBalancer an internal one"
     )
-
-    @cached_property
-    def patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """The annotations, compiled."""
-        return [(key, compile_pattern(pattern)) for key, pattern in self.internal.items()]
 
 
 def validate(request: Request, params: ServiceTypes) -> Iterator[Violation]:
@@ -56,7 +49,10 @@ def validate(request: Request, params: ServiceTypes) -> Iterator[Violation]:
 
 def _is_internal(request: Request, params: ServiceTypes) -> bool:
     annotations = request.texts("metadata.annotations")
-    return any(key in annotations and pattern.match(annotations[key]) for key, pattern in params.patterns)
+    return any(
+        key in annotations and compile_pattern(pattern).match(annotations[key])
+        for key, pattern in params.internal.items()
+    )
 
 
 POLICY = Policy("service-types", ServiceTypes, validate=validate, kinds=("Service",), category="network")

@@ -3,7 +3,7 @@
 import pytest
 
 from webhook.engine import Fields, WrongTypeError
-from webhook.engine.patterns import Required, compile_pattern
+from webhook.engine.patterns import compile_pattern, lacking
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_a_pattern_that_is_none_is_refused():
 def test_every_key_is_told_once():
     """In the order of the parameters; what is there and fits is not told."""
     metadata = Fields({"labels": {"b": "x", "c": "1"}})
-    found = list(Required({"a": "*", "b": "y*", "c": "/[0-9]/"}).lacking(metadata, "labels"))
+    found = list(lacking(metadata, "labels", {"a": "*", "b": "y*", "c": "/[0-9]/"}))
     assert [each.message for each in found] == [
         "labels[a]: missing; the label is required, with a value like *. Add it.",
         'labels[b]: "x"; the value must be like y*. Correct it.',
@@ -48,4 +48,4 @@ def test_every_key_is_told_once():
 def test_values_are_strings():
     """A label that is a number is told as such."""
     with pytest.raises(WrongTypeError, match=r"labels\[a\]: must be a string"):
-        list(Required({"a": "*"}).lacking(Fields({"labels": {"a": 1}}), "labels"))
+        list(lacking(Fields({"labels": {"a": 1}}), "labels", {"a": "*"}))
