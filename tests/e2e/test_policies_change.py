@@ -1,6 +1,7 @@
 """Policies and namespaces that change while Gatewright runs; what it is registered for; how it ends."""
 
 import base64
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -31,18 +32,17 @@ spec:
 
 
 @pytest.fixture
-def strict(laptop: Laptop) -> Iterator[Path]:
-    """A policy file that is not there yet, among those in force; it is gone when the test ends."""
-    file = laptop.policies / "strict.yaml"
-    yield file
-    in_force = _loaded(laptop)
-    file.unlink(missing_ok=True)
-    laptop.gatewright.until("the old policies in force", lambda: _loaded(laptop) > in_force)
+def edited(laptop: Laptop) -> Iterator[Callable[[str], Path]]:
+    """Adds a policy to the file of those in force; the file is as it was when the test ends."""
+    file = laptop.policies / "production.yaml"
+    shipped = file.read_text()
 
+    def add(policy: str) -> Path:
+        file.write_text(f"{shipped}---\n{policy}")
+        return file
 
-def _loaded(laptop: Laptop) -> int:
-    """Count how often policies came in force."""
-    return sum(line["message"] == "policies in force" for line in laptop.gatewright.logged())
+    yield add
+    file.write_text(shipped)
 
 
 def _denied(laptop: Laptop, namespace: str, replicas: int) -> str | None:
@@ -53,29 +53,29 @@ def _denied(laptop: Laptop, namespace: str, replicas: int) -> str | None:
     return result.stderr if result.returncode else None
 
 
-def test_an_edited_policy_file_is_in_force_without_a_restart(laptop: Laptop, namespace: str, strict: Path) -> None:
-    """A new file denies, an edit changes what it denies, and a broken edit is logged and changes nothing."""
+def test_an_edited_policy_file_is_in_force_without_a_restart(
+    laptop: Laptop, namespace: str, edited: Callable[[str], Path]
+) -> None:
+    """An edit denies, on the scale subresource of a WebApp too; a broken edit is logged and changes nothing."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
     assert _denied(laptop, namespace, 4) is None
-    strict.write_text(STRICT.format(maximum=3, namespace=namespace))
+    policy = STRICT.format(maximum=3, namespace=namespace)
+    edited(policy)
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 4) is not None)
-    rule = f"{namespace} workloads cannot exceed 3 replicas. Set it to 3 or less.\n"
-    line = 'Error from server (Forbidden): admission webhook "validate.gatewright.io" denied the request: 1 violation\n'
-    scaled = laptop.refusal("scale", "webapp/shop", "--replicas=4", "-n", namespace)
-    assert scaled == f"{line}- strict-replicas: spec.replicas: 4; {rule}"
+    assert laptop.refusal("scale", "webapp/shop", "--replicas=4", "-n", namespace) == (
+        'Error from server (Forbidden): admission webhook "validate.gatewright.io" denied the request: 1 violation\n'
+        f"- strict-replicas: spec.replicas: 4; {namespace} workloads cannot exceed 3 replicas. Set it to 3 or less.\n"
+    )
 
-    strict.write_text(STRICT.format(maximum=4, namespace=namespace).replace("maximum", "maximun"))
+    file = edited(policy.replace("maximum", "maximun"))
+    line = file.read_text().splitlines().index("    maximun: 3") + 1
     fault = (
-        f"the policies cannot be used: {strict}:8: ClusterAdmissionPolicy strict-replicas: spec.params.maximun: "
+        f"the policies cannot be used: {file}:{line}: ClusterAdmissionPolicy strict-replicas: spec.params.maximun: "
         'unknown parameter; did you mean "maximum"?'
     )
-    laptop.gatewright.until("told", lambda: any(line["message"] == fault for line in laptop.gatewright.logged()))
+    laptop.gatewright.until("told", lambda: any(each["message"] == fault for each in laptop.gatewright.logged()))
     assert laptop.gatewright.is_ready()
     assert _denied(laptop, namespace, 4) is not None
-
-    strict.write_text(STRICT.format(maximum=4, namespace=namespace))
-    laptop.gatewright.until("mended", lambda: _denied(laptop, namespace, 4) is None)
-    assert _denied(laptop, namespace, 5) is not None
 
 
 def test_a_policy_object_in_the_cluster_is_in_force_at_once(laptop: Laptop, namespace: str) -> None:
@@ -94,6 +94,35 @@ def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: 
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
     laptop.kubectl("label", "namespace", namespace, "environment-")
     laptop.gatewright.until("let in", lambda: _denied(laptop, namespace, 11) is None)
+
+
+def test_what_was_there_before_its_rules_can_be_kept_and_mended(laptop: Laptop, namespace: str) -> None:
+    """An update that makes nothing worse is let in with a warning; one that does is denied."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.deployment(replicas=12))
+    laptop.kubectl("label", "namespace", namespace, "environment=production")
+    laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
+    scale = ("scale", "deployment/shop", "-n", namespace)
+    rule = "production workloads cannot exceed 10 replicas. Set it to 10 or less."
+    assert laptop.plane.kubectl(*scale, "--replicas=11").stderr == (
+        f"Warning: replica-limits: spec.replicas: 11; {rule} (It was so before, so this update is let in.)\n"
+    )
+    assert f"- replica-limits: spec.replicas: 13; {rule}\n" in laptop.refusal(*scale, "--replicas=13")
+
+
+def test_a_denied_child_shows_in_the_status_of_its_webapp(laptop: Laptop, namespace: str) -> None:
+    """Whoever looks at the WebApp reads what the webhook said of its Deployment."""
+    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(image="nginx:1.21"))
+    laptop.running(namespace, "shop")
+    laptop.kubectl("label", "namespace", namespace, "environment=production")
+    laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
+    laptop.kubectl("delete", "deployment/shop", "-n", namespace)
+    laptop.wait("webapp/shop", "condition=Ready=False", namespace)
+    laptop.wait("webapp/shop", "jsonpath={.status.conditions[0].reason}=Forbidden", namespace)
+    assert laptop.get("webapp/shop", namespace)["status"]["conditions"][0]["message"] == (
+        'failed to create deployment: admission webhook "validate.gatewright.io" denied the request: 1 violation\n'
+        '- image-registries: spec.template.spec.containers[name=webapp].image: "nginx:1.21" comes from docker.io; '
+        f"{APPROVED}"
+    )
 
 
 def test_a_new_production_namespace_is_judged_at_once(laptop: Laptop) -> None:
@@ -130,14 +159,16 @@ PUBLISHED = {
 }
 
 
-@pytest.fixture
-def bare(own_control_plane: Callable[..., ControlPlane]) -> Cluster:
-    """A cluster of its own with the CRDs and namespace production, and nobody at work."""
-    plane = own_control_plane(parts=("etcd", "kube-apiserver"))
-    plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
-    plane.kubectl("wait", "crd/webapps.example.com", "--for=condition=Established")
-    plane.create_namespace("production")
-    return Cluster(plane)
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A cluster with the CRDs and namespace production, and nobody at work."""
+    directory = tmp_path_factory.mktemp("bare") / "controlplane"
+    with ControlPlane.start(directory, parts=("etcd", "kube-apiserver")) as plane:
+        plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
+        plane.kubectl("wait", "crd/webapps.example.com", "--for=condition=Established")
+        plane.create_namespace("production")
+        yield Cluster(plane)
+    shutil.rmtree(plane.directory / "etcd")
 
 
 def test_the_published_registration_works_with_another_client_config(bare: Cluster, tmp_path: Path) -> None:
@@ -161,6 +192,7 @@ def test_the_published_registration_works_with_another_client_config(bare: Clust
         patch = '--patch={"spec":{"image":"nginx:1.21"}}'
         said = bare.refusal("patch", "webapp/shop", "-n", "production", "--type=merge", patch)
         assert f'admission webhook "validate.webapp.example.com" denied the request: 1 violation\n- {line}\n' in said
+        bare.kubectl("delete", "validatingwebhookconfiguration", "webapp-validator")
         webhook.kill()  # its end would wait for the API server to hang up
 
 
@@ -175,10 +207,10 @@ def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
     bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
     with Gatewright.run(bare.plane, tmp_path, policies=CONFIG / "policies") as gatewright:
         pid = gatewright.process.pid
-        bare.refusal("create", "-n", "production", "-f-", input=manifests.webapp(image="nginx:1.21"))
+        bare.refusal("create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21"))
         assert gatewright.end() == 0
     assert registered(bare.plane) == set()
     assert not Path(f"/proc/{pid}").exists()
     configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     assert bare.kubectl("get", configurations) == ""
-    bare.kubectl("create", "-n", "production", "-f-", input=manifests.webapp(image="nginx:1.21"))
+    bare.kubectl("create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21"))

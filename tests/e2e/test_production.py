@@ -64,10 +64,10 @@ def test_all_violations_come_at_once(laptop: Laptop, any_production: str, tmp_pa
     ("fields", "line"),
     [({"image": "nginx:1.21"}, IMAGE), ({"replicas": 11}, REPLICAS), ({"resources": {}}, RESOURCES)],
 )
-def test_each_violation_alone_is_denied(laptop: Laptop, any_production: str, fields: Object, line: str) -> None:
+def test_each_violation_alone_is_denied(laptop: Laptop, production: str, fields: Object, line: str) -> None:
     """An image from elsewhere, too many replicas, no limits."""
     manifest = manifests.deployment(**fields)
-    assert laptop.refusal("apply", "-n", any_production, "-f-", input=manifest) == forbidden(line)
+    assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(line)
 
 
 def test_a_good_deployment_is_let_in_as_it_is(laptop: Laptop, production: str) -> None:
