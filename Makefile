@@ -49,7 +49,7 @@ test-integration: .venv/ready ## the tests on a real control plane (built once: 
 bench: .venv/ready ## processor time of one review, beside a floor
 	@$(BIN)/python -m benchmarks.reviews
 
-manifests: .venv/ready ## generate CRDs, rights, the chart's files and config/manager
+manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and docs/policies
 	$(BIN)/python -m tests.config.regenerate
 
 install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
