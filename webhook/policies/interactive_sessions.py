@@ -3,12 +3,12 @@
 Why: what is typed into a container is in no repository and no review, and is gone with the pod; it is also how one
 looks at what the container may read.
 
-Judged: `kubectl exec` and `kubectl attach`. Who may do it all the same is said by the policy object's `match.exclude`,
-where by `match.any`.
+Judged: `kubectl exec` and `kubectl attach`, which `kubectl run -it` and `kubectl debug -it` end with. Who may
+do it all the same is said by the policy object's `match.exclude`, where by `match.any`.
 
 Allowed: a command that asks for neither a terminal nor input, such as `kubectl exec shop -- date`.
 Denied:  `kubectl exec -it shop -- sh`; with `forbidden: [exec, attach]`, every one.
-Fix: look at logs and metrics; debug a copy of the pod (`kubectl debug --copy-to`).
+Fix: look at logs and metrics, or ask for an exception.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 
-FIX = "look at logs and metrics, or debug a copy of the pod"
+FIX = "look at logs and metrics, or ask for an exception"
 
 
 class InteractiveSessions(Params):
