@@ -86,6 +86,8 @@ async def webhook_of(
             NAMESPACE_LABELS: NamespaceLabels(client, namespaces),
             "limit_ranges": more.limit_ranges,
             "services": more.services,
+            "disruption_budgets": more.disruption_budgets,
+            "workloads": more.workloads,
             "ingresses": more.ingresses,
             "scale_parent": more.scale_parent,
         }

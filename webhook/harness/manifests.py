@@ -12,12 +12,13 @@ from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
 from webhook.engine.ingresses import summary
-from webhook.engine.kinds import KINDS
+from webhook.engine.kinds import KINDS, POD_KINDS
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
 from webhook.review import MalformedRequestError, warnings
 
 CLUSTER_SCOPED = frozenset(kind.kind for kind in KINDS.values() if not kind.namespaced) | {"Node", "PersistentVolume"}
+SCALING = frozenset(kind.kind for kind in POD_KINDS if kind.scales and kind.pod_spec)
 NAME_LABEL = "kubernetes.io/metadata.name"
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # what is read before any policy
 
@@ -79,11 +80,18 @@ class _Known:
         }
         self._limit_ranges = _by_namespace((each for each in named if each["kind"] == "LimitRange"), namespace)
         self._services = _by_namespace((each for each in named if each["kind"] == "Service"), namespace)
+        self._budgets = _by_namespace((each for each in named if each["kind"] == "PodDisruptionBudget"), namespace)
+        self._workloads = _by_namespace((each for each in named if each["kind"] in SCALING), namespace)
         self._ingresses = [summary(each, namespace) for each in named if each["kind"] == "Ingress"]
 
     def about(self, namespace: str) -> dict[str, Any]:
         """Return what can be looked up for an object in `namespace`; of an unknown namespace nothing is assumed."""
-        found: dict[str, Any] = {"ingresses": self._ingresses, "services": self._services.get(namespace, [])}
+        found: dict[str, Any] = {
+            "ingresses": self._ingresses,
+            "services": self._services.get(namespace, []),
+            "disruption_budgets": self._budgets.get(namespace, []),
+            "workloads": self._workloads.get(namespace, []),
+        }
         if namespace in self._labels:
             found |= {NAMESPACE_LABELS: self._labels[namespace], "limit_ranges": self._limit_ranges.get(namespace, [])}
         return found

@@ -14,6 +14,7 @@ from webhook.engine.ingresses import summary
 
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 SERVICE = Resource("", "v1", "services", "Service")
+BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 SCALED = {
     (group, plural): Resource(group, version, plural, kind)
@@ -25,7 +26,8 @@ SCALED = {
         ("example.com", "v1", "webapps", "WebApp"),
     )
 }
-RESOURCES = (LIMIT_RANGE, SERVICE, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
+WORKLOADS = tuple(resource for resource in SCALED.values() if resource.kind != "WebApp")  # it has no pods of its own
+RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
 
 Object = dict[str, Any]
 
@@ -58,6 +60,14 @@ class LookUps:
         """Return namespace, name and hosts of every Ingress."""
         del request
         return [summary(each) async for each in self._all(INGRESS)]
+
+    async def disruption_budgets(self, request: Request) -> list[Object]:
+        """Return the PodDisruptionBudgets of the request's namespace."""
+        return [each async for each in self._all(BUDGET, request.about.namespace)]
+
+    async def workloads(self, request: Request) -> list[Object]:
+        """Return what runs replicas of a pod template in the request's namespace."""
+        return [each for resource in WORKLOADS async for each in self._all(resource, request.about.namespace)]
 
     async def scale_parent(self, request: Request) -> Object:
         """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""

@@ -83,6 +83,7 @@ v1 events Event
 v1 endpoints Endpoints
 v1 persistentvolumeclaims PersistentVolumeClaim S
 v1 limitranges LimitRange
+v1 replicationcontrollers ReplicationController SG
 apps/v1 deployments Deployment SG
 apps/v1 statefulsets StatefulSet SG
 apps/v1 daemonsets DaemonSet SG

@@ -148,6 +148,29 @@ def test_warnings_are_findings():
     assert (found.verdict, found.findings) == ("warned", (Finding("few", "spec.replicas", message),))
 
 
+def test_budgets_and_workloads_beside_each_other_are_compared():
+    """Of one namespace, each is held against the others among the documents."""
+    text = (
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: evictions}\n"
+        "spec: {policy: disruption-budgets, params: {workloads: true}}\n"
+    )
+    engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
+    workload = (
+        "kind: StatefulSet\napiVersion: apps/v1\nmetadata: {name: db}\n"
+        "spec: {replicas: 2, template: {metadata: {labels: {app: db}}}}"
+    )
+    budget = (
+        "kind: PodDisruptionBudget\napiVersion: policy/v1\nmetadata: {name: db, namespace: %s}\n"
+        "spec: {minAvailable: 2, selector: {matchLabels: {app: db}}}"
+    )
+    found = judged(engine, "\n---\n".join((workload, budget % "default", budget % "elsewhere")))
+    assert [(each.title, each.verdict) for each in found] == [
+        ("StatefulSet default/db", "denied"),
+        ("PodDisruptionBudget default/db", "denied"),
+        ("PodDisruptionBudget elsewhere/db", "allowed"),
+    ]
+
+
 def test_what_could_not_be_decided_and_is_ignored_is_a_warning():
     """A policy that may fail says that it did, about no field."""
     text = (

@@ -9,7 +9,7 @@ from kube.client import Client
 from kube.errors import ServerError, Unreachable
 from tests.fakes.apiserver import FakeApiServer
 from webhook.engine import About, Request
-from webhook.server.look_ups import INGRESS, LIMIT_RANGE, SCALED, LookUps
+from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALED, WORKLOADS, LookUps
 from webhook.server.namespaces import NAMESPACE
 
 DEPLOYMENT = SCALED["apps", "deployments"]
@@ -86,6 +86,20 @@ async def test_what_changes_is_seen(server, look_ups):
         while [each["metadata"]["name"] for each in await look_ups.limit_ranges(request())] != ["more"]:  # noqa: ASYNC110
             await asyncio.sleep(0.002)  # nothing else tells of it
     assert asked(server, "limitranges").count(True) == 1
+
+
+async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups):
+    """Whatever runs replicas of a template, of every kind; a WebApp does so by its Deployment."""
+    server.create(BUDGET, {"metadata": {"name": "keep", "namespace": "shop"}})
+    server.create(BUDGET, {"metadata": {"name": "keep", "namespace": "lab"}})
+    server.create(SCALED["apps", "statefulsets"], {"metadata": {"name": "db", "namespace": "shop"}})
+    server.create(SCALED["apps", "replicasets"], {"metadata": {"name": "it-1", "namespace": "lab"}})
+    for _ in range(2):  # by list, and from the watch
+        assert [each["metadata"]["name"] for each in await look_ups.disruption_budgets(request())] == ["keep"]
+        found = [(each["kind"], each["metadata"]["name"]) for each in await look_ups.workloads(request())]
+        assert found == [("Deployment", "it"), ("StatefulSet", "db")]
+        for resource in (BUDGET, *WORKLOADS):
+            await synced(look_ups, resource)
 
 
 async def test_ingresses_are_everybodys_in_short(server, look_ups):
