@@ -62,6 +62,8 @@ PARAMS = some.builds(
     run_as_user=some.sampled_from([None, 1000]),
     run_as_group=some.sampled_from([None, 2000]),
     fs_group=some.sampled_from([None, 3000]),
+    supplemental_groups=some.sampled_from([[], [4000]]),
+    selinux_level=some.sampled_from([None, "s0:c1"]),
 )
 VERSIONS = some.sampled_from([*(f"1.{minor}" for minor in range(pod_security.NEWEST + 1)), "latest"])
 

@@ -17,7 +17,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -43,6 +43,10 @@ class SecurityDefaults(Params):
     run_as_user: int | None = Field(None, ge=1, le=2**31 - 1, description="user id to set, where root is not asked for")
     run_as_group: int | None = Field(None, ge=1, le=2**31 - 1, description="group id to set")
     fs_group: int | None = Field(None, ge=1, le=2**31 - 1, description="group id of volumes to set")
+    supplemental_groups: list[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(
+        [], description="ids of further groups to set"
+    )
+    selinux_level: str | None = Field(None, description="SELinux level to set, such as s0:c123,c456")
 
 
 def mutate(request: Request, params: SecurityDefaults) -> Iterator[Patch]:
@@ -54,8 +58,8 @@ def mutate(request: Request, params: SecurityDefaults) -> Iterator[Patch]:
         yield from _defaults(params, pod, None, _added(request))
     elif _is_made_now(request):
         yield from _defaults(params, pod, pod, list(request.containers()))
-        if pod is not None and params.fs_group is not None:
-            yield Patch(pod.steps(f"{CONTEXT}.fsGroup"), params.fs_group)
+        if pod is not None:
+            yield from _of_pod(pod, params)
 
 
 def _runs_elsewhere(pod: Fields | None) -> bool:
@@ -95,6 +99,7 @@ def _defaults(
         ("runAsNonRoot", params.run_as_non_root or None, _is_root),
         ("runAsUser", params.run_as_user, _wants_root),
         ("runAsGroup", params.run_as_group, _wants_root),
+        ("seLinuxOptions.level", params.selinux_level, _is_privileged),
         ("seccompProfile.type", "RuntimeDefault" if params.seccomp_profile else None, _is_privileged),
     )
     for field, value, keeps in inherited:
@@ -108,6 +113,13 @@ def _defaults(
     for container in containers:
         if not _is_privileged(container, pod):
             yield from _of_container(container, params)
+
+
+def _of_pod(pod: Fields, params: SecurityDefaults) -> Iterator[Patch]:
+    if params.fs_group is not None:
+        yield Patch(pod.steps(f"{CONTEXT}.fsGroup"), params.fs_group)
+    if params.supplemental_groups:
+        yield Patch(pod.steps(f"{CONTEXT}.supplementalGroups"), params.supplemental_groups)
 
 
 def _of_container(container: Fields, params: SecurityDefaults) -> Iterator[Patch]:
