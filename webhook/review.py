@@ -17,7 +17,7 @@ WARNINGS_RUNES = 4096
 
 KIND_KEYS = ("group", "version", "kind")
 
-TOLERATED = "(It was so before, so this update is let in.)"
+TOLERATED = "(It was so before, so it denies no update.)"
 
 REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 

@@ -465,7 +465,7 @@ def test_what_was_so_before_is_let_in_with_a_warning():
     assert answered(Verdict((Outcome("p", DENY, tolerated=(REPLICAS,)),))) == {
         "uid": "u-1",
         "allowed": True,
-        "warnings": [f"{text} (It was so before, so this update is let in.)"],
+        "warnings": [f"{text} (It was so before, so it denies no update.)"],
         "auditAnnotations": {"tolerated": text},
     }
 
