@@ -66,6 +66,24 @@ def test_wrong_parameters_are_refused(policy, params, faults):
 
 
 @pytest.mark.parametrize(
+    ("policy", "params"),
+    [
+        ("image-registries", {"denied": ["docker.io"]}),
+        ("registry-rewrite", {"mirrors": {"a.example/x": "a.example/y", "b.example/y": "a.example/y/z"}}),
+        ("registry-rewrite", {"mirrors": {"a.example/x": "b.example/x"}}),
+        ("resource-bounds", {"requests": {"cpu": {"min": "1", "max": "1000m"}}}),
+        ("resource-bounds", {"limits": {"cpu": {"max": 0.5}}}),
+        ("resource-defaults", {"limits": {"cpu": 1}, "requests": {"cpu": "1000m", "memory": "1Gi"}}),
+        ("resource-limits", {"required": [], "forbidden": ["cpu"]}),
+        ("resource-limits", {"required": ["memory"], "forbidden": ["cpu"]}),
+    ],
+)
+def test_parameters_that_can_be_meant_are_taken(policy, params):
+    """No rule of theirs asks for more than it must."""
+    assert parse(catalogue()[policy].params, params, noun="parameter")
+
+
+@pytest.mark.parametrize(
     ("policy", "params", "needs"),
     [
         ("resource-limits", {}, set()),

@@ -33,7 +33,7 @@ class QosGuaranteed(Completed):
 def validate(request: Request, params: QosGuaranteed) -> Iterator[Violation]:
     """Yield one violation for each resource of each container that is not guaranteed."""
     whole = of_pod(request)
-    if whole is not None and (whole.limits or whole.requests):
+    if whole is not None and whole.requests:
         yield from _judge(whole, params)
     else:
         for each in of_containers(request, limit_ranges=params.limit_ranges):
@@ -42,12 +42,12 @@ def validate(request: Request, params: QosGuaranteed) -> Iterator[Violation]:
 
 def _judge(resources: Resources, params: QosGuaranteed) -> Iterator[Violation]:
     for resource in params.resources:
-        limit, asked = resources.limits.get(resource), resources.requests.get(resource)
+        limit = resources.limits.get(resource)
         rule = f"{resource} must be guaranteed, its request equal to its limit"
         if limit is None or not limit.value:
             found = "missing" if limit is None else str(limit)
             yield Violation(resources.path("limits", resource), found, rule, "set it, and no other request")
-        elif asked is not None and asked.value != limit.value:
+        elif (asked := resources.requests[resource]).value != limit.value:
             found = f"{asked} with a limit of {limit}"
             yield Violation(resources.path("requests", resource), found, rule, "set both to the same amount")
 

@@ -28,10 +28,10 @@ def validate(request: Request, params: ResourceRatios) -> Iterator[Violation]:
     """Yield one violation for each limit too far above its request."""
     for each in of_all(request, limit_ranges=params.limit_ranges):
         for resource, ratio in params.maximum.items():
-            limit, asked = each.limits.get(resource), each.requests.get(resource)
-            if limit is None or asked is None:
+            limit = each.limits.get(resource)
+            if limit is None:
                 continue
-            largest = amount(ratio).value
+            asked, largest = each.requests[resource], amount(ratio).value
             if limit.value > largest * asked.value:
                 yield Violation(
                     each.path("limits", resource),
