@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip `@pytest.mark.controlplane("kube-scheduler", …)` where there is no control plane or it lacks such a part."""
     if marker := item.get_closest_marker("controlplane"):
-        found = _available(item.config, find_binaries)
+        found = available(item.config, find_binaries)
         if missing := sorted(set(marker.args) - found.keys()):
             _unavailable(f"the control plane has no {', '.join(missing)} (KUBEBUILDER_ASSETS)")
 
@@ -29,7 +29,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.fixture(scope="session")
 def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The control plane that all tests share: stay in your namespace, and hurt none of its parts."""
-    _available(request.config, find_binaries)
+    available(request.config, find_binaries)
     with ControlPlane.start(tmp_path_factory.mktemp("controlplane") / "shared") as plane:
         yield plane
     shutil.rmtree(plane.directory / "etcd")
@@ -38,7 +38,7 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 @pytest.fixture
 def own_control_plane(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., ControlPlane]]:
     """Starts control planes for one test to break: `own_control_plane(parts=("etcd", "kube-apiserver"))`."""
-    _available(request.config, find_binaries)
+    available(request.config, find_binaries)
     started: list[ControlPlane] = []
 
     def start(**options: object) -> ControlPlane:
@@ -64,10 +64,10 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def helm(request: pytest.FixtureRequest) -> Path:
     """The helm on the PATH, else one built once."""
-    return _available(request.config, helm_binary)
+    return available(request.config, helm_binary)
 
 
-def _available(config: pytest.Config, find: Callable[[], Found]) -> Found:
+def available(config: pytest.Config, find: Callable[[], Found]) -> Found:
     """Find something, showing the progress of a build through pytest's capture."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():

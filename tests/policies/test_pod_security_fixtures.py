@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import pytest
 import yaml
 
+from tests.controlplane.fixtures import available
+from tests.controlplane.gobuild import MissingToolError
 from tests.webhook.asking import ask
 from webhook.engine import Violation
 from webhook.policies import pod_security
@@ -21,7 +23,7 @@ from webhook.policies._pod_security_checks import CHECKS
 from webhook.policies.pod_security import PodSecurity
 
 MODULE = "k8s.io/pod-security-admission"
-GO_MOD = Path(__file__).parents[1] / "controlplane" / "go.mod"
+GO_MOD = Path(__file__).parents[1] / "controlplane" / "podsecurity" / "go.mod"
 LEVELS = ("baseline", "restricted")
 FEWEST = {"baseline": 1400, "restricted": 2700}  # cases; a directory that is half there must not pass
 
@@ -49,24 +51,23 @@ OURS = {  # the check that a file is about, by the name that Kubernetes gives it
 
 
 @pytest.fixture(scope="module")
-def testdata() -> Path:
-    """The directory of the pods, in Go's cache of modules; it is fetched where it is not there."""
-    if not shutil.which("go"):
-        _unavailable("there is no Go, which fetches the pods that Kubernetes tests with")
-    version = re.search(rf"{MODULE} => {MODULE} (\S+)", GO_MOD.read_text())[1]
+def testdata(pytestconfig: pytest.Config) -> Path:
+    """The directory of the pods."""
+    return available(pytestconfig, _testdata)
+
+
+def _testdata() -> Path:
+    """Return where Go keeps the module's pods; it is fetched where it is not there yet."""
+    version = re.search(rf"{MODULE} (v\S+)", GO_MOD.read_text())[1]
     command = ["go", "mod", "download", "-json", f"{MODULE}@{version}"]
     environment = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
+    if not shutil.which("go"):
+        raise MissingToolError("there is no Go, which fetches the pods that Kubernetes tests with")
     answer = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=120)
     found = json.loads(answer.stdout or "{}")
     if answer.returncode:
-        _unavailable(f"go mod download {MODULE}@{version}: {found.get('Error') or answer.stderr.strip()}")
+        raise MissingToolError(f"{' '.join(command)}: {found.get('Error') or answer.stderr.strip()}")
     return Path(found["Dir"]) / "test" / "testdata"
-
-
-def _unavailable(reason: str) -> NoReturn:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason, pytrace=False)
-    pytest.skip(reason)
 
 
 @pytest.mark.parametrize("level", LEVELS)
