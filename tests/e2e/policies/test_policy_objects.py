@@ -1,0 +1,253 @@
+"""Policies as objects of the cluster: in force in every replica at once, and no bad one unloads a good one."""
+
+import json
+import ssl
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e import manifests
+from tests.e2e.policies.conftest import API_VERSION, HOME, Installation, Object, exception, few, post, tenants, too_many
+from tests.e2e.test_production import denial, forbidden
+from tests.gatewright.processes import Gatewright, once
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager")
+
+REVIEW = {
+    "apiVersion": "admission.k8s.io/v1",
+    "kind": "AdmissionReview",
+    "request": {
+        "uid": "u-1",
+        "operation": "CREATE",
+        "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+        "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+        "name": "shop",
+        "userInfo": {"username": "jane"},
+    },
+}
+
+
+def test_an_object_is_in_force_in_every_replica_within_a_second(installation: Installation, namespace: str) -> None:
+    """Made, changed and deleted, without a restart; each replica judges by it."""
+    pids = [webhook.process.pid for webhook in installation.webhooks]
+    seconds = []
+    for maximum in range(3, 8):
+        policy = few(namespace, maximum)
+        installation.kubectl("apply", "-f-", input=policy)
+        started = time.monotonic()
+        installation.until(
+            "in force", lambda policy=policy, wanted=maximum - 2: installation.generations(policy) == [wanted] * 2
+        )
+        seconds.append(time.monotonic() - started)
+    assert statistics.median(seconds) < 1
+
+    review = REVIEW | {
+        "request": REVIEW["request"] | {"namespace": namespace, "object": manifests.deployment(replicas=8)}
+    }
+    for webhook in installation.webhooks:
+        status, body = installation.review(webhook, review)
+        assert (status, json.loads(body)["response"]["status"]["message"]) == (200, f"1 violation\n- {too_many(8, 7)}")
+    installation.until("registered", lambda: installation.denied(namespace, manifests.deployment(replicas=8)))
+    said = installation.refusal("create", "-n", namespace, "-f-", input=manifests.deployment(replicas=8))
+    assert said == forbidden(too_many(8, 7))
+
+    installation.kubectl("delete", "clusteradmissionpolicy/few")
+    started = time.monotonic()
+    installation.until("gone", lambda: installation.generations(policy) == [None, None])
+    assert time.monotonic() - started < 5
+    installation.kubectl("create", "-n", namespace, "-f-", input=manifests.deployment(replicas=8))
+    for webhook in installation.webhooks:
+        assert json.loads(installation.review(webhook, review)[1])["response"] == {"uid": "u-1", "allowed": True}
+    assert [webhook.process.pid for webhook in installation.webhooks] == pids
+
+
+def test_the_same_yaml_says_the_same_in_check(installation: Installation, namespace: str, tmp_path: Path) -> None:
+    """Policies, a tenant's among them, and an exception: in the cluster, and in a file for `gatewright check`."""
+    written = [
+        few(namespace, 2),
+        few(namespace, name="images", policy="image-registries", params={"registries": ["registry.company.com"]}),
+        tenants(namespace),
+        exception(names=["shop"], params={"maximum": 4}),
+    ]
+    (tmp_path / "policies.yaml").write_text(yaml.safe_dump_all(written))
+    options = ("--policies", str(tmp_path / "policies.yaml"), "-n", namespace, "-o", "json")
+    installation.apply(*written[:3])
+    installation.kubectl("apply", "-f-", input=written[3])
+    bad = manifests.deployment(replicas=5, image="nginx:1.21")
+    installation.until("excepted", lambda: "cannot exceed 4" in _causes(installation, namespace, bad))
+    for manifest in (bad, bad | {"metadata": {"name": "other"}}, manifests.deployment(replicas=1)):
+        file = tmp_path / "manifest.json"
+        file.write_text(json.dumps(manifest))
+        checked = once("check", *options, str(file))
+        assert checked.stderr == ""
+        (record,) = json.loads(checked.stdout)
+        lines = [(each["policy"], each["message"]) for each in record["findings"]]
+        causes = json.loads(_causes(installation, namespace, manifest))
+        assert lines == [(each["reason"], each["message"]) for each in causes]
+        assert len(lines) == (0 if manifest["spec"]["replicas"] == 1 else 3)
+
+
+def _causes(installation: Installation, namespace: str, manifest: Object) -> str:
+    """Return the causes of a denial as JSON; of what is allowed, an empty list."""
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
+    code, body = installation.api.request("POST", path, manifest)
+    return json.dumps([] if code == 201 else json.loads(body)["details"]["causes"])
+
+
+WRONG = "Correct it; `gatewright explain` lists what there is."
+
+
+@pytest.mark.parametrize(
+    ("object", "faults"),
+    [
+        (
+            few("shop", params={"maximun": 3}),
+            ['spec.params.maximun: unknown parameter; did you mean "maximum"?'],
+        ),
+        (
+            few("shop", policy="replica-limit"),
+            ['spec.policy: no policy "replica-limit"; did you mean "replica-limits"?'],
+        ),
+        (
+            few("shop", params={"maximum": "3"}, match={"any": [{"kinds": ["Deployment"]}]}),
+            ['spec.params.maximum: "3": should be a valid integer'],
+        ),
+        (
+            few("shop", match={"any": [{"kinds": ["Deploymnt"]}, {"kinds": ["Deployment", "StatefulSt"]}]}),
+            [
+                'spec.match.any[0].kinds: replica-limits does not look at "Deploymnt"; did you mean "Deployment"?',
+                'spec.match.any[1].kinds: replica-limits does not look at "StatefulSt"; did you mean "StatefulSet"?',
+            ],
+        ),
+        (
+            tenants("default") | {"spec": {"policy": "webapp-labels"}},
+            ["spec.policy: webapp-labels changes objects; an AdmissionPolicy can only deny"],
+        ),
+        (
+            exception("default", expires="0000-01-01T00:00:00Z"),
+            ['spec.expires: "0000-01-01T00:00:00Z": should be a valid datetime, year 0 is out of range'],
+        ),
+    ],
+    ids=["a parameter", "a policy", "a type", "kinds", "a tenant's that changes objects", "an exception"],
+)
+def test_a_wrong_object_is_denied_when_it_is_applied(
+    installation: Installation, object: Object, faults: list[str]
+) -> None:
+    """With path, fault and what was probably meant, on creation and on update."""
+    said = installation.refusal("apply", "-f-", input=object)
+    kind = object["kind"]
+    lines = [f"policy-objects: {fault}; it could not come into force as a {kind}. {WRONG}" for fault in faults]
+    assert said == forbidden(*lines)
+
+
+@pytest.mark.parametrize(
+    ("object", "said"),
+    [
+        (
+            exception("default", expires="2099-01-01"),
+            'The PolicyException "why-not" is invalid: spec.expires: Invalid value: "2099-01-01": spec.expires in body '
+            'must be of type date-time: "2099-01-01"\n',
+        ),
+        (
+            exception("default", name=["shop"]),
+            'Error from server (BadRequest): error when creating "STDIN": PolicyException in version "v1alpha1" cannot '
+            'be handled as a PolicyException: strict decoding error: unknown field "spec.exceptions[0].name"\n',
+        ),
+        (
+            few("shop", validationActions=["Forbid"]),
+            'The ClusterAdmissionPolicy "few" is invalid: spec.validationActions[0]: Unsupported value: "Forbid": '
+            'supported values: "Deny", "Warn", "Audit"\n',
+        ),
+    ],
+    ids=["a date without a time", "a field", "an action"],
+)
+def test_what_the_schema_knows_the_api_server_says(installation: Installation, object: Object, said: str) -> None:
+    """It names the field too, whether a webhook is there or not."""
+    assert installation.refusal("apply", "-f-", input=object) == said
+
+
+def test_a_good_object_cannot_be_made_wrong(installation: Installation, namespace: str) -> None:
+    """A patch is judged like a creation."""
+    installation.apply(few(namespace))
+    patch = '--patch={"spec":{"params":{"maximum":"ten"}}}'
+    assert installation.refusal(
+        "patch", "cap/few", "--type=merge", patch
+    ) == "Error from server (Forbidden): " + denial(
+        'policy-objects: spec.params.maximum: "ten": should be a valid integer; it could not come into force as a '
+        f"ClusterAdmissionPolicy. {WRONG}"
+    )
+
+
+UNGUARDED = {
+    "apiVersion": API_VERSION,
+    "kind": "ClusterAdmissionPolicy",
+    "metadata": {"name": "policy-objects"},
+    "spec": {"policy": "policy-objects", "validationActions": ["Audit"]},
+}
+
+
+def test_a_bad_version_never_unloads_the_good_one(installation: Installation, namespace: str) -> None:
+    """One that got in all the same is told in the status and in the log of each replica; the good one judges on."""
+    policy = few(namespace)
+    installation.apply(policy, UNGUARDED)
+    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+    assert installation.ready(policy) == ("True", "InForce", "")
+    installation.kubectl("apply", "-f-", input=few(namespace, params={"maximun": 9}))
+    fault = 'spec.params.maximun: unknown parameter; did you mean "maximum"?'
+    assert installation.ready(policy) == ("False", "Invalid", fault)
+    message = f"ClusterAdmissionPolicy few cannot be used, its last good version stays in force: {fault}"
+    for webhook in installation.webhooks:
+        webhook.until("told", lambda webhook=webhook: message in [line["message"] for line in webhook.logged()])
+    assert installation.generations(policy) == [1, 1]
+    assert installation.denied(namespace, manifests.deployment(replicas=4))
+    wide = installation.kubectl("get", "cap", "few", "-o=wide", "--no-headers").split(maxsplit=5)
+    assert (wide[:4], wide[5].strip()) == (["few", "replica-limits", '["Deny"]', "False"], fault)
+
+    installation.apply(few(namespace, 4))
+    assert installation.generations(policy) == [3, 3]
+    assert installation.ready(policy) == ("True", "InForce", "")
+    assert not installation.denied(namespace, manifests.deployment(replicas=4))
+
+
+def test_nothing_is_judged_before_the_objects_have_been_read(tmp_path: Path) -> None:
+    """A webhook that cannot reach the API server answers 503, never allowed, and is not ready."""
+    kubeconfig = tmp_path / "kubeconfig"
+    user = {"name": "u", "user": {"token": "none"}}
+    cluster = {"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}
+    contexts = [{"name": "c", "context": {"cluster": "c", "user": "u"}}]
+    about = {"apiVersion": "v1", "kind": "Config", "contexts": contexts, "current-context": "c"}
+    kubeconfig.write_text(yaml.safe_dump(about | {"clusters": [cluster], "users": [user]}))
+    assert once("certs", str(tmp_path)).returncode == 0
+    pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
+    with Gatewright(None, tmp_path, "webhook", *pair, kubeconfig=kubeconfig) as webhook:
+        webhook.launch()
+        line = "[-] policies: policy objects of the cluster: not read yet\n"
+        webhook.until("told", lambda: line in webhook.get("/readyz")[1])
+        review = REVIEW | {"request": REVIEW["request"] | {"object": manifests.deployment()}}
+        trust = ssl.create_default_context(cafile=str(tmp_path / "ca.crt"))
+        assert post(webhook, review, trust) == (503, b"the policies are not loaded yet\n")
+        assert webhook.tracebacks() == []
+        webhook.kill()
+
+
+def test_an_object_that_does_not_change_is_not_written(installation: Installation, namespace: str) -> None:
+    """A controller that begins anew finds every status as it should be, and leaves it."""
+    installation.apply(few(namespace), tenants(namespace))
+    installation.kubectl("apply", "-f-", input=exception())
+    for object in (few(namespace), tenants(namespace), exception()):
+        assert installation.ready(object) == ("True", "InForce", "")
+    mark = installation.plane.audit_mark()
+    assert installation.controller.end() == 0
+    installation.controller.start()
+
+    def looked_at() -> bool:
+        done = [line for line in installation.controller.logged() if line["message"] == "Reconciliation completed"]
+        return any(line.get("policyexception.namespace") == HOME for line in done)
+
+    installation.until("looked at again", looked_at)
+    user = f"system:serviceaccount:{HOME}:gatewright-controller-manager"
+    written = installation.plane.audit_events(mark, user=user, verb=("create", "update", "patch", "delete"))
+    assert [event["requestURI"] for event in written if "gatewright.io" in event["requestURI"]] == []
