@@ -2,9 +2,10 @@
 
 import pytest
 
+from config.faults import FaultsError, parse
 from tests.webhook.asking import ask, in_force
 from webhook.engine import Engine
-from webhook.policies import app_armor, host_path_volumes, seccomp_profiles, security_defaults
+from webhook.policies import app_armor, catalogue, host_path_volumes, seccomp_profiles, security_defaults
 from webhook.policies._pod_security_checks import NEWEST, checks
 from webhook.policies.app_armor import AppArmor
 from webhook.policies.host_path_volumes import HostPathVolumes
@@ -91,3 +92,39 @@ def test_ephemeral_containers_that_are_there_stay_as_they_are():
     engine = Engine([in_force(security_defaults.POLICY)])
     verdict = engine.mutate(ask(new, "Pod", "ephemeralcontainers", old_object=old))
     assert {operation["path"] for operation in verdict.operations} == {"/spec/ephemeralContainers/1/securityContext"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "faults"),
+    [
+        (
+            "capabilities",
+            {"allowed": ["CAP_KILL"]},
+            [("allowed[0]", '"CAP_KILL": expected KILL: the API spells capabilities without CAP_')],
+        ),
+        ("capabilities", {"required_drop": ["all"]}, None),
+        ("host-path-volumes", {"allowed": [{"prefix": "var"}]}, None),
+        (
+            "host-path-volumes",
+            {"denied": ["/var/../etc"]},
+            [("denied[0]", '"/var/../etc": expected an absolute path without ..')],
+        ),
+        ("host-ports", {"allowed": [{"minimum": 2, "maximum": 1}]}, [("allowed[0]", "minimum 2 is above maximum 1")]),
+        ("host-ports", {"allowed": [80]}, None),
+        ("host-namespaces", {"allowed": ["hostUsers"]}, None),
+        ("run-as-user", {"allowed": []}, None),
+        ("volume-types", {"denied": ["secrets"]}, None),
+        ("pod-security", {"level": "strict"}, None),
+        ("pod-security", {"version": "1.025"}, None),
+        ("pod-security", {"version": "2.0"}, None),
+        ("pod-security", {"version": "1.25.3"}, None),
+        ("pod-security", {"excluded_checks": ["group-ids"]}, None),
+        ("security-defaults", {"run_as_user": 0}, None),
+        ("security-defaults", {"drop_capabilities": ["CAP_KILL"]}, None),
+    ],
+)
+def test_parameters_that_cannot_be_meant(policy, params, faults):
+    """A wrong parameter is refused where it stands."""
+    with pytest.raises(FaultsError) as told:
+        parse(catalogue()[policy].params, params)
+    assert faults is None or list(told.value.faults) == faults
