@@ -1,0 +1,276 @@
+"""Where a policy applies, what it does there, and what it leaves alone, as kubectl and the audit log show it."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e import manifests
+from tests.e2e.policies.conftest import API_VERSION, Installation, Object, few, too_many
+from tests.e2e.test_production import denial, forbidden
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager")
+
+SO_BEFORE = "(It was so before, so it denies no update.)"
+
+
+def warned(*lines: str) -> str:
+    """Return what kubectl prints of warnings."""
+    return "".join(f"Warning: {line}\n" for line in lines)
+
+
+def said(installation: Installation, *args: str, input: Object | None = None) -> tuple[int, str]:
+    """Return the exit code of kubectl, and what it says on stderr."""
+    result = installation.plane.kubectl(*args, input=input, check=False)
+    return result.returncode, result.stderr
+
+
+@pytest.fixture
+def big(installation: Installation, namespace: str) -> str:
+    """A namespace with a Deployment of 20 replicas and a finalizer that is older than the policy against it."""
+    deployment = manifests.deployment("big", replicas=20)
+    deployment["metadata"]["finalizers"] = ["example.com/hold"]
+    installation.kubectl("create", "-n", namespace, "-f-", input=deployment)
+    installation.apply(few(namespace))
+    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+    return namespace
+
+
+def test_an_update_that_makes_nothing_worse_is_let_in(installation: Installation, big: str) -> None:
+    """Another image, fewer replicas that are still too many: with a warning; more of them: denied."""
+    image = ("set", "image", "deployment/big", "app=registry.company.com/shop:1.5", "-n", big)
+    assert said(installation, *image) == (0, warned(f"{too_many(20, 3)} {SO_BEFORE}"))
+
+    def patched(replicas: int) -> tuple[int, str]:
+        patch = f'--patch={{"spec":{{"replicas":{replicas}}}}}'
+        return said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch)
+
+    assert patched(30) == (1, f"Error from server (Forbidden): {denial(too_many(30, 3))}")
+    assert patched(15) == (0, warned(f"{too_many(15, 3)} {SO_BEFORE}"))
+    assert patched(20) == (1, f"Error from server (Forbidden): {denial(too_many(20, 3))}")
+    scale = ("scale", "deployment/big", "-n", big)
+    assert said(installation, *scale, "--replicas=16") == (
+        1,
+        f"Error from server (Forbidden): {denial(too_many(16, 3))}",
+    )
+    assert said(installation, *scale, "--replicas=10") == (0, warned(f"{too_many(10, 3)} {SO_BEFORE}"))
+    assert patched(3) == (0, "")
+    assert patched(4) == (1, f"Error from server (Forbidden): {denial(too_many(4, 3))}")
+
+
+def test_what_violates_can_be_deleted(installation: Installation, big: str) -> None:
+    """Deletion and the removal of its finalizer pass without a word, though nothing is tolerated."""
+    installation.apply(few(big, allowExistingViolations=False))
+    assert said(installation, "delete", "deployment/big", "-n", big, "--wait=false") == (0, "")
+    assert "deletionTimestamp" in installation.get("deployment/big", big)["metadata"]
+    patch = '--patch={"metadata":{"finalizers":null}}'
+    assert said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch) == (0, "")
+    installation.wait("deployment/big", "delete", big)
+
+
+def test_a_policy_may_insist(installation: Installation, big: str) -> None:
+    """With allowExistingViolations: false an update must mend what was wrong before."""
+    installation.apply(few(big, allowExistingViolations=False))
+    image = ("set", "image", "deployment/big", "app=registry.company.com/shop:1.5", "-n", big)
+    code, told = said(installation, *image)
+    assert (code, told) == (1, f"error: failed to patch image update to pod template: {denial(too_many(20, 3))}")
+    patch = '--patch={"spec":{"replicas":3}}'
+    assert said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch) == (0, "")
+
+
+def annotated(installation: Installation, mark: int, namespace: str) -> list[dict[str, str]]:
+    """Return our annotations in the audit log of each creation of a Deployment, in order."""
+    events = installation.plane.audit_events(mark, verb="create", resource="deployments", namespace=namespace)
+    return [
+        {key.partition("/")[2]: value for key, value in event.get("annotations", {}).items() if "gatewright.io/" in key}
+        for event in events
+    ]
+
+
+@pytest.mark.parametrize(
+    "actions", [["Deny"], ["Warn"], ["Audit"], ["Warn", "Audit"], ["Deny", "Warn", "Audit"]], ids="+".join
+)
+def test_actions_in_any_combination(installation: Installation, namespace: str, actions: list[str]) -> None:
+    """Deny refuses, Warn tells, Audit writes; each action that found something is in the audit log under its name."""
+    mark = installation.plane.audit_mark()
+    installation.apply(few(namespace, validationActions=actions))
+    line = too_many(4, 3)
+
+    def judged() -> bool:
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
+        installation.api.request("POST", path, manifests.deployment(replicas=4))
+        return bool(annotated(installation, mark, namespace)[-1])
+
+    installation.until("judged", judged)
+    mark = installation.plane.audit_mark()
+    code, told = said(installation, "create", "-n", namespace, "-f-", input=manifests.deployment(replicas=4))
+    assert code == ("Deny" in actions)
+    warning = warned(line) if "Warn" in actions else ""
+    assert told == warning + (forbidden(line) if "Deny" in actions else "")
+    assert annotated(installation, mark, namespace) == [{action.lower(): line for action in actions}]
+
+
+def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big: str) -> None:
+    """An update that was let in though it violates leaves a trace."""
+    mark = installation.plane.audit_mark()
+    installation.kubectl("label", "deployment/big", "-n", big, "a=b")
+    (event,) = installation.plane.audit_events(mark, verb="patch", resource="deployments", namespace=big)
+    ours = {key: value for key, value in event["annotations"].items() if "gatewright.io/" in key}
+    assert ours == {"validate.gatewright.io/tolerated": too_many(20, 3)}
+
+
+@pytest.mark.parametrize(
+    ("clause", "judged"),
+    [
+        ({"operations": ["UPDATE"]}, {"patch", "scale"}),
+        ({"operations": ["CREATE"]}, {"create"}),
+        ({"subresources": ["scale"]}, {"scale"}),
+        ({"subresources": [""]}, {"create", "patch"}),
+        ({"names": ["sh?p"]}, {"create", "patch", "scale"}),
+        ({"names": ["other-*"]}, set()),
+        ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {"create", "patch"}),
+        ({"kinds": ["StatefulSet"]}, set()),
+        ({"kinds": ["Deployment"], "operations": ["UPDATE"], "subresources": ["", "scale"]}, {"patch", "scale"}),
+    ],
+    ids=["updates", "creations", "scale", "the object", "a name", "another name", "labels", "another kind", "several"],
+)
+def test_a_clause_is_as_wide_as_it_says(
+    installation: Installation, namespace: str, clause: Object, judged: set[str]
+) -> None:
+    """Of creation, patch and scale of one Deployment, those are denied that it selects; the others pass."""
+    policy = few(namespace, match={"any": [clause | {"namespaces": [namespace]}]})
+    guard = few(namespace, 100, name="guard")  # sees to it that all three are sent to the webhook
+    installation.apply(policy, guard)
+    installation.until("registered", lambda: installation.denied(namespace, manifests.deployment(replicas=101)))
+    labels = {"labels": {"tier": "web"}}
+    shop = manifests.deployment(replicas=3)
+    shop["metadata"] |= labels
+    installation.kubectl("create", "-n", namespace, "-f-", input=shop)
+    other = manifests.deployment(replicas=4)
+    other["metadata"] |= labels
+    root = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    stored = json.loads(installation.api.request("GET", f"{root}/shop")[1])
+    scale = json.loads(installation.api.request("GET", f"{root}/shop/scale")[1])
+    installation.kubectl("delete", "deployment/shop", "-n", namespace)
+
+    def codes() -> dict[str, int]:
+        create = installation.api.request("POST", f"{root}?dryRun=All", other)[0]
+        installation.kubectl("create", "-n", namespace, "-f-", input=shop)
+        for each in (stored, scale):
+            each["metadata"].pop("resourceVersion", None)
+            each["metadata"].pop("uid", None)
+            each["spec"]["replicas"] = 4
+        put = installation.api.request("PUT", f"{root}/shop?dryRun=All", stored)[0]
+        scaled = installation.api.request("PUT", f"{root}/shop/scale?dryRun=All", scale)[0]
+        return {"create": create, "patch": put, "scale": scaled}
+
+    assert {each for each, code in codes().items() if code == 403} == judged
+
+
+def test_whose_requests_are_left_alone(installation: Installation, namespace: str) -> None:
+    """Users, groups and ServiceAccounts by globs; everybody else is denied."""
+    exclude = {"users": ["bob*"], "groups": ["break-glass"], "serviceAccounts": ["kube-*/*", f"{namespace}/robot"]}
+    installation.apply(few(namespace, match={"any": [{"namespaces": [namespace]}], "exclude": exclude}))
+    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+
+    def code(user: str, *groups: str) -> int:
+        who = [f"--as={user}", *(f"--as-group={group}" for group in ("system:masters", *groups))]
+        create = ("create", "-n", namespace, "-f-", "--dry-run=server")
+        return said(installation, *create, *who, input=manifests.deployment(replicas=4))[0]
+
+    account = "system:serviceaccount"
+    left_alone = {
+        user: not code(user, *groups)
+        for user, *groups in (
+            ("bobby",),
+            ("alice", "break-glass"),
+            (f"{account}:kube-system:job-controller",),
+            (f"{account}:{namespace}:robot",),
+            ("rob",),
+            (f"{account}:{namespace}:default",),
+            (f"{account}:default:robot",),
+        )
+    }
+    assert [user for user, alone in left_alone.items() if not alone] == [
+        "rob",
+        f"{account}:{namespace}:default",
+        f"{account}:default:robot",
+    ]
+
+
+OWN = {("gatewright.io", plural) for plural in ("admissionpolicies", "clusteradmissionpolicies", "policyexceptions")}
+
+
+def _resources(rules: set[tuple[str, str, str]]) -> set[tuple[str, str]]:
+    return {(group, resource) for group, resource, _ in rules} - OWN
+
+
+def test_the_registration_follows_the_policies(installation: Installation, namespace: str) -> None:
+    """It asks for what the objects in force look at, wider with each new kind and narrower when it goes."""
+    always = {("example.com", "webapps")}
+    installation.until("nothing but our own", lambda: _resources(installation.rules()) == always)
+    before = installation.rules()
+    assert {operation for *_, operation in before} == {"CREATE", "UPDATE"}
+    service_types = few(namespace, name="services", policy="service-types", params={})
+    installation.apply(service_types)
+    services = {("", "services", "CREATE"), ("", "services", "UPDATE")}
+    installation.until("wider", lambda: installation.rules() == before | services)
+    match = {"any": [{"namespaces": [namespace], "kinds": ["StatefulSet"]}]}
+    installation.apply(few(namespace, match=match))
+    sets = {
+        ("apps", "statefulsets", "CREATE"),
+        ("apps", "statefulsets", "UPDATE"),
+        ("apps", "statefulsets/scale", "UPDATE"),
+    }
+    installation.until("wider still", lambda: installation.rules() == before | services | sets)
+    installation.kubectl("delete", "cap/services")
+    installation.until("narrower", lambda: installation.rules() == before | sets)
+    installation.kubectl("delete", "cap/few")
+    installation.until("as before", lambda: installation.rules() == before)
+
+
+def rollout(**metadata: Any) -> Object:
+    """Return an Argo Rollout."""
+    template = {
+        "metadata": {"labels": {"app": "shop"}},
+        "spec": {"containers": [manifests.container(image="nginx:1.21")]},
+    }
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Rollout",
+        "metadata": {"name": "shop", **metadata},
+        "spec": {"replicas": 2, "template": template},
+    }
+
+
+def test_a_custom_kind_with_pods_is_judged(installation: Installation, namespace: str) -> None:
+    """By where its pods were said to be; it is registered for when a policy needs it."""
+    params = {"registries": ["registry.company.com"]}
+    installation.apply(few(namespace, policy="image-registries", params=params))
+    installation.until("denied", lambda: installation.denied(namespace, rollout()))
+    assert ("argoproj.io", "rollouts", "CREATE") in installation.rules()
+    assert installation.refusal("create", "-n", namespace, "-f-", input=rollout()) == forbidden(
+        'few: spec.template.spec.containers[name=app].image: "nginx:1.21" comes from docker.io; images must come from '
+        "approved registry registry.company.com. Push it there, or ask for an exception."
+    )
+
+
+def test_a_teams_own_policy_is_put_in_force_like_ours(installation: Installation, namespace: str) -> None:
+    """A module from --policies-dir: named by an object of the cluster, and by a tenant's."""
+    tenants = {
+        "apiVersion": API_VERSION,
+        "kind": "AdmissionPolicy",
+        "metadata": {"name": "teams", "namespace": namespace},
+        "spec": {"policy": "team-labels"},
+    }
+    installation.apply(few(namespace, name="labels", policy="team-labels", params={}), tenants)
+    line = "metadata.labels: team missing; pods belong to a team. Add the label."
+    for made in (rollout(), manifests.cron_job(), manifests.deployment()):
+        installation.until("denied", lambda made=made: installation.denied(namespace, made))
+        told = installation.refusal("create", "-n", namespace, "-f-", input=made)
+        assert told == forbidden(f"labels: {line}", f"{namespace}/teams: {line}")
+    installation.kubectl("create", "-n", namespace, "-f-", input=rollout(labels={"team": "shop"}))
+    wrong = few(namespace, policy="team-label", params={})
+    assert 'spec.policy: no policy "team-label"; did you mean "team-labels"?' in installation.refusal(
+        "apply", "-f-", input=wrong
+    )
