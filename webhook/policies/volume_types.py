@@ -3,6 +3,9 @@
 Why: volumes that a pod defines by itself (nfs, iscsi, hostPath …) reach storage and files that nobody granted it; a
 persistentVolumeClaim is granted.
 
+Judged: also the `projected` volume with its token that the API server adds to a Pod that does not say
+`automountServiceAccountToken: false`; leave that type allowed where Pods are to speak to the API.
+
 Allowed: `volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]`; no volumes.
 Denied:  `volumes: [{name: data, nfs: {server: nas, path: /}}]`.
 Fix: claim the storage by a persistentVolumeClaim.
