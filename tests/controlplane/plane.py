@@ -27,13 +27,22 @@ class ControlPlaneError(Exception):
 class ControlPlane:
     """One running control plane. Its methods block: in a coroutine, call them through `asyncio.to_thread`."""
 
-    def __init__(self, directory: Path, parts: Iterable[str] | None = None, *, audit: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        parts: Iterable[str] | None = None,
+        *,
+        audit: bool = True,
+        service_accounts: bool | None = None,
+    ) -> None:
         """Prepare everything, start nothing (`ControlPlane.start` does both)."""
         self.binaries = find_binaries()
         self.parts = tuple(parts or (part for part in PARTS if part in self.binaries))
         if missing := [part for part in self.parts if part not in self.binaries]:
             raise MissingToolError(f"the control plane has no {', '.join(missing)} (KUBEBUILDER_ASSETS)")
         directory.mkdir(parents=True, exist_ok=True)
+        controllers = "kube-controller-manager" in self.parts
+        self._service_accounts = controllers if service_accounts is None else service_accounts
         self.directory = directory.resolve()
         self._ports = free_ports(3)
         self._credentials = make_credentials(self.directory / "pki")
@@ -54,9 +63,19 @@ class ControlPlane:
         }
 
     @classmethod
-    def start(cls, directory: Path, *, parts: Iterable[str] | None = None, audit: bool = True) -> Self:
-        """Start `parts` (default: all that this machine has) in a new `directory`, and wait until they are ready."""
-        plane = cls(directory, parts, audit=audit)
+    def start(
+        cls,
+        directory: Path,
+        *,
+        parts: Iterable[str] | None = None,
+        audit: bool = True,
+        service_accounts: bool | None = None,
+    ) -> Self:
+        """Start `parts` (default: all that this machine has) in a new `directory`, and wait until they are ready.
+
+        Pods need a ServiceAccount if `service_accounts`; by default, if there is a controller that makes one.
+        """
+        plane = cls(directory, parts, audit=audit, service_accounts=service_accounts)
         try:
             for part in ("etcd", "kube-apiserver"):
                 plane.restart(part)
@@ -180,7 +199,7 @@ class ControlPlane:
                     policy = self.directory / "audit-policy.yaml"
                     policy.write_text(POLICY)
                     audit = (policy, self.audit_log.path)
-                accounts = "kube-controller-manager" in self.parts
+                accounts = self._service_accounts
                 return flags.kube_apiserver(self._credentials, etcd_port, port, audit=audit, service_accounts=accounts)
             case "kube-controller-manager":
                 return flags.kube_controller_manager(self._credentials, self.kubeconfig_for(f"system:{part}"))

@@ -12,9 +12,9 @@ from typing import Any
 
 from webhook.engine import NAMESPACE_LABELS, BoundPolicy
 from webhook.engine.kinds import POLICY_KINDS, resource_of
-from webhook.harness.bases import CLUSTER_SCOPED, merge, smallest
+from webhook.harness.bases import CLUSTER_SCOPED, merge, namespace_of, smallest
 from webhook.harness.cases import Expectation, Trial
-from webhook.harness.reviews import group_version_kind
+from webhook.harness.reviews import Admission, group_version_kind
 
 SETUP_USER = "admin"  # makes what must be there before, unseen by the policies; cases are asked as their own users
 LABEL = "bound-to"
@@ -40,6 +40,7 @@ class Question:
 
     id: str
     trial: Trial
+    admission: Admission
     policy: str
     beforehand: tuple[Ask, ...]
     ask: Ask
@@ -101,12 +102,15 @@ def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question
     where = trial.admission.namespace if policy.policy.name in KEEPS_ITS_NAMESPACE else id
     new = _placed(trial.admission.object, id, where, name if labelled else None)
     old = _placed(trial.admission.old_object, id, where, name if labelled else None)
-    admission = replace(trial.admission, object=new, old_object=old)
+    about = new or old or {}
+    namespace = namespace_of(about["kind"], about, where)
+    admission = replace(trial.admission, object=new, old_object=old, namespace=namespace)
     placed = replace(trial, admission=admission)
     expected = _expected(placed) if policy.policy.mutate is not None else None
     return Question(
         id=id,
         trial=trial,
+        admission=admission,
         policy=name,
         beforehand=tuple(_beforehand(placed, id, where)),
         ask=_ask(placed, where),
@@ -158,10 +162,21 @@ def _beforehand(trial: Trial, id: str, where: str) -> Iterator[Ask]:
     if where == id:
         labels = trial.looked_up[NAMESPACE_LABELS].items()
         yield creation(_namespace(id, {key: value for key, value in labels if key != "kubernetes.io/metadata.name"}))
+    for account in sorted(_accounts(trial)):
+        mounts = {} if trial.admission.old_object is None else {"automountServiceAccountToken": False}
+        yield creation(smallest("ServiceAccount", account, where) | mounts)  # a patch would take away what was mounted
     yield from _before_this(trial, where)
     for name, objects in trial.looked_up.items():
         if name in LOOKED_UP:
             yield from (creation(each) for given in objects for each in LOOKED_UP[name](given, id))
+
+
+def _accounts(trial: Trial) -> set[str]:
+    """Return the ServiceAccounts without which the API server makes no such Pod."""
+    objects = (trial.admission.object, trial.admission.old_object)
+    pods = [each["spec"] for each in objects if each and each["kind"] == "Pod" and isinstance(each["spec"], dict)]
+    names = [pod.get("serviceAccountName") or pod.get("serviceAccount") or "default" for pod in pods]
+    return {name for name in names if isinstance(name, str)}
 
 
 def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
