@@ -1,15 +1,17 @@
 """What of pod security no case can ask, since a real API server lets nothing like it come to a webhook."""
 
+from typing import get_args
+
 import pytest
 
 from config.faults import FaultsError, parse
 from tests.webhook.asking import ask, in_force
 from webhook.engine import Engine
 from webhook.policies import app_armor, catalogue, host_path_volumes, seccomp_profiles, security_defaults
-from webhook.policies._pod_security_checks import NEWEST, checks
+from webhook.policies._pod_security_checks import CHECKS, NEWEST, checks
 from webhook.policies.app_armor import AppArmor
 from webhook.policies.host_path_volumes import HostPathVolumes
-from webhook.policies.pod_security import level_and_version
+from webhook.policies.pod_security import CheckName, level_and_version
 from webhook.policies.seccomp_profiles import SeccompProfiles
 
 
@@ -50,6 +52,11 @@ def test_a_level_holds_each_check_once():
     assert "volume-types" in names
     assert "host-path-volumes" not in names
     assert checks("privileged", NEWEST) == ()
+
+
+def test_every_check_can_be_left_out():
+    """The parameter names each policy that is a check, and no other."""
+    assert set(get_args(CheckName)) == {check.policy.name for check in CHECKS}
 
 
 @pytest.mark.parametrize("value", ["localhost", "Localhost", "RuntimeDefault", "docker/default", "runtime/default2"])

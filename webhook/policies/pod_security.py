@@ -43,8 +43,8 @@ class PodSecurity(Params):
     version: Version = Field("latest", description="version of Kubernetes that defines the level: 1.0 … or latest")
     namespace_labels: Literal["enforce", "audit", "warn"] | None = Field(
         None,
-        description="take level and version from the namespace's labels pod-security.kubernetes.io/<this> and "
-        "<this>-version; the parameters hold where it has none",
+        description="take level and version from these labels of the namespace, pod-security.kubernetes.io/enforce and "
+        "so on; the parameters hold where it has none",
     )
     excluded_checks: list[CheckName] = Field([], description="checks that are left out, by the names of their policies")
     exempt_runtime_classes: list[str] = Field([], description="runtime classes whose pods are left alone")

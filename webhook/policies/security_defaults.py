@@ -10,8 +10,8 @@ is there. Settings of the pod go to the containers instead where one of them is 
 Left alone: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers; `runAsNonRoot` for a
 user 0 and for who adds capabilities of root; `allowPrivilegeEscalation` of who adds SYS_ADMIN, and the dropping of what
 is added. Nothing is set on a running pod, or on a Job that exists, which cannot change, but on ephemeral containers
-that are added to it; nor on what a controller made from a template of its own; nor by an update that leaves the
-template as it was, which would restart its pods.
+that are added to it; nor on a ReplicaSet that a Deployment made, which would not know it again; nor by an update that
+leaves the template as it was, which would restart its pods.
 Fix: an image that needs more says so: `securityContext: {runAsNonRoot: false}`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
@@ -28,6 +28,7 @@ from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 CONTEXT = "securityContext"
 OS_LABEL = "kubernetes.io/os"
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
+COPIES = {"ReplicaSet", "ReplicationController"}  # whose controllers find them again by comparing templates
 
 Keeps = Callable[[Fields, Fields | None], bool]
 
@@ -67,8 +68,10 @@ def _runs_elsewhere(pod: Fields | None) -> bool:
 
 
 def _is_made_now(request: Request) -> bool:
-    """Whether the pod is new, or its template is new and nobody's copy."""
-    if request.kind != "Pod" and any(owner.boolean("controller") for owner in request.each("metadata.ownerReferences")):
+    """Whether the pod is new, or its template is new and no copy."""
+    if request.kind in COPIES and any(
+        owner.boolean("controller") for owner in request.each("metadata.ownerReferences")
+    ):
         return False
     before = request.before()
     if before is None:
