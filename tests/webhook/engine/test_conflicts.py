@@ -25,7 +25,7 @@ POLICY = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmeta
 
 
 def in_force(*specs):
-    """The policies that such specs put in force, named a, b, …"""
+    """The policies that such specs put in force, named a, b, … in order."""
     text = "---\n".join(POLICY.format(name, spec) for name, spec in zip("abc", specs, strict=False))
     return load(parse_documents(text.encode(), "policies.yaml"), CATALOGUE)
 
