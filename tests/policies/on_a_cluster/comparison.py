@@ -1,0 +1,91 @@
+"""Compares the API server's verdict with the one that a case expects."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tests.policies.on_a_cluster.apiserver import Said
+from tests.policies.on_a_cluster.questions import Question
+from tests.policies.on_a_cluster.requests import Object
+from webhook.engine import Engine
+from webhook.harness.cases import Expectation, Finding
+from webhook.harness.trial import ask
+
+
+def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
+    """Yield who else than its policy judges a case, or that nobody does: then to be let in would say nothing."""
+    expect = question.trial.expect
+    if isinstance(expect, Expectation) and expect.malformed:
+        return  # what is malformed is everybody's matter
+    judges = {outcome.policy for outcome in ask(engine, question.admission, question.trial.looked_up).outcomes}
+    if judges != (set() if expect == "not-matched" else {question.policy}):
+        yield f"{question.title}: judged by {judges or 'nobody'}"
+
+
+def differences(question: Question, said: Said, as_if_written: Said | None) -> Iterator[str]:
+    """Yield what the API server's verdict has otherwise than the case expects."""
+    expect = question.trial.expect
+    expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
+    if expected.denied or expected.malformed:
+        if expected.malformed and said.is_refused:
+            return  # it has a schema of its own
+        code = 403 if expected.denied else 400
+        if not said.is_ours or said.code != code:
+            yield f"expected a denial with {code}, came {said.message}"
+            return
+        causes = [(each["field"], each["message"], each["reason"]) for each in said.body["details"]["causes"]]
+        yield from _findings("violation", question, causes, expected.denied or expected.malformed or [])
+        return
+    if not _is_let_in(question, said):
+        yield f"expected to be let in, came {said.message}"
+        return
+    ours = [text.partition(": ") for text in said.warnings if re.match(r"p\d+: ", text)]
+    warned = [(text.partition(": ")[0], text, policy) for policy, _, text in ours]
+    yield from _findings("warning", question, warned, expected.warned or [])
+    if as_if_written is not None and as_if_written.code == said.code in (200, 201):
+        stored, wanted = _comparable(said.body), _comparable(as_if_written.body)
+        if stored != wanted:
+            yield f"stored otherwise than expected: {json.dumps(stored)}, not {json.dumps(wanted)}"
+    elif as_if_written is not None and said.code in (200, 201):
+        yield f"the object that is expected was refused: {as_if_written.message}"
+
+
+def _is_let_in(question: Question, said: Said) -> bool:
+    if said.is_ours:
+        return False
+    operation = question.trial.admission.operation
+    if operation == "CONNECT":
+        return said.code == 404  # there is no such pod; who is let in learns of that
+    return said.code in (200, 201) or (operation == "CREATE" and said.body.get("reason") == "AlreadyExists")
+
+
+def _findings(
+    noun: str, question: Question, found: Sequence[tuple[str, str, str]], wanted: Sequence[Finding]
+) -> Iterator[str]:
+    prefix = question.trial.prefix
+    left = [(path, question.told(message)) for path, message, policy in found if policy == question.policy]
+    yield from (f"{noun} of {policy}: {text}" for _, text, policy in found if policy != question.policy)
+    for finding in wanted:
+        path, whole = _join(prefix, finding.path), finding.message and _join(prefix, finding.message)
+        match = next((each for each in left if each[0] == path and whole in (None, each[1])), None)
+        if match is None:
+            yield f"missing {noun} at {path}{f' with message {whole!r}' if whole else ''}"
+        else:
+            left.remove(match)
+    yield from (f"unexpected {noun}: {text}" for _, text in left)
+
+
+def _join(prefix: str, path: str) -> str:
+    return f"{prefix}.{path}" if prefix else path
+
+
+def _comparable(stored: Object) -> Any:
+    """Return a stored object without what is another one each time."""
+    metadata = stored["metadata"]
+    ours = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "generation")
+    kept = {key: value for key, value in metadata.items() if key not in ours}
+    if "generateName" in metadata:
+        del kept["name"]
+    text = json.dumps(stored | {"metadata": kept}).replace(metadata["uid"], "UID")
+    return json.loads(re.sub(r"kube-api-access-\w{5}", "kube-api-access", text))

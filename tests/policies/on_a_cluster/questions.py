@@ -1,0 +1,148 @@
+"""How a case is put to a real API server: its own names, and the policy bound to them.
+
+Each case has a namespace of its own, and the policy with its parameters is bound to the namespaces of its cases. What
+is in no namespace, or where the namespace's name is what the case is about, is bound to the policy by a label.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tests.policies.on_a_cluster.beforehand import beforehand
+from tests.policies.on_a_cluster.requests import Ask, Object, request_for
+from webhook.engine import BoundPolicy
+from webhook.engine.kinds import POLICY_KINDS
+from webhook.harness.bases import CLUSTER_SCOPED, merge, namespace_of
+from webhook.harness.cases import Expectation, Trial
+from webhook.harness.reviews import Admission
+
+SETUP_USER = "admin"  # makes what must be there before, unseen by the policies; cases are asked as their own users
+LABEL = "bound-to"
+KEEPS_ITS_NAMESPACE = {"default-namespace"}  # policies that are about the names of namespaces
+EXCLUDED = {"users": [SETUP_USER]}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A case as it is put to the API server; `id` stands for its namespace, and in its names."""
+
+    id: str
+    trial: Trial
+    admission: Admission
+    policy: str
+    beforehand: tuple[Ask, ...]
+    ask: Ask
+    as_if_written: Ask | None  # where a policy sets fields: the request of somebody who had written them already
+
+    @property
+    def title(self) -> str:
+        """How a failure names it."""
+        return f"{self.trial.where}: {self.trial.name} ({self.id})"
+
+    def told(self, text: str) -> str:
+        """Return what the API server said in the words of the case."""
+        own = self.trial.admission.namespace or "default"
+        return text.replace(f".{self.id}.", ".").replace(f"{self.id}-other", "other").replace(self.id, own)
+
+
+def policy_object(name: str, bound: BoundPolicy) -> Object:
+    """Return the policy object for all cases of one policy with the same parameters."""
+    clauses = [
+        {"namespaces": [f"{name}-*"]},
+        {"names": [f"{name}-*"]},
+        {"objectSelector": {"matchLabels": {LABEL: name}}},
+    ]
+    return {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "policy": bound.policy.name,
+            "params": written(bound),
+            "match": {"any": clauses, "exclude": EXCLUDED},
+        },
+    }
+
+
+def written(bound: BoundPolicy) -> Object:
+    """Return the parameters as the case file has them."""
+    return bound.params.model_dump(mode="json", exclude_unset=True)
+
+
+def questions(trials: Sequence[Trial]) -> tuple[list[Object], list[Question]]:
+    """Return the policy objects, and the cases bound to them."""
+    names: dict[tuple[str, str], str] = {}
+    bound: dict[str, BoundPolicy] = {}
+    asked = []
+    for index, trial in enumerate(trials):
+        (policy,) = trial.engine.policies
+        key = policy.policy.name, json.dumps(written(policy), sort_keys=True)
+        name = names.setdefault(key, f"p{len(names)}")
+        bound[name] = policy
+        asked.append(_question(f"{name}-{index}", name, trial, policy))
+    return [policy_object(name, policy) for name, policy in bound.items()], asked
+
+
+def is_about_policies(question: Question) -> bool:
+    """Whether its objects come into force themselves, so that nothing else may be asked at the same time."""
+    return question.trial.admission.about["kind"] in {kind.kind for kind in POLICY_KINDS}
+
+
+def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question:
+    if "ingresses" in trial.looked_up:
+        trial = _with_own_hosts(trial, id)
+    labelled = trial.admission.about["kind"] in CLUSTER_SCOPED or policy.policy.name in KEEPS_ITS_NAMESPACE
+    where = trial.admission.namespace if policy.policy.name in KEEPS_ITS_NAMESPACE else id
+    new = _placed(trial.admission.object, id, where, name if labelled else None)
+    old = _placed(trial.admission.old_object, id, where, name if labelled else None)
+    about = new or old or {}
+    namespace = namespace_of(about["kind"], about, where)
+    admission = replace(trial.admission, object=new, old_object=old, namespace=namespace)
+    placed = replace(trial, admission=admission)
+    expected = _expected(placed) if policy.policy.mutate is not None else None
+    return Question(
+        id=id,
+        trial=trial,
+        admission=admission,
+        policy=name,
+        beforehand=tuple(beforehand(placed, id, where)),
+        ask=request_for(admission, where),
+        as_if_written=None if expected is None else request_for(replace(admission, object=expected), where),
+    )
+
+
+def _expected(trial: Trial) -> Object | None:
+    """Return the object that is to be stored, where it is to be let in."""
+    if trial.admission.object is None or trial.admission.operation == "CONNECT":
+        return None
+    if not isinstance(trial.expect, Expectation):
+        return trial.admission.object
+    return merge(trial.admission.object, trial.expect.patched) if trial.expect.patched else None
+
+
+def _placed(object: Object | None, id: str, where: str, label: str | None) -> Object | None:
+    """Return the object where it is to be: in the case's namespace, and bound by label where that is not enough."""
+    if object is None or not isinstance(object.get("metadata"), dict):
+        return object
+    metadata = dict(object["metadata"])
+    if metadata.get("namespace"):
+        metadata["namespace"] = where
+    if label is not None:
+        if metadata.get("name") == "case":
+            metadata["name"] = id
+        if isinstance(metadata.get("labels") or {}, dict):
+            metadata["labels"] = {**(metadata.get("labels") or {}), LABEL: label}
+    return object | {"metadata": metadata}
+
+
+def _with_own_hosts(trial: Trial, id: str) -> Trial:
+    """Return a case about the Ingresses of the whole cluster with hosts that no other case has."""
+
+    def own(value: Any) -> Any:
+        return json.loads(re.sub(r"\.example\b", f".{id}.example", json.dumps(value), flags=re.IGNORECASE))
+
+    admission = trial.admission
+    mine = replace(admission, object=own(admission.object), old_object=own(admission.old_object))
+    return replace(trial, admission=mine, looked_up=trial.looked_up | {"ingresses": own(trial.looked_up["ingresses"])})

@@ -1,0 +1,70 @@
+"""The requests that put a case to the API server."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.engine.kinds import resource_of
+from webhook.harness.bases import CLUSTER_SCOPED, smallest
+from webhook.harness.reviews import Admission, group_version_kind
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to the API server."""
+
+    method: str
+    path: str
+    body: Object | None = None
+    query: tuple[tuple[str, str], ...] = ()
+
+
+def path_of(object: Object, name: str | None = None, namespace: str | None = None, subresource: str = "") -> str:
+    """Return the path of an object's collection, or of the object, or of a part of it."""
+    group, version, kind = group_version_kind(object)
+    steps = [f"/apis/{group}/{version}" if group else f"/api/{version}"]
+    if namespace and kind not in CLUSTER_SCOPED:
+        steps.append(f"namespaces/{namespace}")
+    steps.append(resource_of(group, kind))
+    return "/".join([*steps, *([name] if name else []), *([subresource] if subresource else [])])
+
+
+def creation(object: Object, namespace: str | None = None) -> Ask:
+    """Return the request that creates an object."""
+    return Ask("POST", path_of(object, namespace=namespace or object["metadata"].get("namespace")), object)
+
+
+def request_for(admission: Admission, where: str) -> Ask:
+    """Return the request that leads to a review of `admission`, in the namespace `where`."""
+    new, old = admission.object, admission.old_object
+    if admission.operation == "CONNECT":
+        assert new is not None
+        return Ask("POST", path_of(smallest("Pod"), "case", where, admission.subresource), query=tuple(_options(new)))
+    if admission.operation == "CREATE":
+        assert new is not None
+        return creation(new, where)
+    assert old is not None
+    if admission.operation == "DELETE":
+        return Ask("DELETE", path_of(old, old["metadata"]["name"], where))
+    about = smallest("Deployment") if admission.subresource == "scale" else old
+    change = difference(old, new)
+    return Ask("PATCH", path_of(about, old["metadata"]["name"], where, admission.subresource), change)
+
+
+def _options(connection: Object) -> Iterator[tuple[str, str]]:
+    for key, value in connection.items():
+        if key not in ("apiVersion", "kind"):
+            for each in value if isinstance(value, list) else [value]:
+                yield key, each if isinstance(each, str) else json.dumps(each)
+
+
+def difference(old: Any, new: Any) -> Any:
+    """Return the merge patch (RFC 7386) that makes `new` of `old`."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    gone = {key: None for key, value in old.items() if value is not None and new.get(key) is None}
+    kept = {key: value for key, value in new.items() if value is not None and old.get(key) != value}
+    return gone | {key: difference(old.get(key), value) for key, value in kept.items()}
