@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +52,9 @@ def title(trial: Trial) -> str:
     return f"{Path(trial.where.split(':')[0]).name}: {trial.name.partition(' [')[0]}"
 
 
-def reason(trial: Trial) -> str | None:
-    """Return why a case is not asked."""
-    return next((why for why, titles in NOT_ASKED.items() if title(trial) in titles), None)
-
-
-def is_refused(trial: Trial) -> bool:
-    """Whether the API server itself refuses what a case is about."""
-    return any(title(trial) in titles for titles in REFUSED.values())
+def why(table: Mapping[str, Sequence[str]], trial: Trial) -> str | None:
+    """Return what a table says of a case, if it is there."""
+    return next((reason for reason, titles in table.items() if title(trial) in titles), None)
 
 
 async def answers(api: ApiServer, asked: Sequence[Question]) -> list[list[str]]:
@@ -70,7 +65,7 @@ async def answers(api: ApiServer, asked: Sequence[Question]) -> list[list[str]]:
         is_dry = admission.operation != "CONNECT"
         said = await api(question.ask, admission.username, admission.groups, dry_run=is_dry)
         wanted = None if question.as_if_written is None else await api(question.as_if_written, dry_run=True)
-        if is_refused(question.trial):
+        if why(REFUSED, question.trial):
             return [] if said.is_refused else [f"{question.title}: the API server takes it: {said.message}"]
         return [f"{question.title}: {each}" for each in differences(question, said, wanted)]
 
@@ -85,7 +80,7 @@ async def prepare(api: ApiServer, asked: Sequence[Question]) -> list[str]:
             for ask in question.beforehand:
                 await api.make(ask)
         except ValueError as error:
-            return [] if is_refused(question.trial) else [f"{question.title}: beforehand: {error}"]
+            return [] if why(REFUSED, question.trial) else [f"{question.title}: beforehand: {error}"]
         return []
 
     return [text for texts in await asyncio.gather(*map(one, asked)) for text in texts]
@@ -97,7 +92,7 @@ def test_every_case_has_its_verdict_on_a_real_api_server(
 ) -> None:
     """What is denied here is denied there with the same words; what is let in here is let in and stored as expected."""
     trials = [trial for file in sorted(HERE.glob("*.yaml")) for trial in load_trials(file, catalogue())]
-    policies, asked = questions([trial for trial in trials if reason(trial) is None])
+    policies, asked = questions([trial for trial in trials if not why(NOT_ASKED, trial)])
     engine = Engine(load(parse_documents(yaml.safe_dump_all(policies).encode(), "policies.yaml"), catalogue()))
     wrong = [text for question in asked for text in judged_otherwise(engine, question)]
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False, service_accounts=True)
@@ -134,8 +129,8 @@ def _table(trials: Sequence[Trial]) -> str:
 
 
 def _counted_as(trial: Trial) -> str:
-    if (why := reason(trial)) is not None:
-        return f"not asked, since {why}"
-    if is_refused(trial):
-        return "refused by the API server itself, asked to see that it is so"
+    if reason := why(NOT_ASKED, trial):
+        return f"not asked: {reason}"
+    if reason := why(REFUSED, trial):
+        return f"refused by the API server itself, as is to be: {reason}"
     return trial.expect if isinstance(trial.expect, str) else next(iter(trial.expect.model_fields_set))
