@@ -97,11 +97,16 @@ def validate(request: Request, params: PodSecurity) -> Iterator[Violation]:
         yield from check.violations(request)
 
 
+def needs(params: PodSecurity) -> tuple[str, ...]:
+    """Name what must be looked up by these parameters."""
+    return () if params.namespace_labels is None else (NAMESPACE_LABELS,)
+
+
 POLICY = Policy(
     "pod-security",
     PodSecurity,
     validate=validate,
     category="pod-security",
     severity="high",
-    needs=(NAMESPACE_LABELS,),
+    needs=needs,
 )
