@@ -31,7 +31,7 @@ from kube.resource import Resource
 from webhook.policies import catalogue
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
-from webhook.server.policy_objects import PolicyObjects
+from webhook.server.policy_objects import EXCEPTION, Id, PolicyObjects
 
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
@@ -123,31 +123,37 @@ def add_policies(
     for cache in caches:
         cache.subscribe(objects.subscriber(cache.resource))
     policies = policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
-    return policies, add_policy_statuses(runtime, resources, policies, home)
+    return policies, add_policy_statuses(runtime, resources, policies, objects, home)
 
 
 def add_policy_statuses(
-    runtime: Runtime, resources: Sequence[Resource], policies: Policies, home: str
+    runtime: Runtime, resources: Sequence[Resource], policies: Policies, objects: PolicyObjects, home: str
 ) -> Callable[[], None]:
     """Let the leader say in the status of each policy object whether it is in force.
 
     What is returned is to be called when other policies are in force: what exceptions are from.
     """
-    exceptions: list[tuple[Cache, Controller]] = []
+    controllers: dict[Resource, Controller] = {}
+    told: set[Id] = set()
     for resource in resources:
-        cache = runtime.caches.of(resource)
         statuses = PolicyStatuses(
-            runtime.client, cache, catalogue(), lambda: policies.engine.policies if policies.engine else None, home
+            runtime.client,
+            runtime.caches.of(resource),
+            catalogue(),
+            lambda: policies.engine.policies if policies.engine else None,
+            home,
+            conflict=partial(objects.conflict, resource),
         )
-        controller = statuses.controller(runtime.metrics)
-        runtime.add(controller)
-        if resource.kind == "PolicyException":
-            exceptions.append((cache, controller))
+        controllers[resource] = statuses.controller(runtime.metrics)
+        runtime.add(controllers[resource])
 
     def look_again() -> None:
-        for cache, controller in exceptions:
-            for key in cache:
-                controller.add(Request.of(key))
+        problems = set(objects.problems)
+        of_exceptions = {(each, key) for each in resources if each == EXCEPTION for key in runtime.caches.of(each)}
+        for resource, key in of_exceptions | (told ^ problems):
+            controllers[resource].add(Request.of(key))
+        told.clear()
+        told.update(problems)
 
     return look_again
 

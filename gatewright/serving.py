@@ -19,7 +19,7 @@ from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Request
-from webhook.engine.policy_set import in_force
+from webhook.engine.policy_set import PolicySet, in_force
 from webhook.policies import catalogue
 from webhook.server.app import LookUp
 from webhook.server.look_ups import LookUps
@@ -53,6 +53,7 @@ class Webhook:
     serve: Part
     background: dict[str, Background]
     policies: Policies
+    objects: PolicyObjects
 
 
 async def webhook_of(
@@ -104,7 +105,7 @@ async def webhook_of(
     async def serve_reviews(stop: asyncio.Event) -> None:
         await serve(stop, config, policies, serving, metrics, look_ups)
 
-    return Webhook(serve_reviews, background, policies)
+    return Webhook(serve_reviews, background, policies, objects)
 
 
 async def _now(_: Request) -> datetime:
@@ -119,15 +120,20 @@ def policies_of(
     DocumentError or PolicySetError where the files cannot be used at the start. Nothing is in force before the objects
     are `synced`.
     """
-    policy_set(settings.policies)
+    files = policy_set(settings.policies)
+
+    def engine(in_the_cluster: PolicySet) -> Engine:
+        return Engine(in_force(files.under(in_the_cluster), catalogue(), home))
 
     def load() -> Engine:
-        return Engine(in_force(policy_set(settings.policies).under(objects.policy_set), catalogue(), home))
+        nonlocal files
+        files = policy_set(settings.policies)
+        return engine(objects.policy_set)
 
     policies = Policies(
         settings.policies, load, metrics, waits_for=lambda: None if synced() else "policy objects of the cluster"
     )
-    objects.changed = policies.mark_changed
+    objects.changed, objects.check = policies.mark_changed, engine
     policies.refresh()
     return policies
 

@@ -33,17 +33,20 @@ class PolicyStatuses:
         policies: Callable[[], Sequence[BoundPolicy] | None],
         home: str,
         *,
+        conflict: Callable[[str], str | None] = lambda key: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take the policies in force as a function: they change, and are None until all were read.
 
-        At `home` are the exceptions from cluster policies.
+        At `home` are the exceptions from cluster policies. `conflict` says of the object with a key why it cannot be in
+        force beside others.
         """
         self._client = client
         self._cache = cache
         self._catalogue = catalogue
         self._policies = policies
         self._home = home
+        self._conflict = conflict
         self._now = now
 
     def controller(self, metrics: Metrics) -> Controller:
@@ -55,7 +58,7 @@ class PolicyStatuses:
     async def reconcile(self, request: Request) -> Result:
         """Write the condition Ready where it says something else."""
         stored, now = self._cache.get(request.key), self._now()
-        judged = None if stored is None else self.judged(stored, now)
+        judged = None if stored is None else self.judged(request.key, stored, now)
         if stored is None or judged is None:
             return Result()
         ready, look_again = judged
@@ -77,7 +80,7 @@ class PolicyStatuses:
             )
         return Result(requeue_after=look_again)
 
-    def judged(self, stored: Object, now: datetime) -> Judged | None:
+    def judged(self, key: str, stored: Object, now: datetime) -> Judged | None:
         """Return the condition Ready of an object, and when that will change by itself.
 
         None for an exception before policies are in force: whoever brings them wakes us.
@@ -89,6 +92,8 @@ class PolicyStatuses:
                 return None if policies is None else self._judged_exception(made, policies, now)
         except FaultsError as error:
             return condition(READY, False, "Invalid", str(error)), None
+        if (conflict := self._conflict(key)) is not None:
+            return condition(READY, False, "Conflict", conflict), None
         return condition(READY, True, "InForce"), None
 
     def _judged_exception(self, exception: BoundException, policies: Sequence[BoundPolicy], now: datetime) -> Judged:

@@ -84,7 +84,7 @@ async def _run(settings: Settings) -> None:
         runtime.add(registration)
         async with Client(endpoint) as client:
             home = settings.namespace or endpoint.namespace
-            look_again = add_policy_statuses(runtime, await served(client), webhook.policies, home)
+            look_again = add_policy_statuses(runtime, await served(client), webhook.policies, webhook.objects, home)
 
         def on_new_policies() -> None:
             registration.add(registrar.request)

@@ -1,13 +1,17 @@
-"""The policy objects of the cluster: the last good version of each, however many bad ones follow."""
+"""The policy objects of the cluster: the last good version of each, however many bad ones follow.
+
+An object that conflicts with what is in force already is not good either; it is tried again when others change.
+"""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.faults import FaultsError
 from kube.changes import Change
 from kube.resource import Resource
 from webhook.engine import BoundPolicy
+from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.engine.policy_set import Catalogue, PolicySet, bind, document_of
 from webhook.server.metrics import Metrics
@@ -17,6 +21,9 @@ RESOURCES = tuple(
     for about in (kind.definition for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException))
 )
 
+EXCEPTION = RESOURCES[2]
+Id = tuple[Resource, str]
+
 log = logging.getLogger("gatewright.webhook.policies")
 
 
@@ -24,44 +31,75 @@ class PolicyObjects:
     """What watches of RESOURCES brought: policies and exceptions by kind and key."""
 
     def __init__(self, catalogue: Catalogue, metrics: Metrics) -> None:
-        """Know the policies that objects can name; `changed` is called after each change."""
+        """Know the policies that objects can name.
+
+        `changed` is called after each change; `check` raises ConflictingPoliciesError for what cannot be in force.
+        """
         self._catalogue = catalogue
         self._metrics = metrics
-        self._good: dict[tuple[Resource, str], BoundPolicy | BoundException] = {}
+        self._good: dict[Id, BoundPolicy | BoundException] = {}
+        self._conflicting: dict[Id, tuple[dict[str, object], int]] = {}
+        self.problems: dict[Id, str] = {}
+        """What is wrong with those whose newest version is not in force."""
         self.changed: Callable[[], None] = lambda: None
+        self.check: Callable[[PolicySet], object] = lambda policies: None
 
     @property
     def policy_set(self) -> PolicySet:
         """What they say, by kind and name."""
-        good = [each for _, each in sorted(self._good.items(), key=_order)]
-        return PolicySet(
-            tuple(each for each in good if isinstance(each, BoundPolicy)),
-            tuple(each for each in good if isinstance(each, BoundException)),
-        )
+        return _policy_set(self._good)
+
+    def conflict(self, resource: Resource, key: str) -> str | None:
+        """Say why an object that is good by itself is not in force beside the others, or None."""
+        return self.problems[resource, key] if (resource, key) in self._conflicting else None
 
     def subscriber(self, resource: Resource) -> Callable[[Change], None]:
         """Return what a watch of `resource` is to call."""
 
         def on_change(change: Change) -> None:
+            changed = resource, change.key
+            self._conflicting.pop(changed, None)
             if change.new is None:
-                self._good.pop((resource, change.key), None)
+                self._good.pop(changed, None)
+                self.problems.pop(changed, None)
                 self._metrics.forget_generation(resource.kind, change.key)
             else:
-                self._take(resource, change.key, change.new.object, change.new.generation)
+                self._take(changed, change.new.object, change.new.generation)
+            for id, (object, generation) in list(self._conflicting.items()):
+                if id != changed:
+                    self._take(id, object, generation)
             self.changed()
 
         return on_change
 
-    def _take(self, resource: Resource, key: str, object: dict[str, object], generation: int) -> None:
+    def _take(self, id: Id, object: dict[str, object], generation: int) -> None:
+        resource, key = id
         try:
-            self._good[resource, key] = bind(document_of(object), self._catalogue)
-        except FaultsError as error:
-            kept = "its last good version stays in force" if (resource, key) in self._good else "it is not in force"
-            log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
+            made = bind(document_of(object), self._catalogue)
+            if isinstance(made, BoundPolicy) and made.policy.mutate is not None:
+                self.check(_policy_set(self._good | {id: made}))
+        except (FaultsError, ConflictingPoliciesError) as error:
+            if isinstance(error, ConflictingPoliciesError):
+                self._conflicting[id] = object, generation
+            if self.problems.get(id) != str(error):
+                kept = "its last good version stays in force" if id in self._good else "it is not in force"
+                log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
+            self.problems[id] = str(error)
         else:
+            self._good[id] = made
+            self._conflicting.pop(id, None)
+            self.problems.pop(id, None)
             self._metrics.policy_generation.labels(resource.kind, key).set(generation)
 
 
-def _order(item: tuple[tuple[Resource, str], object]) -> tuple[int, str]:
+def _policy_set(objects: Mapping[Id, BoundPolicy | BoundException]) -> PolicySet:
+    good = [each for _, each in sorted(objects.items(), key=_order)]
+    return PolicySet(
+        tuple(each for each in good if isinstance(each, BoundPolicy)),
+        tuple(each for each in good if isinstance(each, BoundException)),
+    )
+
+
+def _order(item: tuple[Id, object]) -> tuple[int, str]:
     (resource, key), _ = item
     return RESOURCES.index(resource), key

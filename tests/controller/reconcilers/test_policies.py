@@ -72,9 +72,16 @@ class Statuses:
     def __init__(self, server: FakeApiServer, client: Client, resource: Resource) -> None:
         self.server, self.resource, self.now = server, resource, TODAY
         self.policies: Sequence[BoundPolicy] | None = ()
+        self.conflicts: dict[str, str] = {}
         self.cache = Cache(client, resource)
         self.reconciler = PolicyStatuses(
-            client, self.cache, catalogue(), lambda: self.policies, HOME, now=lambda: self.now
+            client,
+            self.cache,
+            catalogue(),
+            lambda: self.policies,
+            HOME,
+            conflict=self.conflicts.get,
+            now=lambda: self.now,
         )
         self._changed = asyncio.Event()
         self.cache.subscribe(lambda change: self._changed.set())
@@ -188,6 +195,16 @@ async def test_the_status_follows_the_object(server, statuses):
         assert (await running.reconciled("few"))[0] == ready("False", "Invalid", message, generation=2, since=later)
         server.change(CLUSTER, "few", {"spec": {"params": {"maximum": 4}}})
         assert (await running.reconciled("few"))[0] == ready("True", "InForce", generation=3, since=later)
+
+
+async def test_a_policy_that_conflicts_says_so(server, statuses):
+    """It is good by itself, and not in force beside another."""
+    server.create(CLUSTER, policy())
+    async with statuses(CLUSTER) as running:
+        running.conflicts["few"] = "few and fewer differ"
+        assert (await running.reconciled("few"))[0] == ready("False", "Conflict", "few and fewer differ")
+        running.conflicts.clear()
+        assert (await running.reconciled("few"))[0] == ready("True", "InForce")
 
 
 async def test_what_is_gone_is_left_alone(server, statuses):

@@ -181,6 +181,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         yield Installation(plane, (one, two), controller)
         for process in (one, two, controller):
             assert process.tracebacks() == []
+        ours = f"system:serviceaccount:{HOME}:gatewright-"
+        events = [event for event in plane.audit_events() if event["user"]["username"].startswith(ours)]
+        assert [event["requestURI"] for event in events if event["responseStatus"]["code"] == 403] == []
     shutil.rmtree(plane.directory / "etcd")
 
 

@@ -212,6 +212,35 @@ def test_a_bad_version_never_unloads_the_good_one(installation: Installation, na
     assert not installation.denied(namespace, manifests.deployment(replicas=4))
 
 
+def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(installation: Installation) -> None:
+    """The namespace of Gatewright is never sent to it; there too a bad version does not unload the good one."""
+    installation.apply(tenants(HOME))
+    installation.kubectl("apply", "-f-", input=tenants(HOME) | {"spec": {"policy": "replica-limit"}})
+    fault = 'spec.policy: no policy "replica-limit"; did you mean "replica-limits"?'
+    assert installation.ready(tenants(HOME)) == ("False", "Invalid", fault)
+    assert installation.generations(tenants(HOME)) == [1, 1]
+    installation.kubectl("delete", "ap/own", "-n", HOME)
+    installation.until("gone", lambda: installation.generations(tenants(HOME)) == [None, None])
+
+
+def test_policies_that_conflict_are_told_and_hold_nothing_up(installation: Installation, namespace: str) -> None:
+    """The second is not in force and says so in its status until the first goes; others come into force meanwhile."""
+    one, two = (
+        few(namespace, name=name, policy="resource-defaults", params={"limits": {"cpu": cpu}})
+        for name, cpu in (("one", "1"), ("two", "2"))
+    )
+    installation.apply(one)
+    installation.kubectl("apply", "-f-", input=two)
+    installation.apply(few(namespace))
+    installation.until("told", lambda: installation.ready(two)[1] == "Conflict")
+    assert installation.ready(two)[2].startswith("one and two set WebApp /spec/resources/limits/cpu to different")
+    assert installation.ready(one) == ("True", "InForce", "")
+    assert installation.generations(two) == [None, None]
+    installation.kubectl("delete", "cap/one")
+    installation.until("in force", lambda: installation.generations(two) == [1, 1])
+    installation.until("told", lambda: installation.ready(two) == ("True", "InForce", ""))
+
+
 def test_nothing_is_judged_before_the_objects_have_been_read(tmp_path: Path) -> None:
     """A webhook that cannot reach the API server answers 503, never allowed, and is not ready."""
     kubeconfig = tmp_path / "kubeconfig"

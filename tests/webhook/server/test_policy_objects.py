@@ -92,10 +92,13 @@ class Cluster:
         metrics = Metrics(self.registry)
         self.objects = PolicyObjects(catalogue(), metrics)
         self.policies = Policies([], self._load, metrics, waits_for=self._waits_for)
-        self.objects.changed = self._on_change
+        self.objects.changed, self.objects.check = self._on_change, self._engine
+
+    def _engine(self, objects: PolicySet) -> Engine:
+        return Engine(in_force(self.files.under(objects), catalogue(), HOME))
 
     def _load(self) -> Engine:
-        return Engine(in_force(self.files.under(self.objects.policy_set), catalogue(), HOME))
+        return self._engine(self.objects.policy_set)
 
     def _waits_for(self) -> str | None:
         return None if all(store.synced.is_set() for store in self.stores) else "policy objects of the cluster"
@@ -294,6 +297,58 @@ async def test_an_object_replaces_one_of_a_file(server, cluster):
     server.delete(CLUSTER, "few")
     await cluster.seen()
     assert (cluster.denied(3), len(cluster.denied(4))) == ([], 1)
+
+
+def defaults(name: str, cpu: str) -> dict:
+    """A policy object that sets a limit where there is none."""
+    return {"metadata": {"name": name}, "spec": {"policy": "resource-defaults", "params": {"limits": {"cpu": cpu}}}}
+
+
+async def test_an_object_that_conflicts_is_not_in_force_as_long_as_it_does(server, cluster, caplog):
+    """The one before it stays in force, other changes are not held up, and it is taken once it can be."""
+    server.create(CLUSTER, defaults("one", "1"))
+    await cluster.seen()
+    caplog.set_level(logging.WARNING)
+    server.create(CLUSTER, defaults("another", "2"))
+    server.create(CLUSTER, few(3))
+    await cluster.seen()
+    assert names(cluster) == {"one", "few"}
+    assert cluster.generation("ClusterAdmissionPolicy", "another") is None
+    conflict = cluster.objects.conflict(CLUSTER, "another")
+    first, _, rest = conflict.partition("\n")
+    assert first == ("another and one set WebApp /spec/resources/limits/cpu to different values: '2' and '1'")
+    assert rest
+    assert [record.getMessage() for record in caplog.records] == [
+        f"ClusterAdmissionPolicy another cannot be used, it is not in force: {conflict}"
+    ]
+    assert cluster.objects.conflict(CLUSTER, "one") is None
+
+    server.change(CLUSTER, "one", {"spec": {"params": {"limits": {"cpu": "2"}}}})
+    await cluster.seen()
+    assert names(cluster) == {"one", "few", "another"}
+    assert cluster.objects.problems == {}
+    server.change(CLUSTER, "one", {"spec": {"params": {"limits": {"cpu": "3"}}}})
+    await cluster.seen()
+    assert names(cluster) == {"one", "few", "another"}
+    assert cluster.generation("ClusterAdmissionPolicy", "one") == 2
+    server.delete(CLUSTER, "another")
+    await cluster.seen()
+    assert cluster.generation("ClusterAdmissionPolicy", "one") == 3
+
+
+async def test_a_webhook_that_starts_among_conflicts_judges(server):
+    """All replicas that start take the same ones, and none waits for somebody to mend it."""
+    for name, cpu in (("b", "1"), ("a", "2"), ("c", "2")):
+        server.create(CLUSTER, defaults(name, cpu))
+    async with connected(server) as view:
+        await view.seen()
+        assert names(view) == {"a", "c"}
+        assert view.policies.ready() is None
+
+
+def names(cluster: Cluster) -> set[str]:
+    """Return the names of the objects in force."""
+    return {each.name for each in cluster.policies.engine.policies if not each.policy.always}
 
 
 async def test_what_a_watch_missed_is_found_when_it_is_there_again(server, cluster):
