@@ -151,16 +151,28 @@ def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue) -> Policy:
     policy = catalogue.get(spec.policy)
     if policy is None:
         raise FaultsError([("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')])
-    judged = {target.kind.kind for target in policy.targets}
+    judged = {
+        "kinds": {target.kind.kind for target in policy.targets},
+        "operations": {operation for target in policy.targets for operation in target.operations},
+        "subresources": {target.subresource for target in policy.targets},
+    }
     faults = [
-        (f"spec.match.any[{index}].kinds", f'{policy.name} does not look at "{kind}"{did_you_mean(kind, judged)}')
+        (
+            f"spec.match.any[{index}].{field}",
+            f'{policy.name} does not look at "{word}"{did_you_mean(word, _quoted(known))}',
+        )
         for index, clause in enumerate(spec.match.any)
-        for kind in clause.kinds or ()
-        if kind not in judged
+        for field, known in judged.items()
+        for word in getattr(clause, field) or ()
+        if word not in known
     ]
     if faults:
         raise FaultsError(faults)
     return policy
+
+
+def _quoted(known: set[str]) -> set[str]:
+    return {each or '""' for each in known}
 
 
 def _check_tenant(policy: Policy, metadata: PolicyMetadata) -> None:

@@ -117,6 +117,18 @@ def loaded(text, source="policies.yaml"):
             id="a kind misspelt",
         ),
         pytest.param(
+            HEAD + "  policy: replica-limits\n  match: {any: [{operations: [UPDATE, DELETE]}]}\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.any[0].operations: replica-limits does not look at "DELETE"; known: CREATE, UPDATE',
+            id="an operation the policy does not look at",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  match: {any: [{subresources: ['', status]}]}\n",
+            "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.any[0].subresources: replica-limits does not look at "status"; known: "", scale',
+            id="a subresource the policy does not look at",
+        ),
+        pytest.param(
             "apiVersion: gatewright.io/v1\nkind: ClusterAdmissionPolicy\nmetadata: {name: a}\n",
             f"policies.yaml:1: ClusterAdmissionPolicy a: {HOLDS}not gatewright.io/v1 ClusterAdmissionPolicy",
             id="another version",
