@@ -10,12 +10,14 @@ import pytest
 import yaml
 
 from tests.e2e import manifests
+from tests.e2e.conftest import CONFIG
 from tests.e2e.policies.conftest import API_VERSION, HOME, Installation, Object, exception, few, post, tenants, too_many
 from tests.e2e.test_production import denial, forbidden
 from tests.gatewright.processes import Gatewright, once
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
+MANAGER = CONFIG / "manager/manager.yaml"
 REVIEW = {
     "apiVersion": "admission.k8s.io/v1",
     "kind": "AdmissionReview",
@@ -210,6 +212,27 @@ def test_a_bad_version_never_unloads_the_good_one(installation: Installation, na
     assert installation.generations(policy) == [3, 3]
     assert installation.ready(policy) == ("True", "InForce", "")
     assert not installation.denied(namespace, manifests.deployment(replicas=4))
+
+
+def test_a_bad_version_stored_while_nothing_is_registered(installation: Installation, namespace: str) -> None:
+    """Once the webhook is registered again it judges by the last good version, in every replica."""
+    policy = few(namespace)
+    installation.apply(policy)
+    installation.kubectl("delete", "validatingwebhookconfiguration/gatewright")
+    wrong = few(namespace, params={"maximum": -1})
+    installation.until(
+        "stored", lambda: installation.plane.kubectl("apply", "-f-", input=wrong, check=False).returncode == 0
+    )
+    fault = "spec.params.maximum: -1: should be greater than or equal to 0"
+    assert installation.ready(policy) == ("False", "Invalid", fault)
+    assert not installation.denied(namespace, manifests.deployment(replicas=4))
+    installation.apply(few(namespace, name="services", policy="service-types", params={}))
+    empty = next(
+        each for each in yaml.safe_load_all(MANAGER.read_text()) if each["kind"] == "ValidatingWebhookConfiguration"
+    )
+    installation.kubectl("apply", "-f-", input=empty)
+    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+    assert installation.generations(policy) == [1, 1]
 
 
 def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(installation: Installation) -> None:
