@@ -112,7 +112,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     if document.kind == "PolicyException":
         return BoundException(document.metadata.namespace, _spec(PolicyExceptionSpec, document))
     spec = _spec(AdmissionPolicySpec, document)
-    policy = _policy(spec, catalogue)
+    policy = _policy(spec, catalogue, in_a_namespace=document.kind == "AdmissionPolicy")
     if document.kind == "AdmissionPolicy":
         _check_tenant(policy, document.metadata)
     return BoundPolicy(
@@ -146,15 +146,16 @@ def _spec(model: Any, document: PolicyDocument) -> Any:
         raise error.below("spec") from None
 
 
-def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue) -> Policy:
-    """Return the policy that is named, if it looks at what `match` names."""
+def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool) -> Policy:
+    """Return the policy that is named, if it looks at what `match` names; a tenant's at nothing without a namespace."""
     policy = catalogue.get(spec.policy)
     if policy is None:
         raise FaultsError([("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')])
+    targets = [target for target in policy.targets if target.kind.namespaced or not in_a_namespace]
     judged = {
-        "kinds": {target.kind.kind for target in policy.targets},
-        "operations": {operation for target in policy.targets for operation in target.operations},
-        "subresources": {target.subresource for target in policy.targets},
+        "kinds": {target.kind.kind for target in targets},
+        "operations": {operation for target in targets for operation in target.operations},
+        "subresources": {target.subresource for target in targets},
     }
     faults = [
         (

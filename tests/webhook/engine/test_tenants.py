@@ -8,15 +8,19 @@ from webhook.engine.policy_set import bind
 from webhook.policies import catalogue
 
 
-def engine(policy: str, **params: object) -> Engine:
-    """An engine with one policy of a tenant in namespace shop."""
-    written = {
+def written(policy: str, **spec: object) -> dict[str, object]:
+    """A policy object of a tenant in namespace shop."""
+    return {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "AdmissionPolicy",
         "metadata": {"name": "own", "namespace": "shop"},
-        "spec": {"policy": policy, "params": params},
+        "spec": {"policy": policy} | spec,
     }
-    return Engine([bind(written, catalogue())])
+
+
+def engine(policy: str, **params: object) -> Engine:
+    """An engine with one policy of a tenant in namespace shop."""
+    return Engine([bind(written(policy, params=params), catalogue())])
 
 
 @pytest.mark.parametrize(("namespace", "found"), [("shop", ["shop/own"]), ("lab", []), ("", [])])
@@ -34,3 +38,14 @@ def test_the_namespace_itself_is_not_the_tenants():
     assert judge.validate(ask(labelled, "Namespace", name="shop", namespace="shop")).outcomes == ()
     assert len(judge.validate(ask({"kind": "ConfigMap", "metadata": {"name": "shop"}}, "ConfigMap")).outcomes) == 1
     assert all(target.kind.namespaced for target in judge.targets(mutating=False, fails_closed=True))
+
+
+def test_a_clause_about_what_is_in_no_namespace_is_a_fault():
+    """It would never hold; of the cluster's policy the same clause is none."""
+    spec = {"params": {"labels": {"team": "*"}}, "match": {"any": [{"kinds": ["Namespace"]}]}}
+    with pytest.raises(
+        ValueError, match=r'^spec\.match\.any\[0\]\.kinds: required-labels does not look at "Namespace"; known: '
+    ):
+        bind(written("required-labels", **spec), catalogue())
+    cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
+    assert bind(written("required-labels", **spec) | cluster, catalogue()).name == "own"
