@@ -13,8 +13,9 @@ from controller.runtime.result import Request, Result
 from controller.runtime.wakes import primary
 from kube.client import Client
 from webhook.engine import BoundPolicy
+from webhook.engine.excepting import check_exception
 from webhook.engine.exceptions import BoundException
-from webhook.engine.policy_set import Catalogue, bind, check_exception, document_of
+from webhook.engine.policy_set import Catalogue, bind, document_of
 
 FIELD_MANAGER = "gatewright-controller"
 

@@ -103,7 +103,9 @@ OURS = "-n=gatewright-system"
         (WEBHOOK, ["watch", "namespaces", "-A"], "yes"),
         (WEBHOOK, ["get", "secrets", OURS], "no"),
         (WEBHOOK, ["create", "events"], "no"),
-        (WEBHOOK, ["list", "webapps"], "no"),
+        (WEBHOOK, ["list", "webapps", "-A"], "yes"),
+        (WEBHOOK, ["patch", "webapps"], "no"),
+        (WEBHOOK, ["list", "configmaps"], "no"),
     ],
 )
 def test_the_server_grants_what_is_meant(installed: ControlPlane, account, question, expected):

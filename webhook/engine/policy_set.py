@@ -7,7 +7,6 @@ from typing import Any
 from config.api.policy import (
     API_VERSION,
     AdmissionPolicySpec,
-    ExceptionEntry,
     PolicyDocument,
     PolicyExceptionSpec,
     PolicyMetadata,
@@ -15,9 +14,10 @@ from config.api.policy import (
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.exceptions import BoundException, Exempt
-from webhook.engine.match import Match, compile_match, globs
-from webhook.engine.policy import Params, Policy
+from webhook.engine.excepting import check_exception, exempt, parse_params
+from webhook.engine.exceptions import BoundException
+from webhook.engine.match import Match, compile_match
+from webhook.engine.policy import Policy
 
 Catalogue = Mapping[str, Policy]
 KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
@@ -80,7 +80,7 @@ def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None)
     """
     named = {policy.policy.name for policy in policies.policies if policy.namespace is None}
     return tuple(
-        replace(policy, exempt=tuple(_exempt(policy, policies.exceptions, home)))
+        replace(policy, exempt=tuple(exempt(policy, policies.exceptions, home)))
         for policy in (*always_in_force(catalogue, named), *policies.policies)
     )
 
@@ -182,70 +182,6 @@ def _check_tenant(policy: Policy, metadata: PolicyMetadata) -> None:
         raise FaultsError([("metadata.namespace", "missing; an AdmissionPolicy is in force in its own namespace")])
     if policy.mutate is not None:
         raise FaultsError([("spec.policy", f"{policy.name} changes objects; an AdmissionPolicy can only deny")])
-
-
-def parse_params(policy: Policy, params: Mapping[str, Any], path: str) -> Params:
-    """Return the parameters of a policy. FaultsError, its paths below `path`, where they cannot be used."""
-    try:
-        return parse(policy.params, dict(params), noun="parameter")
-    except FaultsError as error:
-        raise error.below(path) from None
-
-
-def check_exception(exception: BoundException, policies: Iterable[BoundPolicy], home: str | None = None) -> None:
-    """Refuse an exception from a policy that is not there, or with parameters it has not. FaultsError names all.
-
-    Where `home` is known (as for `in_force`), so is one that does not count where it stands.
-    """
-    policies = tuple(policies)
-    named = {policy.name: policy for policy in policies if home is None or _counts(exception, policy, home)}
-    of_the_cluster = {policy.name for policy in policies if policy.namespace is None}
-    faults: list[tuple[str, str]] = []
-    for index, entry in enumerate(exception.spec.exceptions):
-        at = f"spec.exceptions[{index}]"
-        if entry.policy not in named:
-            text = f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'
-            if entry.policy in of_the_cluster:
-                text = f'"{entry.policy}" is a cluster policy; exceptions from it count in namespace {home} only'
-            faults.append((f"{at}.policy", text))
-            continue
-        try:
-            _other_params(named[entry.policy], entry, f"{at}.params")
-        except FaultsError as error:
-            faults += error.faults
-    if faults:
-        raise FaultsError(faults)
-
-
-def _other_params(policy: BoundPolicy, entry: ExceptionEntry, path: str = "params") -> Params | None:
-    if entry.params is None:
-        return None
-    return parse_params(policy.policy, policy.params.model_dump(mode="json") | entry.params, path)
-
-
-def _counts(exception: BoundException, policy: BoundPolicy, home: str | None) -> bool:
-    """Whether an exception may be one from this policy, by where it stands."""
-    return exception.namespace in ((None, home) if policy.namespace is None else (policy.namespace,))
-
-
-def _exempt(policy: BoundPolicy, exceptions: Iterable[BoundException], home: str | None) -> Iterator[Exempt]:
-    for exception in exceptions:
-        for entry in exception.spec.exceptions:
-            if entry.policy != policy.name or not _counts(exception, policy, home):
-                continue
-            try:
-                params = _other_params(policy, entry)
-            except FaultsError:
-                continue  # told where the exception is checked; here it must not widen anything
-            yield Exempt(
-                expires=exception.spec.expires,
-                kinds=None if entry.kinds is None else frozenset(entry.kinds),
-                names=globs(entry.names),
-                namespaces=globs(entry.namespaces),
-                containers=globs(entry.containers),
-                images=globs(entry.images),
-                params=params,
-            )
 
 
 def _told(document: Document, error: FaultsError) -> Iterator[str]:
