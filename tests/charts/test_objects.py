@@ -2,6 +2,8 @@ import pytest
 
 from tests.charts.rendered import CHART
 
+pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
+
 PER_PROCESS = ("ClusterRole", "ClusterRoleBinding", "Deployment", "PodDisruptionBudget", "ServiceAccount")
 
 

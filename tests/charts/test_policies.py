@@ -5,6 +5,8 @@ import yaml
 
 from config.api.policy import ClusterAdmissionPolicy
 
+pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
+
 PRODUCTION = Path(__file__).parents[2] / "config/policies/production.yaml"
 
 

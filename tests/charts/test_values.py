@@ -9,6 +9,8 @@ from config.settings import load_settings
 from gatewright.cli import gatewright
 from tests.charts.rendered import CHART, MODES
 
+pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
+
 # The published table of values, with its defaults.
 PUBLISHED = """
 replicaCount: 2
