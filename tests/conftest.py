@@ -6,6 +6,6 @@ from hypothesis import settings
 
 pytest_plugins = ["tests.controlplane.fixtures"]
 
-settings.register_profile("quick", deadline=None, max_examples=60, derandomize="CI" in os.environ)
+settings.register_profile("quick", deadline=None, max_examples=40, derandomize="CI" in os.environ)
 settings.register_profile("thorough", deadline=None, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
