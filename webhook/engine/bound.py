@@ -83,6 +83,9 @@ class BoundPolicy:
             return None
         assert policy.policy.mutate is not None
         patches = tuple(policy.policy.mutate(request, policy.params))
+        trial = Patcher(patcher.object)
+        for patch in patches:
+            trial.set(patch)  # all of a policy's patches or none: what cannot be set raises here
         changed = [patcher.set(patch) for patch in patches]
         return Outcome(self.title, self.actions, patched=any(changed))
 

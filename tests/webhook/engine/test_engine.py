@@ -58,6 +58,12 @@ def below_a_name(_request, _params):
     yield Patch(("metadata", "name", "field"), 1)
 
 
+def into_a_list(_request, _params):
+    """Set a field, and then an item of a list that is not there."""
+    yield Patch(("spec", "half"), 1)
+    yield Patch(("spec", "items", 3), 1)
+
+
 NAMES, COUNTS, FAILS = (
     Policy("names", validate=names),
     Policy("counts", validate=counts),
@@ -194,6 +200,15 @@ def test_a_mutation_below_the_wrong_type_denies():
     verdict = Engine([in_force(BELOW)]).mutate(ask(POD))
     malformed = Violation("metadata.name", '"it" is a string', "it must be an object", "correct its type")
     assert (verdict.outcomes, verdict.allowed) == ((Outcome("below", DENY, malformed=malformed),), False)
+
+
+def test_a_policy_sets_all_or_nothing():
+    """One that fails half-way, and whose failure is ignored, leaves nothing behind."""
+    half = Policy("half", mutate=into_a_list)
+    verdict = Engine([in_force(half, fails_closed=False), in_force(FIRST)]).mutate(ask(POD))
+    assert verdict.allowed
+    assert [type(outcome.error) for outcome in verdict.outcomes] == [LookupError, type(None)]
+    assert verdict.operations == [{"op": "add", "path": "/spec/first", "value": "first"}]
 
 
 def test_what_is_deleted_is_judged_and_never_patched():
