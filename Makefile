@@ -43,7 +43,7 @@ test: test-unit test-integration ## every test
 test-unit: .venv/ready ## the tests that need no control plane
 	$(BIN)/pytest -m "not controlplane" --numprocesses auto
 
-test-integration: .venv/ready ## the tests on a real control plane (built once: Go, about 5 minutes)
+test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes)
 	$(BIN)/pytest -m controlplane
 
 bench: .venv/ready ## processor time of one review, beside a floor

@@ -64,7 +64,7 @@ def _built() -> Mapping[str, Path]:
     major, minor, patch = version.groups()
     facts = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
     ldflags = " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{name}={fact}" for name, fact in facts.items())])
-    program = build(MODULE, ".", "controlplane", ldflags=ldflags, takes="5 minutes with 2 cores")
+    program = build(MODULE, ".", "controlplane", ldflags=ldflags, takes="5 to 10 minutes with 2 cores")
     links = {name: program.with_name(name) for name in PROGRAMS}
     for link in links.values():
         if not link.is_symlink():
