@@ -1,0 +1,30 @@
+"""The security contexts of pods whose image we choose: the Pod Security Standard "restricted", and no more rights.
+
+Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
+"""
+
+from controller.runtime.plan import Object
+
+def container(**more: object) -> Object:
+    """Return a container's securityContext: restricted, with a read-only root filesystem unless `more` says else."""
+    return {
+        "runAsNonRoot": True,
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+        **more,
+    }
+
+
+def pod(user: int, **more: object) -> Object:
+    """Return a pod's securityContext for an image that runs as `user`, whose group owns the volumes."""
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": user,
+        "runAsGroup": user,
+        "fsGroup": user,
+        "fsGroupChangePolicy": "OnRootMismatch",
+        "seccompProfile": {"type": "RuntimeDefault"},
+        **more,
+    }
