@@ -5,6 +5,7 @@ Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 
 from controller.runtime.plan import Object
 
+
 def container(**more: object) -> Object:
     """Return a container's securityContext: restricted, with a read-only root filesystem unless `more` says else."""
     return {
