@@ -1,0 +1,118 @@
+"""PostgreSQL: a database of one primary and streaming standbys, with its users, databases and backups."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from config.api.definition import AGE, Column, Definition
+from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64
+from config.api.storage import BackupDestination, Retention, Schedule
+
+Version = Literal["12", "13", "14", "15", "16", "17", "18"]
+Storage = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
+
+
+class PostgreSQLBackup(ApiModel):
+    """When the database is dumped, where to, and how long dumps are kept."""
+
+    enabled: bool = Field(False, description="Whether backups are made.")
+    schedule: Schedule = "0 2 * * *"
+    retention: Retention = "30d"
+    destination: BackupDestination | None = Field(
+        None, description="Object store that dumps go to; without one they go to a volume claim of their own."
+    )
+
+
+class PostgreSQLUser(ApiModel):
+    """A role that may log in; its password is in the Secret <name>-user-<user>, where _ is written -."""
+
+    name: str = Field("", description="Name of the role: lower case letters, digits and _.")
+
+
+class PostgreSQLDatabase(ApiModel):
+    """A database."""
+
+    name: str = Field("", description="Name of the database: lower case letters, digits, _ and -.")
+    owner: str = Field("postgres", description="The role that owns it: one of users, or postgres.")
+
+
+class PostgreSQLMonitoring(ApiModel):
+    """What Prometheus can see of the database."""
+
+    enabled: bool = Field(
+        False, description="Whether an exporter runs beside each instance, with annotations that say so."
+    )
+
+
+class PostgreSQLSpec(ApiModel):
+    """What should run."""
+
+    version: Version = Field("17", description="Major version; it cannot be changed later.")
+    storage: Storage = Field(
+        "10Gi", description="Size of each instance's volume; it can grow where its storage class allows it."
+    )
+    replicas: Int32 = Field(
+        1, ge=1, le=5, description="Number of instances: the first is the primary, the others follow it by streaming."
+    )
+    backup: PostgreSQLBackup = Field(PostgreSQLBackup(), description="Backups of all databases.")
+    users: list[PostgreSQLUser] = Field([], description="Roles that are made; one that is taken out here stays.")
+    databases: list[PostgreSQLDatabase] = Field(
+        [], description="Databases that are made; one that is taken out here stays."
+    )
+    monitoring: PostgreSQLMonitoring = Field(PostgreSQLMonitoring(), description="Metrics of the database.")
+    deletion_policy: Literal["Retain", "Delete"] = Field(
+        "Retain", description="What becomes of the volume claims when this object is deleted: Retain keeps the data."
+    )
+
+
+class PostgreSQLStatus(ApiModel):
+    """What was last observed."""
+
+    phase: Literal["Pending", "Deploying", "Running", "Degraded", "Failed"] | None = Field(
+        None,
+        description="Pending until the StatefulSet exists, Deploying until all instances are ready, then Running; "
+        "Degraded when instances were lost later; Failed when the spec cannot be carried out.",
+    )
+    replicas: Int32 | None = Field(None, description="Number of instances that exist.")
+    ready_replicas: Int32 | None = Field(None, description="Number of instances that are ready.")
+    version: str | None = Field(None, description="Major version that runs.")
+    storage: str | None = Field(None, description="Size of the smallest volume claim, as asked for.")
+    endpoint: str | None = Field(None, description="Where the primary is reached: host and port.")
+    secret: str | None = Field(None, description="Secret with the username and password of the superuser.")
+    selector: str | None = Field(None, description="Label selector of the pods.")
+    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Conditions; Ready says whether all instances serve as asked.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
+class PostgreSQL(CustomResource):
+    """A PostgreSQL database: the controller makes its instances, Services, credentials and backups."""
+
+    definition = Definition(
+        group="database.example.com",
+        version="v1",
+        kind="PostgreSQL",
+        plural="postgresqls",
+        short_names=("pg",),
+        columns=(
+            Column("Phase", ".status.phase", description="Pending, Deploying, Running, Degraded or Failed."),
+            Column("Version", ".spec.version", description="Major version asked for."),
+            Column("Desired", ".spec.replicas", "integer", "Number of instances asked for."),
+            Column("Ready", ".status.readyReplicas", "integer", "Number of instances that are ready."),
+            Column("Storage", ".spec.storage", description="Size of each volume."),
+            AGE,
+            Column("Endpoint", ".status.endpoint", description="Where the primary is reached.", wide=True),
+            Column(
+                "Message",
+                '.status.conditions[?(@.type=="Ready")].message',
+                description="What the Ready condition says.",
+                wide=True,
+            ),
+        ),
+    )
+
+    spec: PostgreSQLSpec = Field(PostgreSQLSpec(), description="What should run.")
+    status: PostgreSQLStatus = Field(default_factory=PostgreSQLStatus, description="What was last observed.")

@@ -1,0 +1,44 @@
+"""What every kind that keeps backups writes the same way: where they go, when they are made, how long they are kept."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from config.api.meta import ApiModel
+
+Schedule = Annotated[
+    str,
+    Field(
+        min_length=1,
+        description='When, as a CronJob writes it: minute, hour, day of month, month, day of week, such as "0 2 * * *", '
+        'or a word such as "@daily".',
+    ),
+]
+Retention = Annotated[
+    str,
+    Field(
+        pattern=r"^[1-9][0-9]{0,4}[hdw]$",
+        description='How long a backup is kept: a number of hours, days or weeks, such as "30d".',
+    ),
+]
+
+
+class SecretReference(ApiModel):
+    """A Secret in the same namespace."""
+
+    name: str = Field("", description="Name of the Secret.")
+    key: str | None = Field(None, description="Key of the Secret, where one value is meant.")
+
+
+class BackupDestination(ApiModel):
+    """An object store that backups go to."""
+
+    type: Literal["s3", "gcs", "azure"] = Field("s3", description="Which kind of object store.")
+    bucket: str | None = Field(None, description="Bucket; for azure the container.")
+    prefix: str = Field("", description="What the names of all backups begin with, such as shop/postgresql.")
+    endpoint: str | None = Field(
+        None, description="URL of a store that is not the cloud's own, such as http://minio:9000."
+    )
+    secret_ref: SecretReference | None = Field(
+        None, description="Secret with the store's credentials; without one the pod's own identity is used."
+    )
