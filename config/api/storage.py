@@ -10,8 +10,8 @@ Schedule = Annotated[
     str,
     Field(
         min_length=1,
-        description='When, as a CronJob writes it: minute, hour, day of month, month, day of week, such as "0 2 * * *", '
-        'or a word such as "@daily".',
+        description="When, as a CronJob writes it: minute, hour, day of month, month and day of week, such as "
+        '"0 2 * * *", or a word such as "@daily".',
     ),
 ]
 Retention = Annotated[
