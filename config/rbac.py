@@ -48,6 +48,14 @@ class Kind(Protocol):
         """Where what it reads lives."""
 
     @property
+    def patches(self) -> Sequence[Named]:
+        """Where the objects live of which it writes some fields."""
+
+    @property
+    def deletes(self) -> Sequence[Named]:
+        """Where the objects live that it deletes."""
+
+    @property
     def finalizer(self) -> str | None:
         """What keeps a deleted object until the clean-up is done."""
 
@@ -71,6 +79,10 @@ def controller(kinds: Iterable[Kind]) -> list[Rule]:
             grant(owned.group, owned.plural, APPLY)
         for read in kind.reads:
             grant(read.group, read.plural, READ)
+        for patched in kind.patches:
+            grant(patched.group, patched.plural, ["patch"])
+        for deleted in kind.deletes:
+            grant(deleted.group, deleted.plural, ["delete"])
     return [rule(group, [resource], verbs) for (group, resource), verbs in sorted(rights.items())]
 
 

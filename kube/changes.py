@@ -42,7 +42,9 @@ class Changes:
             self._remove(key)
         self._unfound = None
         self.reached(version)
+        self._store.absent = False
         self._store.synced.set()
+        self._store.known.set()
 
     def reached(self, version: str) -> None:
         """Note that everything up to this version is in the store."""

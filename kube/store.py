@@ -54,6 +54,10 @@ class Store:
         self.resource = resource
         self.synced = asyncio.Event()
         """Set once everything that existed at the start is here."""
+        self.known = asyncio.Event()
+        """Set once it is known what exists: everything is here, or the API server does not have the resource."""
+        self.absent = False
+        """Whether the API server said last that it does not have the resource."""
         self.resource_version = 0
         """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
         self._entries: dict[str, Entry] = {}

@@ -10,7 +10,7 @@ from typing import Never
 from kube.backoff import Backoff
 from kube.changes import Change, Changes
 from kube.client import Client, selectors
-from kube.errors import ApiError, BadRequest, Gone, Invalid, ServerError, Unreachable, error_for
+from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
 from kube.store import Object, Store
 from kube.transport import decode
@@ -75,6 +75,10 @@ class Watch:
             except ApiError as error:
                 if isinstance(error, Gone):
                     self._version = ""
+                if isinstance(error, NotFound):
+                    self._version = ""
+                    self.store.absent = True
+                    self.store.known.set()
                 delay = backoff.after(error)
                 self._fail(error, delay)
                 await self._sleep(delay)

@@ -22,9 +22,14 @@ class Cache:
         namespaces: Sequence[str] = (),
         fields: str | None = None,
         metadata_only: bool = False,
+        optional: bool = False,
     ) -> None:
-        """Look at all namespaces, or at some of them only, each with a watch of its own."""
+        """Look at all namespaces, or at some of them only, each with a watch of its own.
+
+        The API server may be without an `optional` resource: then it is as complete as it can be.
+        """
         self.resource = resource
+        self.optional = optional
         looked_at = namespaces if namespaces and resource.namespaced else (None,)
         self.stores = {namespace: Store(resource) for namespace in looked_at}
         self.watches = [
@@ -76,12 +81,20 @@ class Cache:
     @property
     def is_synced(self) -> bool:
         """Whether all that existed at the start is here."""
-        return all(store.synced.is_set() for store in self.stores.values())
+        return all(
+            store.synced.is_set() or (self.optional and store.known.is_set() and store.absent)
+            for store in self.stores.values()
+        )
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the API server has the resource, as far as is known."""
+        return not any(store.absent for store in self.stores.values())
 
     async def synced(self) -> None:
         """Wait until all that existed at the start is here."""
         for store in self.stores.values():
-            await store.synced.wait()
+            await (store.known if self.optional else store.synced).wait()
 
     def _store(self, key: str) -> Store | None:
         return self.stores[None] if None in self.stores else self.stores.get(key.partition("/")[0])
@@ -99,12 +112,18 @@ class Caches:
     def __iter__(self) -> Iterator[Cache]:
         return iter(self._caches.values())
 
-    def of(self, resource: Resource, *, metadata_only: bool = False) -> Cache:
-        """Return the cache of a resource, in all namespaces that the process looks at; of Secrets without contents."""
+    def of(self, resource: Resource, *, metadata_only: bool = False, optional: bool = False) -> Cache:
+        """Return the cache of a resource, in all namespaces that the process looks at; of Secrets without contents.
+
+        It is `optional` if everybody who asks for it can do without.
+        """
         metadata_only = metadata_only or is_secret(resource)
         key = (resource, None, None, metadata_only)
         if key not in self._caches:
-            self._caches[key] = Cache(self._client, resource, namespaces=self._namespaces, metadata_only=metadata_only)
+            self._caches[key] = Cache(
+                self._client, resource, namespaces=self._namespaces, metadata_only=metadata_only, optional=optional
+            )
+        self._caches[key].optional &= optional
         return self._caches[key]
 
     def one(self, resource: Resource, name: str, namespace: str | None = None, *, metadata_only: bool = False) -> Cache:

@@ -28,6 +28,8 @@ class Readiness:
 
     def _faults(self) -> Iterator[str]:
         for cache in self._caches:
+            if cache.is_synced and not cache.is_served:
+                continue  # there is nothing to hear of
             for watch in cache.watches:
                 why = f" ({watch.problem})" if watch.problem else ""
                 if not watch.store.synced.is_set():

@@ -197,6 +197,18 @@ T = TypeVar("T", bound=CustomObject)
 By = Callable[[Object], Iterable[str]]
 
 
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a planner looks at beside the children, and by what it finds them.
+
+    A change wakes those objects of the kind, in its namespace, that share a value with it in an index that both have;
+    all of them where no index is common. What is in no namespace is everybody's.
+    """
+
+    resource: Resource
+    indexes: Mapping[str, By] = field(default_factory=dict)
+
+
 class PlannedKind(Generic[T]):
     """A kind of object, and the pure function that says what should exist for each."""
 
@@ -206,11 +218,18 @@ class PlannedKind(Generic[T]):
         *,
         plan: Callable[[T, Seen, datetime], Plan],
         owns: Sequence[Resource] = (),
-        reads: Sequence[Resource] = (),
+        reads: Sequence[Resource | Reads] = (),
+        patches: Sequence[Resource] = (),
+        deletes: Sequence[Resource] = (),
+        optional: Sequence[Resource] = (),
         indexes: Mapping[str, By] | None = None,
         finalizer: str | None = None,
     ) -> None:
-        """Take the kind's type, its planner, and all that the planner may look at."""
+        """Take the kind's type, its planner, and all that the planner may look at and write.
+
+        It applies to what it `owns`; of that and of what it `reads` it may patch and delete what is named there, and
+        the API server may be without what is `optional`.
+        """
         definition = type.definition
         self.type = type
         self.resource = Resource(
@@ -218,7 +237,15 @@ class PlannedKind(Generic[T]):
         )
         self.plan = plan
         self.owns = tuple(owns)
-        self.reads = tuple(reads)
+        looked_at = [each if isinstance(each, Reads) else Reads(each) for each in reads]
+        self.reads = tuple(each.resource for each in looked_at)
+        self.read_indexes = {each.resource: each.indexes for each in looked_at}
+        self.patches = tuple(patches)
+        self.deletes = tuple(deletes)
+        self.optional = tuple(optional)
+        if unknown := {*self.patches, *self.deletes, *self.optional} - {*self.owns, *self.reads}:
+            names = ", ".join(sorted(each.plural for each in unknown))
+            raise ValueError(f"{self.resource.kind} neither owns nor reads {names}")
         self.indexes = dict(indexes or {})
         self.finalizer = finalizer
 

@@ -1,6 +1,6 @@
 """Carries out plans: all reads before them, all writes after them, and the status once."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
 from controller.runtime.plan import (
     Apply,
+    By,
     Delete,
     Event,
     Object,
@@ -31,7 +32,7 @@ from controller.runtime.plan import (
 )
 from controller.runtime.result import Outcome, Request, Result, TerminalError
 from controller.runtime.status import Failure, status_of, status_of_unreadable, was_ready
-from controller.runtime.view import View
+from controller.runtime.view import View, index_name
 from controller.runtime.wakes import Wakes, owner, primary
 from controller.runtime.writes import Writer
 from kube.changes import Change
@@ -59,10 +60,14 @@ class Planned:
         self._recorder = recorder
         self._now = now
         self._settings = settings or {}
-        self._caches = {resource: caches.of(resource) for resource in (kind.resource, *kind.owns, *kind.reads)}
+        self._caches = {
+            resource: caches.of(resource, optional=resource in kind.optional)
+            for resource in (kind.resource, *kind.owns, *kind.reads)
+        }
         self._primaries = self._caches[kind.resource]
-        for name, function in kind.indexes.items():
-            self._primaries.add_index(name, function)
+        for resource, indexes in {kind.resource: kind.indexes, **kind.read_indexes}.items():
+            for name, function in indexes.items():
+                self._caches[resource].add_index(index_name(kind, name), function)
         self._own_writes = OwnWrites()
         self._writer = Writer(kind, client, self._caches, self._own_writes)
         self._metrics = KindMetrics(kind.resource.kind, metrics)
@@ -81,11 +86,11 @@ class Planned:
         for resource in kind.owns:
             self.controller.watch(self._caches[resource], self._wakes(resource))
         for resource in kind.reads:
-            self.controller.watch(self._caches[resource], self._wakes_neighbours)
+            self.controller.watch(self._caches[resource], self._wakes_readers(kind.read_indexes[resource]))
 
     async def reconcile(self, request: Request) -> Result:
         """Make what exists for one object what its plan says, and write the status of that."""
-        view = View(request, self._kind.resource, self._caches, self._settings)
+        view = View(request, self._kind, self._caches, self._settings)
         for unseen in self._own_writes.unseen(request):  # the caches had their time
             view.answered(unseen.cache.resource, unseen.key, await self._writer.live(unseen.cache.resource, unseen.key))
         stored = view.parent
@@ -203,11 +208,22 @@ class Planned:
 
         return wakes
 
-    def _wakes_neighbours(self, change: Change) -> Iterator[Request]:
-        """Wake every object in the namespace of something that planners read."""
-        namespace = Request.of(change.key).namespace
-        requests = map(Request.of, self._primaries)
-        yield from (each for each in requests if namespace in (None, each.namespace))
+    def _wakes_readers(self, indexes: Mapping[str, By]) -> Wakes:
+        """Wake the objects that share a value with what their planner reads, or else all in its namespace."""
+        common = {name: function for name, function in indexes.items() if name in self._kind.indexes}
+
+        def readers(change: Change) -> Iterable[str]:
+            if not common:
+                return self._primaries
+            objects = [each.object for each in (change.old, change.new) if each is not None]
+            values = {(name, value) for name, by in common.items() for each in objects for value in by(each)}
+            return {key for name, value in values for key in self._primaries.index(index_name(self._kind, name), value)}
+
+        def wakes(change: Change) -> Iterator[Request]:
+            namespace = Request.of(change.key).namespace
+            yield from (each for each in map(Request.of, readers(change)) if namespace in (None, each.namespace))
+
+        return wakes
 
     def _describe(self, request: Request) -> dict[str, Any]:
         """Return the log fields of a request."""

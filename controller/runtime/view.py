@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.runtime.caches import Cache, is_secret
-from controller.runtime.plan import Object
+from controller.runtime.plan import Object, PlannedKind
 from controller.runtime.result import Request
 from kube.resource import Resource
 from kube.store import controller_of
@@ -14,10 +14,10 @@ class View:
     """A `Seen` for one object, and the runtime's own way of reading; decodes each object once."""
 
     def __init__(
-        self, request: Request, resource: Resource, caches: Mapping[Resource, Cache], settings: Mapping[str, Any]
+        self, request: Request, kind: PlannedKind[Any], caches: Mapping[Resource, Cache], settings: Mapping[str, Any]
     ) -> None:
         self._request = request
-        self._resource = resource
+        self._kind = kind
         self._caches = caches
         self._settings = settings
         self._objects: dict[tuple[Resource, str], Object | None] = {}
@@ -30,7 +30,7 @@ class View:
     @property
     def parent(self) -> Object | None:
         """The object itself."""
-        return self.get(self._resource, self._request.key)
+        return self.get(self._kind.resource, self._request.key)
 
     def child(self, resource: Resource, name: str) -> Object | None:
         """Return a child of the object, None if there is none or the name is somebody else's."""
@@ -40,14 +40,15 @@ class View:
         return found if ours else None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
-        """Return the objects in the same namespace whose index `index` has `value`."""
-        keys = self._caches[resource].index(index, value)
-        found = (self.get(resource, key) for key in keys if Request.of(key).namespace == self._request.namespace)
+        """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
+        near = {None, self._request.namespace}
+        keys = sorted(self._caches[resource].index(index_name(self._kind, index), value))
+        found = (self.get(resource, key) for key in keys if Request.of(key).namespace in near)
         return [each for each in found if each is not None]
 
     def serves(self, resource: Resource) -> bool:
-        """Tell whether the API server has this resource: what it does not serve is never synced."""
-        return resource in self._caches and self._caches[resource].is_synced
+        """Tell whether the API server has this resource."""
+        return resource in self._caches and self._caches[resource].is_served
 
     def get(self, resource: Resource, key: str) -> Object | None:
         """Return the newest state that is known of an object."""
@@ -62,3 +63,8 @@ class View:
         if object is not None and is_secret(resource):
             object = {field: object[field] for field in ("apiVersion", "kind", "metadata")}
         self._objects[resource, key] = object
+
+
+def index_name(kind: PlannedKind[Any], index: str) -> str:
+    """Return what an index of a kind is called in a cache, which other kinds use too."""
+    return f"{kind.name}/{index}"

@@ -13,7 +13,9 @@ NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 def kind(**says) -> SimpleNamespace:
     """A kind that declares nothing but what is given."""
-    return SimpleNamespace(**{"type": WebApp, "owns": (), "reads": (), "finalizer": None, **says})
+    return SimpleNamespace(
+        **{"type": WebApp, "owns": (), "reads": (), "patches": (), "deletes": (), "finalizer": None, **says}
+    )
 
 
 def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
@@ -36,6 +38,13 @@ def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
             "apps",
             "deployments",
             {"get", "list", "watch", "create", "patch"},
+        ),
+        ({"reads": [NODES], "patches": [NODES]}, "", "nodes", {"get", "list", "watch", "patch"}),
+        (
+            {"owns": [DEPLOYMENTS], "deletes": [DEPLOYMENTS]},
+            "apps",
+            "deployments",
+            {"get", "list", "watch", "create", "patch", "delete"},
         ),
         ({}, "events.k8s.io", "events", {"create", "patch"}),
     ],

@@ -195,7 +195,7 @@ async def test_an_object_made_in_the_very_last_moment_is_given_back(client: Clie
     theirs = await client.create(DEPLOYMENT, desired)
     caches = {each: Caches(client).of(each) for each in (WEBAPPS, DEPLOYMENT, SERVICE)}
     parent = Parent(Request(namespace, "shop"), WEBAPPS, stored)
-    view = View(parent.request, WEBAPPS, caches, {})
+    view = View(parent.request, WEBAPP, caches, {})
     owned = {**desired, "metadata": {**desired["metadata"], "ownerReferences": [parent.reference]}}
     with pytest.raises(NameTakenError):
         await Writer(WEBAPP, client, caches, OwnWrites())._create(DEPLOYMENT, f"{namespace}/shop", owned, parent, view)

@@ -74,7 +74,7 @@ async def test_an_object_made_in_the_very_last_moment_is_given_back(server: Fake
     async with Client(server.endpoint) as client:
         caches = {each: Caches(client).of(each) for each in (KIND.resource, CONFIGMAP)}
         writer = Writer(KIND, client, caches, OwnWrites())
-        view = View(parent.request, KIND.resource, caches, {})
+        view = View(parent.request, KIND, caches, {})
         with pytest.raises(NameTakenError):
             await writer.write(Apply(configmap("thing", size="1")), parent, view, may_create=True)
     now = server.get(CONFIGMAP, "thing", NAMESPACE)

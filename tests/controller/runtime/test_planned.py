@@ -4,6 +4,8 @@ import base64
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from controller.runtime.lease import LEASE
 from controller.runtime.plan import (
     Apply,
@@ -13,12 +15,15 @@ from controller.runtime.plan import (
     Once,
     Patch,
     Plan,
+    PlannedKind,
     Problem,
     Random,
+    Reads,
     Reference,
     Seen,
     Step,
 )
+from kube.resource import Resource
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, SECRET, Running, Status, Thing, configmap
 
 
@@ -358,13 +363,63 @@ async def test_what_a_planner_reads_wakes_its_objects(running: Running) -> None:
         del thing, now
         return Plan((Step("lease", [], holds=bool(seen.find(LEASE, "holder", "somebody"))),), Status())
 
-    async with running(plan, reads=(LEASE,)) as things:
-        things.runtime.caches.of(LEASE).add_index("holder", lambda lease: [lease["spec"]["holderIdentity"]])
+    async with running(plan, reads=(Reads(LEASE, {"holder": holder}),)) as things:
         things.create()
         await things.until_ready("False")
         about = {"name": "a", "namespace": NAMESPACE}
         things.server.create(LEASE, {"metadata": about, "spec": {"holderIdentity": "somebody"}})
         await things.until_ready()
+
+
+def holder(lease: dict[str, Any]) -> list[str]:
+    """Who holds a Lease."""
+    return [lease["spec"]["holderIdentity"]]
+
+
+async def test_what_is_read_wakes_only_those_that_share_an_index_with_it(running: Running) -> None:
+    """Of two objects in a namespace, the one looks again that the change is about; also when it is no more."""
+    looks: list[str] = []
+
+    def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+        del now
+        looks.append(name(thing))
+        return Plan((Step("lease", [], holds=bool(seen.find(LEASE, "holder", name(thing)))),), Status())
+
+    by_name = {"holder": lambda thing: [thing["metadata"]["name"]]}
+    async with running(plan, reads=(Reads(LEASE, {"holder": holder}),), indexes=by_name) as things:
+        for each in ("one", "other"):
+            things.create(each)
+            await things.until_ready("False", name=each)
+        looks.clear()
+        lease = {"metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {"holderIdentity": "one"}}
+        things.server.create(LEASE, lease)
+        await things.until_ready(name="one")
+        things.server.change(LEASE, "a", {"spec": {"holderIdentity": "nobody"}}, NAMESPACE)
+        await things.until_ready("False", "Degraded", name="one")
+    assert set(looks) == {"one"}
+
+
+async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> None:
+    """What the API server does not have is known not to be served, before the first plan."""
+    monitor = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
+
+    def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+        del thing, now
+        return Plan((), Status({"monitors": seen.serves(monitor), "leases": seen.serves(LEASE)}))
+
+    async with running(plan, reads=(monitor, LEASE), optional=(monitor,)) as things:
+        things.create()
+        await things.until_ready()
+        thing = await things.until(things.resource, "thing")
+        problem = things.runtime.readiness.check()
+    assert (thing["status"]["monitors"], thing["status"]["leases"]) == (False, True)
+    assert problem is None
+
+
+def test_a_kind_writes_only_what_it_owns_or_reads() -> None:
+    """What is patched, deleted or optional must be looked at, or nobody would see it."""
+    with pytest.raises(ValueError, match="Thing neither owns nor reads leases"):
+        PlannedKind(Thing, plan=single, patches=(LEASE,))
 
 
 def test_an_empty_seen_is_enough_to_plan() -> None:
