@@ -29,4 +29,4 @@ class Backoff:
         longest = LONGEST_UNREACHABLE if isinstance(error, Unreachable) else LONGEST
         delay = min(longest, FIRST * 2 ** min(self._failures, 10))
         self._failures += 1
-        return max(self._uniform(delay / 2, delay), min(error.retry_after or 0.0, LONGEST_ASKED))
+        return max(self._uniform(0.75 * delay, delay), min(error.retry_after or 0.0, LONGEST_ASKED))
