@@ -28,6 +28,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "CronJob": {"schedule": "0 0 * * *", "jobTemplate": {"spec": JOB}},
     "Job": JOB,
     "WebApp": {"replicas": 1, "image": "registry.example/app:1.0", "port": 8080},
+    "Widget": {"replicas": 1},
     "HorizontalPodAutoscaler": {
         "minReplicas": 1,
         "maxReplicas": 2,

@@ -8,7 +8,7 @@ import pytest
 from config.api.webapp import WebApp
 from controller.reconcilers.webapp import DEPLOYMENT, WEBAPP, by_image
 from controller.runtime.plan import Apply, Given, Object, Plan
-from controller.runtime.testing import FakeClient, reconcile
+from gatewright.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

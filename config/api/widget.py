@@ -1,0 +1,45 @@
+"""Widget: so many pods that do nothing. The smallest kind, and a tutorial's."""
+
+from pydantic import Field
+
+from config.api.definition import AGE, Column, Definition
+from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64
+
+
+class WidgetSpec(ApiModel):
+    """What should be there."""
+
+    replicas: Int32 = Field(1, ge=0, description="Number of pods.")
+
+
+class WidgetStatus(ApiModel):
+    """What was last observed."""
+
+    available_replicas: Int32 | None = Field(None, description="Number of pods that are available.")
+    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Conditions; Ready says whether all pods are available.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
+class Widget(CustomResource):
+    """So many pods that do nothing: the smallest kind, and a tutorial's."""
+
+    definition = Definition(
+        group="example.com",
+        version="v1",
+        kind="Widget",
+        plural="widgets",
+        short_names=("wd",),
+        columns=(
+            Column("Desired", ".spec.replicas", "integer", "Number of pods asked for."),
+            Column("Available", ".status.availableReplicas", "integer", "Number of pods that are available."),
+            Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all of them are."),
+            AGE,
+        ),
+    )
+
+    spec: WidgetSpec = Field(default_factory=WidgetSpec, description="What should be there.")
+    status: WidgetStatus = Field(default_factory=WidgetStatus, description="What was last observed.")

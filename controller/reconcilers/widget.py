@@ -1,0 +1,53 @@
+"""Widget: a Deployment of pause containers, of the same name. The smallest kind, to read first."""
+
+from datetime import datetime
+
+from config.api.widget import Widget, WidgetStatus
+from controller.reconcilers import restricted
+from controller.reconcilers.images import image
+from controller.reconcilers.labels import inherited
+from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Seen, Step
+from kube.resource import Resource
+
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+USER = 65535  # whom the image runs as by itself
+
+
+def plan(widget: Widget, seen: Seen, now: datetime) -> Plan:
+    """Say what should exist for `widget`, given what was `seen`."""
+    del now
+    deployment = seen.child(DEPLOYMENT, widget.name)
+    available = (deployment or {}).get("status", {}).get("availableReplicas", 0)
+    pause = image(seen.settings, "pause", "3.10", published="registry.k8s.io")
+    write = Apply(desired(widget, pause), origin={"spec.replicas": "spec.replicas"})
+    return Plan(
+        steps=(Step("deployment", [write], holds=deployment is not None and available == widget.spec.replicas),),
+        status=WidgetStatus(available_replicas=available),
+    )
+
+
+def desired(widget: Widget, image: str) -> Object:
+    """Return the Deployment."""
+    labels = {"app": widget.name, **inherited(widget)}
+    container = {
+        "name": "pause",
+        "image": image,
+        "resources": {each: {"cpu": "10m", "memory": "16Mi"} for each in ("requests", "limits")},
+        "securityContext": restricted.container(),
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": widget.name, "namespace": widget.namespace, "labels": labels},
+        "spec": {
+            "replicas": widget.spec.replicas,
+            "selector": {"matchLabels": {"app": widget.name}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [container], "securityContext": restricted.pod(USER)},
+            },
+        },
+    }
+
+
+WIDGET = PlannedKind(Widget, plan=plan, owns=(DEPLOYMENT,))

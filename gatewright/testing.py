@@ -1,0 +1,12 @@
+"""What tests of people's own kinds import: one reconcile at a time, without an API server.
+
+client = FakeClient()
+await client.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {}})
+await reconcile(WIDGET, client, "gears")
+assert client.writes[1:] == ["apply deployments default/gears", "apply widgets/status default/gears"]
+"""
+
+from controller.runtime.fake_client import FakeClient
+from controller.runtime.testing import reconcile
+
+__all__ = ["FakeClient", "reconcile"]

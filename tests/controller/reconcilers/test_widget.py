@@ -1,0 +1,117 @@
+"""What a Widget becomes: tables of (spec, seen) -> plan."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from config.api.widget import Widget
+from controller.reconcilers.widget import DEPLOYMENT, WIDGET
+from controller.runtime.plan import Apply, Given, Object, Plan
+from gatewright.testing import FakeClient, reconcile
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def planned(seen: Given | None = None, **labels: str) -> Plan:
+    """The plan of a Widget of two replicas."""
+    metadata = {"name": "gears", "namespace": "default", "labels": labels}
+    return WIDGET.plan(Widget.model_validate({"metadata": metadata, "spec": {"replicas": 2}}), seen or Given(), NOW)
+
+
+def made(plan: Plan) -> Object:
+    """The Deployment that a plan applies."""
+    (write,) = plan.steps[0].writes
+    assert isinstance(write, Apply)
+    return write.object
+
+
+def deployment(**status: Any) -> Object:
+    """Its Deployment, as it is observed."""
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "gears"}, "status": status}
+
+
+def test_a_deployment_of_pause_containers() -> None:
+    """The whole object, fit for the restricted Pod Security Standard."""
+    assert made(planned()) == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "gears", "namespace": "default", "labels": {"app": "gears"}},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "gears"}},
+            "template": {
+                "metadata": {"labels": {"app": "gears"}},
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "pause",
+                            "image": "registry.k8s.io/pause:3.10",
+                            "resources": {
+                                "requests": {"cpu": "10m", "memory": "16Mi"},
+                                "limits": {"cpu": "10m", "memory": "16Mi"},
+                            },
+                            "securityContext": {
+                                "runAsNonRoot": True,
+                                "allowPrivilegeEscalation": False,
+                                "readOnlyRootFilesystem": True,
+                                "capabilities": {"drop": ["ALL"]},
+                                "seccompProfile": {"type": "RuntimeDefault"},
+                            },
+                        }
+                    ],
+                    "securityContext": {
+                        "runAsNonRoot": True,
+                        "runAsUser": 65535,
+                        "runAsGroup": 65535,
+                        "fsGroup": 65535,
+                        "fsGroupChangePolicy": "OnRootMismatch",
+                        "seccompProfile": {"type": "RuntimeDefault"},
+                    },
+                },
+            },
+        },
+    }
+
+
+def test_the_image_comes_from_the_registry_that_is_set() -> None:
+    """As all images that we choose."""
+    pod = made(planned(Given(settings={"registry": "registry.company.com"})))["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == "registry.company.com/pause:3.10"
+
+
+def test_a_platforms_label_is_passed_on() -> None:
+    """To the Deployment and its pods, but not to the selector, which never changes."""
+    object = made(planned(platform="store", team="shop"))
+    assert object["metadata"]["labels"] == {"app": "gears", "platform": "store"}
+    assert object["spec"]["template"]["metadata"]["labels"] == {"app": "gears", "platform": "store"}
+    assert object["spec"]["selector"] == {"matchLabels": {"app": "gears"}}
+
+
+@pytest.mark.parametrize(
+    ("children", "available", "holds"),
+    [
+        ([], 0, False),
+        ([deployment()], 0, False),
+        ([deployment(availableReplicas=1)], 1, False),
+        ([deployment(availableReplicas=2)], 2, True),
+    ],
+)
+def test_it_is_ready_once_all_pods_are_available(children: list[Object], available: int, holds: bool) -> None:
+    """The status follows the Deployment's."""
+    plan = planned(Given(children=children))
+    assert (plan.status.to_api(), plan.steps[0].holds) == ({"availableReplicas": available}, holds)
+
+
+async def test_none_asked_for_and_none_there_is_ready() -> None:
+    """Two writes make a Widget of no replicas ready, and a second look makes none."""
+    client = FakeClient()
+    await client.create(
+        WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {"replicas": 0}}
+    )
+    await reconcile(WIDGET, client, "gears")
+    await reconcile(WIDGET, client, "gears")
+    stored = await client.get(WIDGET.resource, "gears", "default")
+    assert stored["status"]["conditions"][0]["status"] == "True"
+    assert (await client.get(DEPLOYMENT, "gears", "default"))["spec"]["replicas"] == 0
+    assert client.writes[1:] == ["apply deployments default/gears", "apply widgets/status default/gears"]
