@@ -24,6 +24,8 @@ class Changes:
 
     def __init__(self, store: Store) -> None:
         self.subscribers: list[Callable[[Change], None]] = []
+        self.on_served: list[Callable[[], None]] = []
+        """Called when the API server has the resource, and before it had not, or the other way round."""
         self._store = store
         self._unfound: set[str] | None = None
 
@@ -42,9 +44,15 @@ class Changes:
             self._remove(key)
         self._unfound = None
         self.reached(version)
-        self._store.absent = False
         self._store.synced.set()
-        self._store.known.set()
+        self._served(True)
+
+    def vanished(self) -> None:
+        """Remove everything: the API server does not have the resource, so none of it exists."""
+        self.begin_listing()
+        for key in self._store.keys():
+            self._remove(key)
+        self._served(False)
 
     def reached(self, version: str) -> None:
         """Note that everything up to this version is in the store."""
@@ -68,6 +76,13 @@ class Changes:
     def remove(self, object: Object) -> None:
         """Take the last state of an object that exists no more."""
         self._remove(self._store.key_of(object))
+
+    def _served(self, is_served: bool) -> None:
+        flips = self._store.known.is_set() and self._store.absent == is_served
+        self._store.absent = not is_served
+        self._store.known.set()
+        for tell in self.on_served if flips else ():
+            tell()
 
     def _remove(self, key: str) -> None:
         if old := self._store.remove(key):

@@ -19,10 +19,12 @@ LOG = logging.getLogger("gatewright.kube.watch")
 
 WATCH_SECONDS = (290, 580)  # how long a watch is asked to last; random, so that not all end at once
 IDLE_MARGIN = 5.0  # how long after that a silent one is given up
+BOOKMARKED = 80.0  # one with bookmarks has a line each minute: a connection that is silent for longer is dead
 LISTING_IDLE = 30.0  # a server silent for so long amid the first objects does not know watch-list
 SHORT = 1.0  # a watch that ends sooner, without an event, is a failure
 SILENT = 60.0  # a watch without even a bookmark for so long proves nothing: list anew
 PAGE = 500
+AT_ONCE = 100  # objects of a page that are taken before others have their turn
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -60,11 +62,16 @@ class Watch:
         self._changes = Changes(store)
         self._version = ""  # where to go on from; "" is the beginning
         self._watch_list = True
+        self._bookmarks = True  # until a silence shows that there are none
         self._page = PAGE
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the store has it."""
         self._changes.subscribers.append(callback)
+
+    def subscribe_served(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the API server begins to have the resource, or ends."""
+        self._changes.on_served.append(callback)
 
     async def run(self) -> Never:
         """Follow the server until cancelled; a failure is waited out and tried again."""
@@ -73,12 +80,10 @@ class Watch:
             try:
                 await self._follow()
             except ApiError as error:
-                if isinstance(error, Gone):
+                if isinstance(error, Gone | NotFound):
                     self._version = ""
                 if isinstance(error, NotFound):
-                    self._version = ""
-                    self.store.absent = True
-                    self.store.known.set()
+                    self._changes.vanished()
                 delay = backoff.after(error)
                 self._fail(error, delay)
                 await self._sleep(delay)
@@ -110,8 +115,10 @@ class Watch:
         try:
             async for page in pages:
                 self._hear()
-                for object in page["items"]:
+                for number, object in enumerate(page["items"], start=1):
                     self._changes.put(object)
+                    if number % AT_ONCE == 0:
+                        await asyncio.sleep(0)
                 version = page["metadata"]["resourceVersion"]
         except Gone:
             self._page = 0  # it changes faster than we turn pages: all at once from now on
@@ -133,7 +140,7 @@ class Watch:
             self.resource, self._namespace, query, metadata_only=self._metadata_only
         ) as lines:
             self._hear()
-            while line := await self._next(lines, seconds + IDLE_MARGIN, silent=not heard):
+            while line := await self._next(lines, seconds + IDLE_MARGIN, heard=heard):
                 self._hear()
                 heard = True
                 happened |= self._take(*event_in(line))
@@ -145,17 +152,20 @@ class Watch:
         if not heard and lasted >= SILENT:
             self._version = ""
 
-    async def _next(self, lines: AsyncIterator[bytes], idle: float, *, silent: bool) -> bytes | None:
-        """Return the next line, or None at the end; give up a stream that says nothing for too long."""
-        limit = LISTING_IDLE if self._changes.listing else idle
+    async def _next(self, lines: AsyncIterator[bytes], idle: float, *, heard: bool) -> bytes | None:
+        """Return the next line, or None at the end; give up a stream that says nothing for too long.
+
+        Not every resource has bookmarks: one whose watch says nothing at all is believed to have none until one comes.
+        """
+        limit = LISTING_IDLE if self._changes.listing else min(idle, BOOKMARKED) if self._bookmarks else idle
         try:
             async with asyncio.timeout(limit):
                 return await anext(lines, None)
         except TimeoutError:
             if self._changes.listing:
                 self._watch_list = False
-            if silent:
-                self._version = ""
+            elif not heard:
+                self._version, self._bookmarks = "", False
             raise Unreachable(f"the watch was silent for {limit:g} s") from None
 
     def _take(self, kind: str, object: Object) -> bool:
@@ -168,6 +178,7 @@ class Watch:
         if not self._changes.listing:
             self._changes.reached(version)
             self._version = version
+            self._bookmarks |= kind == "BOOKMARK"
             return kind != "BOOKMARK"
         if kind == "BOOKMARK" and INITIAL_EVENTS_END in (object["metadata"].get("annotations") or {}):
             self._changes.end_listing(version)

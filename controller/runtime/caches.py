@@ -78,6 +78,11 @@ class Cache:
         for watch in self.watches:
             watch.subscribe(callback)
 
+    def subscribe_served(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the API server begins to have the resource, or ends."""
+        for watch in self.watches:
+            watch.subscribe_served(callback)
+
     @property
     def is_synced(self) -> bool:
         """Whether all that existed at the start is here."""

@@ -30,6 +30,7 @@ from controller.runtime.plan import (
     T,
     Write,
 )
+from controller.runtime.queue import LOW
 from controller.runtime.result import Outcome, Request, Result, TerminalError
 from controller.runtime.status import Failure, status_of, status_of_unreadable, was_ready
 from controller.runtime.view import View, index_name
@@ -87,6 +88,8 @@ class Planned:
             self.controller.watch(self._caches[resource], self._wakes(resource))
         for resource in kind.reads:
             self.controller.watch(self._caches[resource], self._wakes_readers(kind.read_indexes[resource]))
+        for resource in kind.optional:
+            self._caches[resource].subscribe_served(self._look_again)
 
     async def reconcile(self, request: Request) -> Result:
         """Make what exists for one object what its plan says, and write the status of that."""
@@ -224,6 +227,11 @@ class Planned:
             yield from (each for each in map(Request.of, readers(change)) if namespace in (None, each.namespace))
 
         return wakes
+
+    def _look_again(self) -> None:
+        """Plan anew for all: an API that planners can do without has come or gone."""
+        for key in self._primaries:
+            self.controller.add(Request.of(key), priority=LOW)
 
     def _describe(self, request: Request) -> dict[str, Any]:
         """Return the log fields of a request."""

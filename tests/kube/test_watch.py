@@ -299,6 +299,55 @@ async def test_a_silent_watch_is_given_up(
     assert versions(server.requests)[-1] == ""
 
 
+async def test_a_watch_that_should_have_bookmarks_is_given_up_sooner(
+    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bookmark comes each minute: a silence of 80 s is a dead connection, and the watch goes on from where it was."""
+    assert kube.watch.BOOKMARKED <= 90
+    monkeypatch.setattr(kube.watch, "BOOKMARKED", 0.1)
+    async with following(client) as follower:
+        await follower.synced()
+        for watcher in server.watches.open:
+            watcher.silent = True
+        put(server, "one")
+        assert await follower.next() == ("added", "default/one")
+        assert follower.delays == [0.8]
+    assert versions(server.requests) == ["", str(server.storage.version - 1)]
+
+
+async def test_a_resource_without_bookmarks_is_left_in_peace(
+    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be silent for as long as the watch lasts, once it has shown that it is."""
+    monkeypatch.setattr(kube.watch, "BOOKMARKED", 0.02)
+    async with following(client) as follower:
+        await follower.failures(2)
+        await server.requests.until(watching(3))
+        await asyncio.sleep(0.1)  # five times as long as was too long before
+        assert follower.delays == [0.8, 1.6]
+        put(server, "one")
+        assert await follower.next() == ("added", "default/one")
+    assert versions(server.requests) == ["", str(server.storage.version - 1), ""]
+
+
+async def test_a_resource_that_is_gone_has_no_objects(server: FakeApiServer, client: Client) -> None:
+    """When its CRD is removed all is deleted, and when the CRD comes back what then exists is listed."""
+    put(server, "one")
+    async with following(client) as follower:
+        served: asyncio.Queue[bool] = asyncio.Queue()
+        follower.watch.subscribe_served(lambda: served.put_nowait(not follower.store.absent))
+        await follower.synced()
+        assert await follower.next() == ("added", "default/one")
+        server.fail(2, 404, watch=True)
+        server.close_watches()
+        assert await follower.next() == ("deleted", "default/one")
+        assert await served.get() is False
+        assert await follower.next() == ("added", "default/one")
+        assert await served.get() is True
+        assert served.empty()
+    assert versions(server.requests)[2:] == ["", ""]
+
+
 async def test_a_watch_that_ends_without_a_word_is_listed_anew(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

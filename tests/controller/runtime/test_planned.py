@@ -1,11 +1,13 @@
 """How plans are carried out: in which order, what failures stop, what is left alone, what the status says."""
 
 import base64
+from copy import deepcopy
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+import kube.backoff
 from controller.runtime.lease import LEASE
 from controller.runtime.plan import (
     Apply,
@@ -24,7 +26,17 @@ from controller.runtime.plan import (
     Step,
 )
 from kube.resource import Resource
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, SECRET, Running, Status, Thing, configmap
+from tests.controller.runtime.conftest import (
+    CONFIGMAP,
+    CRD,
+    NAMESPACE,
+    SECRET,
+    Object,
+    Running,
+    Status,
+    Thing,
+    configmap,
+)
 
 
 def single(thing: Thing, seen: Seen, now: datetime) -> Plan:
@@ -414,6 +426,35 @@ async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> No
         problem = things.runtime.readiness.check()
     assert (thing["status"]["monitors"], thing["status"]["leases"]) == (False, True)
     assert problem is None
+
+
+async def test_an_api_that_comes_later_is_made_use_of(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installing it, and removing it, wakes the objects that can do without, though nothing else changed."""
+    monkeypatch.setattr(kube.backoff, "LONGEST", 0.05)
+    monitor = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
+
+    def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+        del thing, now
+        return Plan((), Status({"monitors": seen.serves(monitor)}))
+
+    async with running(plan, reads=(monitor,), optional=(monitor,)) as things:
+        things.create()
+        await things.until(things.resource, "thing", lambda each: each.get("status", {}).get("monitors") is False)
+        things.server.define(crd_of(monitor))
+        await things.until(things.resource, "thing", lambda each: bool(each["status"]["monitors"]))
+        things.server.fail(1, 404, path="/monitors", watch=True)
+        things.server.close_watches()
+        await things.until(things.resource, "thing", lambda each: not each["status"]["monitors"])
+        await things.until(things.resource, "thing", lambda each: bool(each["status"]["monitors"]))
+
+
+def crd_of(resource: Resource) -> Object:
+    """A CRD as that of Things."""
+    crd = deepcopy(CRD)
+    crd["metadata"]["name"] = f"{resource.plural}.{resource.group}"
+    names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
+    crd["spec"] |= {"group": resource.group, "names": names | {"listKind": f"{resource.kind}List"}}
+    return crd
 
 
 def test_a_kind_writes_only_what_it_owns_or_reads() -> None:
