@@ -4,21 +4,11 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from config.api.webapp import WebApp, WebAppStatus
-from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Seen, Step
-from kube.resource import Resource
+from controller.reconcilers.application import DEPLOYMENT, SERVICE, Application, applied, ready_replicas
+from controller.reconcilers.labels import inherited
+from controller.runtime.plan import Object, Plan, PlannedKind, Seen, Step
 
-DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
-SERVICE = Resource("", "v1", "services", "Service")
-
-CONTAINER = "spec.template.spec.containers[name=webapp]"
-DEPLOYMENT_ORIGIN = {
-    "spec.replicas": "spec.replicas",
-    f"{CONTAINER}.image": "spec.image",
-    f"{CONTAINER}.ports": "spec.port",
-    f"{CONTAINER}.resources": "spec.resources",
-    f"{CONTAINER}.securityContext": "spec.securityContext",
-}
-SERVICE_ORIGIN = {"spec.ports": "spec.port"}
+ORIGIN = {each: f"spec.{each}" for each in ("replicas", "image", "port", "resources", "securityContext")}
 
 
 def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
@@ -26,66 +16,36 @@ def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
     del now
     deployment = seen.child(DEPLOYMENT, webapp.name)
     running = ready_replicas(deployment) == webapp.spec.replicas
+    application = application_of(webapp)
+    apply_deployment, apply_service = applied(application, ORIGIN)
     return Plan(
         steps=(
-            Step("deployment", [Apply(desired_deployment(webapp), origin=DEPLOYMENT_ORIGIN)], holds=running),
-            Step("service", [Apply(desired_service(webapp), origin=SERVICE_ORIGIN)]),
+            Step("deployment", [apply_deployment], holds=running),
+            Step("service", [apply_service]),
         ),
         status=WebAppStatus(
             phase="Pending" if deployment is None else "Running" if running else "Deploying",
             replicas=deployment["spec"].get("replicas", 1) if deployment else 0,
             ready_replicas=ready_replicas(deployment),
-            selector=f"app={webapp.name}",
+            selector=",".join(f"{key}={value}" for key, value in application.selector.items()),
         ),
     )
 
 
-def desired_deployment(webapp: WebApp) -> Object:
-    """Return the Deployment that runs the application."""
-    container: Object = {
-        "name": "webapp",
-        "image": webapp.spec.image,
-        "ports": [{"name": "http", "containerPort": webapp.spec.port, "protocol": "TCP"}],
-        "resources": webapp.spec.resources.to_api(),
-    }
-    if webapp.spec.security_context:
-        container["securityContext"] = webapp.spec.security_context.to_api()
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": metadata(webapp),
-        "spec": {
-            "replicas": webapp.spec.replicas,
-            "selector": {"matchLabels": labels(webapp)},
-            "template": {"metadata": {"labels": labels(webapp)}, "spec": {"containers": [container]}},
-        },
-    }
-
-
-def desired_service(webapp: WebApp) -> Object:
-    """Return the Service that leads to the application's pods."""
-    port = {"name": "http", "port": webapp.spec.port, "targetPort": webapp.spec.port, "protocol": "TCP"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata(webapp),
-        "spec": {"selector": labels(webapp), "ports": [port]},
-    }
-
-
-def metadata(webapp: WebApp) -> Object:
-    """Return the metadata of both children."""
-    return {"name": webapp.name, "namespace": webapp.namespace, "labels": labels(webapp)}
-
-
-def labels(webapp: WebApp) -> dict[str, str]:
-    """Return the labels by which the Service and the Deployment find the pods."""
-    return {"app": webapp.name}
-
-
-def ready_replicas(deployment: Object | None) -> int:
-    """Return how many pods are ready."""
-    return int((deployment or {}).get("status", {}).get("readyReplicas", 0))
+def application_of(webapp: WebApp) -> Application:
+    """Return what runs: exactly what the spec says, and nothing beside it."""
+    security_context = webapp.spec.security_context
+    return Application(
+        name=webapp.name,
+        namespace=webapp.namespace,
+        container="webapp",
+        image=webapp.spec.image,
+        port=webapp.spec.port,
+        replicas=webapp.spec.replicas,
+        resources=webapp.spec.resources.to_api(),
+        labels=inherited(webapp),
+        settings={"securityContext": security_context.to_api()} if security_context else {},
+    )
 
 
 def by_image(webapp: Object) -> Iterator[str]:

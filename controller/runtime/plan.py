@@ -65,10 +65,20 @@ Write = Apply | Once | Patch | Delete
 
 
 @dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong; as a plan's own problem, a permanent error: only a change of the object can mend it."""
+
+    message: str
+    reason: str = "Incomplete"
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One part of what should exist; always in the plan, whatever exists already.
 
-    The objects of a step are created once all its `needs` hold; those that exist are kept right regardless.
+    The objects of a step are created once all its `needs` hold; those that exist are kept right regardless. A step may
+    have a `condition` of its own in the status, which says its `note`: what is waited for, or what is wrong with what
+    was made.
     """
 
     name: str
@@ -76,19 +86,20 @@ class Step:
     needs: Sequence[str] = ()
     holds: bool = True
     doing: str = ""
+    condition: str = ""
+    note: str | Problem = ""
 
     @property
     def failed_to(self) -> str:
         """What a condition's message begins with when the step fails."""
         return self.doing or f"failed to create {self.name}"
 
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A permanent error that the planner found itself: only a change of the object can mend it."""
-
-    message: str
-    reason: str = "Incomplete"
+    @property
+    def problem(self) -> Problem | None:
+        """What is wrong with what was made, as a condition says it."""
+        if isinstance(self.note, str):
+            return None
+        return Problem(f"{self.failed_to}: {self.note.message}", self.note.reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,13 @@ def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, genera
     permanent = [each for each in failures if each.is_permanent]
     if "phase" in status and (permanent or plan.problem):
         status["phase"] = FAILED
-    ready = _ready(plan, failures, stored, is_new=stored.get("observedGeneration") != generation)
-    conditions = [*(status.get("conditions") or ()), ready]
+    is_new = stored.get("observedGeneration") != generation
+    failed = {each.step.name: each.problem for each in failures}
+    conditions = [
+        *(status.get("conditions") or ()),
+        *(_of_step(each, failed.get(each.name), old, is_new=is_new) for each in plan.steps if each.condition),
+        _ready(plan, failures, old, is_new=is_new),
+    ]
     return {
         **status,
         "observedGeneration": generation,
@@ -65,20 +70,34 @@ def status_of_unreadable(problem: Problem, stored: Object, *, generation: int, n
     }
 
 
-def _ready(plan: Plan, failures: Sequence[Failure], stored: Object, *, is_new: bool) -> Object:
+def _of_step(step: Step, failed: Problem | None, old: Sequence[Object], *, is_new: bool) -> Object:
+    """Return the condition that a step has of its own."""
+    if problem := failed or (None if step.holds else step.problem):
+        return condition(step.condition, False, problem.reason, problem.message)
+    said = step.note if isinstance(step.note, str) else ""
+    if step.holds:
+        return condition(step.condition, True, "Ready", said)
+    before = next((each for each in old if each["type"] == step.condition), None)
+    return condition(step.condition, False, _waiting_reason(before, is_new=is_new), said or f"waiting for {step.name}")
+
+
+def _ready(plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is_new: bool) -> Object:
     if plan.problem:
         return condition(READY, False, plan.problem.reason, plan.problem.message)
     if failures:
         problem = failures[0].problem
         return condition(READY, False, problem.reason, problem.message)
-    if missing := [step.name for step in plan.steps if not step.holds]:
-        return condition(READY, False, _waiting_reason(stored, is_new=is_new), f"waiting for {', '.join(missing)}")
+    missing = [step for step in plan.steps if not step.holds]
+    for problem in filter(None, (step.problem for step in missing)):
+        return condition(READY, False, problem.reason, problem.message)
+    if missing:
+        reason = _waiting_reason(ready_in({"conditions": old}), is_new=is_new)
+        return condition(READY, False, reason, f"waiting for {', '.join(step.name for step in missing)}")
     return condition(READY, True, "AllReady")
 
 
-def _waiting_reason(stored: Object, *, is_new: bool) -> str:
+def _waiting_reason(old: Object | None, *, is_new: bool) -> str:
     """Tell apart what is being made, what is being changed, and what was ready and is not any more."""
-    old = ready_in(stored)
     if not was_ready(old):
         return "Progressing"
     return "Updating" if is_new or (old or {}).get("reason") == "Updating" else "Degraded"

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.reconcilers.webapp import DEPLOYMENT, WEBAPP
+from controller.reconcilers.application import DEPLOYMENT
+from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.leader import LeaseSettings
 from kube import credentials
 from kube.client import Client

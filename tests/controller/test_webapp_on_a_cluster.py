@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.reconcilers.webapp import DEPLOYMENT, SERVICE, WEBAPP, desired_deployment
+from controller.reconcilers.application import DEPLOYMENT, SERVICE, deployment
+from controller.reconcilers.webapp import WEBAPP, application_of
 from controller.runtime.caches import Caches
 from controller.runtime.conditions import ready_in
 from controller.runtime.events import EVENT
@@ -92,7 +93,7 @@ async def test_a_deleted_child_comes_back(
 
 async def test_a_foreign_deployment_is_never_touched(client: Client, observer: Observer, controller: Start) -> None:
     """NameTaken in the condition and as an event; once the name is free, the WebApp is made."""
-    foreign = desired_deployment(WEBAPP.type.model_validate(webapp(observer.namespace, image="theirs")))
+    foreign = deployment(application_of(WEBAPP.type.model_validate(webapp(observer.namespace, image="theirs"))))
     stored = await client.create(DEPLOYMENT, foreign)
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace))
@@ -191,7 +192,7 @@ async def test_a_refused_child_is_a_permanent_error(client: Client, observer: Ob
 async def test_an_object_made_in_the_very_last_moment_is_given_back(client: Client, namespace: str) -> None:
     """A Deployment that agrees with ours in every field, made after we looked, is not ours when we are done."""
     stored = await client.create(WEBAPPS, webapp(namespace))
-    desired = desired_deployment(WEBAPP.type.model_validate(stored))
+    desired = deployment(application_of(WEBAPP.type.model_validate(stored)))
     theirs = await client.create(DEPLOYMENT, desired)
     caches = {each: Caches(client).of(each) for each in (WEBAPPS, DEPLOYMENT, SERVICE)}
     parent = Parent(Request(namespace, "shop"), WEBAPPS, stored)

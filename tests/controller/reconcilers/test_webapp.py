@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from config.api.webapp import WebApp
-from controller.reconcilers.webapp import DEPLOYMENT, WEBAPP, by_image
+from controller.reconcilers.application import DEPLOYMENT
+from controller.reconcilers.webapp import WEBAPP, by_image
 from controller.runtime.plan import Apply, Given, Object, Plan
 from gatewright.testing import FakeClient, reconcile
 

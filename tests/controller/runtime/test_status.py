@@ -1,6 +1,6 @@
 """What a status says after a plan was carried out."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -116,3 +116,39 @@ def test_an_unreadable_object_keeps_what_was_observed() -> None:
     status = status_of_unreadable(Problem("spec.port: bad"), stored, generation=2, now=LATER)
     assert (status["replicas"], status["phase"], status["observedGeneration"]) == (3, "Failed", 2)
     assert ready(status) == ("False", "Incomplete", "spec.port: bad")
+
+
+HOLDS, WAITS = Step("cache", [], condition="CacheReady"), Step("cache", [], holds=False, condition="CacheReady")
+NOT_PULLED = Problem("no such image", "ImagePull")
+
+
+@pytest.mark.parametrize(
+    ("step", "failure", "before", "said"),
+    [
+        (HOLDS, None, [], ("True", "Ready", "")),
+        (replace(HOLDS, note="scraped by annotation"), None, [], ("True", "Ready", "scraped by annotation")),
+        (WAITS, None, [], ("False", "Progressing", "waiting for cache")),
+        (replace(WAITS, note="0 of 1 ready"), None, [], ("False", "Progressing", "0 of 1 ready")),
+        (WAITS, None, [("True", "Ready")], ("False", "Degraded", "waiting for cache")),
+        (WAITS, None, [("False", "Updating")], ("False", "Updating", "waiting for cache")),
+        (replace(WAITS, note=NOT_PULLED), None, [], ("False", "ImagePull", "failed to create cache: no such image")),
+        (HOLDS, ServerError(500, "Down", "down"), [], ("False", "Down", "failed to create cache: down")),
+    ],
+)
+def test_a_step_has_a_condition_of_its_own(
+    step: Step, failure: ApiError | None, before: list[tuple[str, str]], said: tuple[str, str, str]
+) -> None:
+    """What failed comes first, then what is wrong with what was made, then what is waited for."""
+    old = [{"type": "CacheReady", "status": status, "reason": reason} for status, reason in before]
+    failures = [Failure(step, failure)] if failure else []
+    stored = {"observedGeneration": 1, "conditions": old}
+    status = status_of(Plan((step,), Status()), failures, stored, generation=1, now=NOW)
+    mine = status["conditions"][0]
+    assert (mine["type"], mine["status"], mine["reason"], mine["message"]) == ("CacheReady", *said)
+
+
+def test_ready_says_what_is_wrong_before_what_is_waited_for() -> None:
+    """The first step with something wrong speaks for the whole."""
+    plan = Plan((replace(WAITS, name="database"), replace(WAITS, note=NOT_PULLED)), Status())
+    status = status_of(plan, [], {}, generation=1, now=NOW)
+    assert ready(status) == ("False", "ImagePull", "failed to create cache: no such image")

@@ -1,0 +1,137 @@
+"""What AppStack and EcommercePlatform are made of: database, cache, backend, frontend, each said the same way."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from config.api.core import Quantity, ResourceRequirements, SecurityContext
+from config.api.definition import Column
+from config.api.meta import ApiModel, Condition, Int32, Int64
+from config.api.storage import BackupDestination, Retention, Schedule
+
+Environment = Literal["development", "staging", "production"]
+Version = Annotated[  # people write 14 without quotes
+    str,
+    BeforeValidator(lambda value: str(value) if type(value) is int else value),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
+]
+
+
+class KeyReference(ApiModel):
+    """One key of a Secret or a ConfigMap in the same namespace."""
+
+    name: str = Field("", description="Name of the object.")
+    key: str = Field("", description="Key in it.")
+    optional: bool | None = Field(None, description="Whether the variable is left out where the key is missing.")
+
+
+class VariableSource(ApiModel):
+    """Where the value of an environment variable comes from."""
+
+    secret_key_ref: KeyReference | None = Field(None, description="A key of a Secret.")
+    config_map_key_ref: KeyReference | None = Field(None, description="A key of a ConfigMap.")
+
+
+class Variable(ApiModel):
+    """An environment variable of a container."""
+
+    name: str = Field("", description="Name of the variable.")
+    value: str | None = Field(None, description="Its value; $(OTHER) stands for a variable before it.")
+    value_from: VariableSource | None = Field(None, description="Where its value comes from instead.")
+
+
+class DatabaseBackup(ApiModel):
+    """When the database is dumped, where to, and how long dumps are kept."""
+
+    enabled: bool | None = Field(
+        None, description="Whether backups are made; by default in staging and production, not in development."
+    )
+    schedule: Schedule = "0 2 * * *"
+    retention: Retention = "30d"
+    destination: BackupDestination | None = Field(
+        None, description="Object store that dumps go to; without one they go to a volume claim of their own."
+    )
+
+
+class Database(ApiModel):
+    """The database."""
+
+    type: Literal["postgresql", "mysql"] = Field("postgresql", description="Which database; it cannot be changed.")
+    version: Version | None = Field(
+        None,
+        description="Its version: of postgresql a major one, 12 to 18 (17 by default); of mysql such as 8.4 (8.4).",
+    )
+    storage: Quantity | None = Field(
+        None,
+        description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by default 10Gi in development, 50Gi "
+        "in staging, 100Gi in production.",
+    )
+    replicas: Int32 | None = Field(
+        None,
+        ge=1,
+        le=5,
+        description="Number of postgresql instances, the primary included; by default 1 in development, 2 in staging, "
+        "3 in production. mysql has one.",
+    )
+    backup: DatabaseBackup = Field(DatabaseBackup(), description="Backups of the database.")
+
+
+class Cache(ApiModel):
+    """The cache: a Valkey server, which speaks the protocol of Redis."""
+
+    enabled: bool = Field(True, description="Whether there is one.")
+    resources: ResourceRequirements | None = Field(
+        None, description="Compute resources of its container; those of the environment by default."
+    )
+
+
+class Workload(ApiModel):
+    """An application of your own: a Deployment and a Service."""
+
+    replicas: Int32 | None = Field(
+        None, ge=1, description="Number of pods; by default 1 in development, 2 in staging, 3 in production."
+    )
+    image: str | None = Field(None, min_length=1, description="Image of the container; it is used as it is written.")
+    port: Int32 = Field(8080, ge=1, le=65535, description="Port that the container listens on, and the Service too.")
+    env: list[Variable] = Field(
+        [],
+        description="Environment variables, beside those that say where the other components are.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
+    resources: ResourceRequirements | None = Field(
+        None, description="Compute resources of the container; those of the environment by default."
+    )
+    security_context: SecurityContext | None = Field(
+        None, description="Security settings of the container, field by field over the restricted ones."
+    )
+
+
+class ComponentsStatus(ApiModel):
+    """What was last observed."""
+
+    phase: Literal["Deploying", "Running", "Degraded", "Failed"] | None = Field(
+        None,
+        description="Deploying until every component is ready, then Running; Degraded when one was and is not; Failed "
+        "when the spec cannot be carried out.",
+    )
+    endpoints: dict[str, str] | None = Field(None, description="URL of each component, by its name.")
+    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Conditions: one for each component, such as DatabaseReady, and Ready for the whole.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
+def ready_column(component: str) -> Column:
+    """Return the column that says whether a component is ready."""
+    path = f'.status.conditions[?(@.type=="{component}Ready")].status'
+    return Column(component, path, description=f"Whether the {component.lower()} is ready.")
+
+
+MESSAGE = Column(
+    "Message",
+    '.status.conditions[?(@.type=="Ready")].message',
+    description="What the Ready condition says.",
+    wide=True,
+)

@@ -1,0 +1,106 @@
+"""An application: a container in a Deployment, and the Service that leads to it. A WebApp is one, a platform several."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from controller.runtime.plan import Apply, Object
+from kube.resource import Resource
+
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+SERVICE = Resource("", "v1", "services", "Service")
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One container, how often it runs, and what people and selectors know it by."""
+
+    name: str
+    namespace: str
+    container: str
+    image: str
+    port: int
+    replicas: int
+    resources: Object
+    labels: Mapping[str, str] = field(default_factory=dict)  # beside `app`, which the selectors go by
+    annotations: Mapping[str, str] = field(default_factory=dict)  # of the Service
+    port_name: str = "http"
+    settings: Object = field(default_factory=dict)  # what else the container has
+    pod: Object = field(default_factory=dict)  # what else the pods have
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """The labels by which the Service and the Deployment find the pods."""
+        return {"app": self.name}
+
+
+def applied(application: Application, fields: Mapping[str, str]) -> tuple[Apply, Apply]:
+    """Return Deployment and Service; `fields` says where the parent has each field of an application."""
+    template = f"spec.template.spec.containers[name={application.container}]"
+    origin = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
+    ports = {"spec.ports": fields["port"]} if "port" in fields else {}
+    named = {"metadata.name": "metadata.name"}
+    return Apply(deployment(application), origin | named), Apply(service(application), ports | named)
+
+
+def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
+    return (
+        ("replicas", "spec.replicas"),
+        ("image", f"{container}.image"),
+        ("port", f"{container}.ports"),
+        ("resources", f"{container}.resources"),
+        ("env", f"{container}.env"),
+        ("securityContext", f"{container}.securityContext"),
+    )
+
+
+def deployment(application: Application) -> Object:
+    """Return the Deployment that runs the application."""
+    port = {"name": application.port_name, "containerPort": application.port, "protocol": "TCP"}
+    container: Object = {
+        "name": application.container,
+        "image": application.image,
+        "ports": [port],
+        "resources": application.resources,
+        **application.settings,
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata(application),
+        "spec": {
+            "replicas": application.replicas,
+            "selector": {"matchLabels": application.selector},
+            "template": {
+                "metadata": {"labels": {**application.selector, **application.labels}},
+                "spec": {**application.pod, "containers": [container]},
+            },
+        },
+    }
+
+
+def service(application: Application) -> Object:
+    """Return the Service that leads to the application's pods."""
+    port = {
+        "name": application.port_name,
+        "port": application.port,
+        "targetPort": application.port,
+        "protocol": "TCP",
+    }
+    annotated = {"annotations": dict(application.annotations)} if application.annotations else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(application) | annotated,
+        "spec": {"selector": application.selector, "ports": [port]},
+    }
+
+
+def metadata(application: Application) -> Object:
+    """Return the metadata of both."""
+    labels = {**application.selector, **application.labels}
+    return {"name": application.name, "namespace": application.namespace, "labels": labels}
+
+
+def ready_replicas(deployment: Object | None) -> int:
+    """Return how many pods are ready."""
+    return int((deployment or {}).get("status", {}).get("readyReplicas", 0))
