@@ -50,7 +50,7 @@ class Changes:
     def vanished(self) -> None:
         """Remove everything: the API server does not have the resource, so none of it exists."""
         self.begin_listing()
-        for key in self._store.keys():
+        for key in tuple(self._unfound or ()):
             self._remove(key)
         self._served(False)
 

@@ -12,6 +12,8 @@ from kube.resource import Resource
 Object = dict[str, Any]
 IndexFunction = Callable[[Object], Iterable[str]]
 
+MOST_SHARED = 1000  # different sets of fields: more than any resource has, so that none is kept for ever
+
 
 class Owner(NamedTuple):
     """The owner reference with `controller: true`."""
@@ -34,6 +36,8 @@ class Entry:
     owner: Owner | None
     labels: dict[str, str]
     annotations_hash: int
+    applied: bytes = b""
+    """Which fields the store's `manager` applied (`fieldsV1`, but for the owner references)."""
 
     @property
     def owner_uid(self) -> str | None:
@@ -50,8 +54,11 @@ class Entry:
 class Store:
     """Objects by key (`namespace/name`, or `name`), with indexes; written by one Watch, read by everybody."""
 
-    def __init__(self, resource: Resource) -> None:
+    def __init__(self, resource: Resource, *, manager: str = "") -> None:
+        """Remember of one field manager what it applied; `managedFields` are not kept otherwise."""
         self.resource = resource
+        self._manager = manager
+        self._shared: dict[bytes, bytes] = {}
         self.synced = asyncio.Event()
         """Set once everything that existed at the start is here."""
         self.known = asyncio.Event()
@@ -103,7 +110,7 @@ class Store:
 
     def put(self, object: Object) -> Entry:
         """Take an object as it now is, and return its entry; the object itself is not kept."""
-        new = entry_of(object)
+        new = entry_of(object, self._shared_once(applied_by(self._manager, object["metadata"])))
         key = self.key_of(object)
         self.remove(key)
         self._entries[key] = new
@@ -130,6 +137,12 @@ class Store:
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
 
+    def _shared_once(self, applied: bytes) -> bytes:
+        """Return the one copy of what most objects of a resource have in common."""
+        if len(self._shared) > MOST_SHARED:
+            self._shared.clear()
+        return self._shared.setdefault(applied, applied)
+
     @staticmethod
     def _place(index: dict[str, set[str]], values: Iterable[str], key: str) -> None:
         for value in values:
@@ -144,7 +157,7 @@ class Store:
                     del index[value]
 
 
-def entry_of(object: Object) -> Entry:
+def entry_of(object: Object, applied: bytes = b"") -> Entry:
     """Return the entry of an object, which loses its `managedFields`: nobody reads them, and they are long."""
     metadata = object["metadata"]
     metadata.pop("managedFields", None)
@@ -157,7 +170,18 @@ def entry_of(object: Object) -> Entry:
         owner=controller_of(metadata),
         labels=metadata.get("labels") or {},
         annotations_hash=hash(frozenset((metadata.get("annotations") or {}).items())),
+        applied=applied,
     )
+
+
+def applied_by(manager: str, metadata: Object) -> bytes:
+    """Return the fields that a manager applied; nothing where it applied none, or for no manager."""
+    for each in metadata.get("managedFields") or () if manager else ():
+        if each.get("manager") == manager and each.get("operation") == "Apply" and not each.get("subresource"):
+            fields = each.get("fieldsV1") or {}
+            about = {key: value for key, value in fields.get("f:metadata", {}).items() if key != "f:ownerReferences"}
+            return bytes(memoryview(orjson.dumps({**fields, "f:metadata": about})))
+    return b""
 
 
 def controller_of(metadata: Object) -> Owner | None:

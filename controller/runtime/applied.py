@@ -1,12 +1,13 @@
 """What we applied, so that an apply which would change nothing is not sent.
 
 It is skipped when this process sent the same before and the object still looks like the server's answer; or, after a
-start, when the parent's status is of its present generation and the object has all that is desired of it. So a
-restart costs no request, and a field that a new release no longer sets stays until the parent's spec changes.
+start, when the parent's status is of its present generation, the object has all that is desired of it, and what was
+applied before is all desired still. So a restart costs no request, and what a new release no longer sets goes.
 """
 
 from dataclasses import dataclass
 
+from controller.runtime.claims import is_wanted
 from controller.runtime.drift import covers, digest, fingerprint
 from controller.runtime.plan import Object
 from kube.resource import Resource
@@ -28,15 +29,18 @@ class Applied:
     def __init__(self) -> None:
         self._answers: dict[tuple[Resource, str], _Answer] = {}
 
-    def is_right(self, resource: Resource, key: str, stored: Object, desired: Object, *, is_settled: bool) -> bool:
-        """Tell whether applying `desired` would surely change nothing; `is_settled`: the parent's spec was seen to."""
+    def is_right(self, resource: Resource, key: str, stored: Object, desired: Object, *, applied: bytes | None) -> bool:
+        """Tell whether applying `desired` would surely change nothing.
+
+        `applied`: the fields that were applied before, None where that is not known or the parent was not seen to.
+        """
         metadata = stored["metadata"]
         last = self._answers.get((resource, key))
         if last is not None and last.uid == metadata["uid"]:
             return last.wanted == digest(desired) and (
                 last.resource_version == metadata["resourceVersion"] or last.shown == fingerprint(stored, desired)
             )
-        if is_settled and covers(stored, desired):
+        if applied is not None and covers(stored, desired) and is_wanted(applied, desired):
             self.remember(resource, key, desired, stored)
             return True
         return False

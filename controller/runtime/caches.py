@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Never
 
+from controller.runtime.claims import FIELD_MANAGER
 from kube.changes import Change
 from kube.client import Client
 from kube.resource import Resource
@@ -31,7 +32,7 @@ class Cache:
         self.resource = resource
         self.optional = optional
         looked_at = namespaces if namespaces and resource.namespaced else (None,)
-        self.stores = {namespace: Store(resource) for namespace in looked_at}
+        self.stores = {namespace: Store(resource, manager=FIELD_MANAGER) for namespace in looked_at}
         self.watches = [
             Watch(client, resource, store, namespace=namespace, fields=fields, metadata_only=metadata_only)
             for namespace, store in self.stores.items()

@@ -5,6 +5,7 @@ from typing import Any
 
 from controller.runtime.applied import Applied
 from controller.runtime.caches import Cache
+from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.drift import covers, digest
 from controller.runtime.generate import generated
 from controller.runtime.guard import is_of_others, refuse_foreign
@@ -17,8 +18,6 @@ from kube.changes import Change
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from kube.resource import Resource
-
-FIELD_MANAGER = "gatewright-controller"
 
 
 class Writer:
@@ -103,7 +102,7 @@ class Writer:
             view.answered(resource, key, current)
         refuse_foreign(resource, key, current, parent)
         if "deletionTimestamp" in current["metadata"] or self._applied.is_right(
-            resource, key, current, desired, is_settled=parent.is_settled
+            resource, key, current, desired, applied=self._applied_before(resource, key, current, parent)
         ):
             return False
         exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
@@ -193,6 +192,12 @@ class Writer:
         view.answered(resource, key, answer)
         self._applied.remember(resource, key, desired, answer)
         self._wrote(parent, resource, key, answer)
+
+    def _applied_before(self, resource: Resource, key: str, current: Object, parent: Parent) -> bytes | None:
+        """Return what we are known to have applied to an object as it is now, for a spec that was seen to."""
+        entry = self._caches[resource].entry(key)
+        is_known = entry is not None and str(entry.resource_version) == current["metadata"]["resourceVersion"]
+        return entry.applied if entry is not None and is_known and parent.is_settled else None
 
     def _wrote(self, parent: Parent, resource: Resource, key: str, answer: Object) -> None:
         version = int(answer["metadata"]["resourceVersion"])
