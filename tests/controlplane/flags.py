@@ -1,5 +1,6 @@
 """The command line of each part of the control plane."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.controlplane.credentials import Credentials
@@ -74,6 +75,6 @@ def kube_scheduler(kubeconfig: Path) -> list[str]:
     ]
 
 
-def hollow_kubelet(kubeconfig: Path, node: str) -> list[str]:
-    """One node, Ready at once."""
-    return [f"--kubeconfig={kubeconfig}", f"--node={node}"]
+def hollow_kubelet(kubeconfig: Path, nodes: Iterable[str]) -> list[str]:
+    """Nodes that are Ready at once, and the default StorageClass, whose volumes exist at once."""
+    return [f"--kubeconfig={kubeconfig}", f"--node={','.join(nodes)}"]

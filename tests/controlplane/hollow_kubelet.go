@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	core "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -20,9 +16,6 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/component-base/version"
-	"k8s.io/klog/v2"
 )
 
 const heartbeatEvery = 10 * time.Second
@@ -32,7 +25,7 @@ type hollowKubelet struct {
 	client kubernetes.Interface
 	nodes  []string
 	pods   listers.PodLister
-	queue  workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	queue  queue
 }
 
 func newHollowKubeletCommand() *cobra.Command {
@@ -40,7 +33,7 @@ func newHollowKubeletCommand() *cobra.Command {
 	var nodes []string
 	command := &cobra.Command{
 		Use:          "hollow-kubelet",
-		Short:        "nodes that are Ready at once and pods that never start a container",
+		Short:        "nodes that are Ready at once, pods that never start a container, volumes that hold nothing",
 		SilenceUsage: true,
 		RunE: func(*cobra.Command, []string) error {
 			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -56,19 +49,13 @@ func newHollowKubeletCommand() *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "how to reach the API server")
-	command.Flags().StringSliceVar(&nodes, "node", []string{"node-1"}, "names of the nodes to play")
+	command.Flags().StringSliceVar(&nodes, "node", []string{"node-1", "node-2", "node-3"}, "names of the nodes to play")
 	return command
 }
 
 func runHollowKubelet(ctx context.Context, client kubernetes.Interface, nodes []string) error {
 	factory := informers.NewSharedInformerFactory(client, 0)
-	kubelet := &hollowKubelet{
-		client: client,
-		nodes:  nodes,
-		pods:   factory.Core().V1().Pods().Lister(),
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Second)),
-	}
+	kubelet := &hollowKubelet{client: client, nodes: nodes, pods: factory.Core().V1().Pods().Lister(), queue: newQueue()}
 	enqueue := func(object any) {
 		if pod, ok := object.(*core.Pod); ok && slices.Contains(nodes, pod.Spec.NodeName) {
 			kubelet.queue.Add(cache.MetaObjectToName(pod))
@@ -81,34 +68,22 @@ func runHollowKubelet(ctx context.Context, client kubernetes.Interface, nodes []
 	if err != nil {
 		return err
 	}
+	provisioner, err := newHollowProvisioner(client, factory)
+	if err != nil {
+		return err
+	}
+	if err := provisioner.createClass(ctx); err != nil {
+		return err
+	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
-	go func() {
-		<-ctx.Done()
-		kubelet.queue.ShutDown()
-	}()
 	go wait.UntilWithContext(ctx, kubelet.heartbeat, heartbeatEvery)
-	for kubelet.next(ctx) {
-	}
+	go work(ctx, provisioner.queue, provisioner.sync)
+	work(ctx, kubelet.queue, kubelet.sync)
 	return nil
 }
 
-func (k *hollowKubelet) next(ctx context.Context) bool {
-	name, shutdown := k.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer k.queue.Done(name)
-	if err := k.sync(ctx, name); err != nil {
-		klog.ErrorS(err, "pod not synced, trying again", "pod", name)
-		k.queue.AddRateLimited(name)
-		return true
-	}
-	k.queue.Forget(name)
-	return true
-}
-
-// sync moves one pod on: a deleted one goes, a new one runs (or has succeeded, when it is not to be restarted).
+// sync moves one pod on: a deleted one goes, a new one starts, one that failed is started again when it is time.
 func (k *hollowKubelet) sync(ctx context.Context, name cache.ObjectName) error {
 	pod, err := k.pods.Pods(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
@@ -130,134 +105,21 @@ func (k *hollowKubelet) sync(ctx context.Context, name cache.ObjectName) error {
 		}
 		return err
 	}
+	report := started
 	if pod.Status.PodIP != "" {
-		return nil
-	}
-	_, err = pods.UpdateStatus(ctx, started(pod), meta.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
-}
-
-// started is the pod as a kubelet would report it once its containers have started.
-func started(pod *core.Pod) *core.Pod {
-	pod = pod.DeepCopy()
-	now := meta.Now()
-	ends := pod.Spec.RestartPolicy != core.RestartPolicyAlways
-	status := &pod.Status
-	status.ObservedGeneration = pod.Generation
-	status.StartTime = &now
-	status.HostIP, status.HostIPs = "127.0.0.1", []core.HostIP{{IP: "127.0.0.1"}}
-	status.InitContainerStatuses = nil
-	for _, container := range pod.Spec.InitContainers {
-		sidecar := container.RestartPolicy != nil && *container.RestartPolicy == core.ContainerRestartPolicyAlways
-		status.InitContainerStatuses = append(status.InitContainerStatuses, containerStatus(container, !sidecar || ends, now))
-	}
-	status.ContainerStatuses = nil
-	pulled := true
-	for _, container := range pod.Spec.Containers {
-		one := containerStatus(container, ends, now)
-		pulled = pulled && one.State.Waiting == nil
-		status.ContainerStatuses = append(status.ContainerStatuses, one)
-	}
-	ready := core.ConditionFalse
-	switch {
-	case !pulled:
-		status.Phase = core.PodPending
-	case ends:
-		status.Phase = core.PodSucceeded
-	default:
-		status.Phase, ready = core.PodRunning, core.ConditionTrue
-	}
-	status.PodIP = podIP(pod)
-	status.PodIPs = []core.PodIP{{IP: status.PodIP}}
-	setPodCondition(status, core.PodInitialized, core.ConditionTrue, now)
-	setPodCondition(status, core.ContainersReady, ready, now)
-	setPodCondition(status, core.PodReady, ready, now)
-	return pod
-}
-
-// containerStatus says that a container runs or has ended; an image of a registry that cannot exist is never pulled.
-func containerStatus(container core.Container, ended bool, now meta.Time) core.ContainerStatus {
-	host, _, _ := strings.Cut(container.Image, "/")
-	pulled := !strings.HasSuffix(host, ".invalid")
-	running := pulled && !ended
-	status := core.ContainerStatus{Name: container.Name, Image: container.Image, Started: &running, Ready: running}
-	switch {
-	case !pulled:
-		status.State.Waiting = &core.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such host: " + host}
-	case ended:
-		status.State.Terminated = &core.ContainerStateTerminated{Reason: "Completed", StartedAt: now, FinishedAt: now}
-	default:
-		status.State.Running = &core.ContainerStateRunning{StartedAt: now}
-	}
-	return status
-}
-
-// podIP makes an address up that stays the same and that hardly any other pod has.
-func podIP(pod *core.Pod) string {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(pod.UID))
-	sum := hash.Sum(nil)
-	return fmt.Sprintf("10.%d.%d.%d", sum[0], sum[1], sum[2])
-}
-
-func setPodCondition(status *core.PodStatus, kind core.PodConditionType, value core.ConditionStatus, now meta.Time) {
-	condition := core.PodCondition{Type: kind, Status: value, LastTransitionTime: now}
-	at := slices.IndexFunc(status.Conditions, func(one core.PodCondition) bool { return one.Type == kind })
-	if at < 0 {
-		status.Conditions = append(status.Conditions, condition)
-		return
-	}
-	status.Conditions[at] = condition
-}
-
-func (k *hollowKubelet) heartbeat(ctx context.Context) {
-	for _, name := range k.nodes {
-		if err := k.reportNode(ctx, name); err != nil {
-			klog.ErrorS(err, "node not reported, trying again", "node", name)
+		at := nextRestart(pod)
+		if at.IsZero() {
+			return nil
 		}
+		if wait := time.Until(at); wait > 0 {
+			k.queue.AddAfter(name, wait)
+			return nil
+		}
+		report = restarted
 	}
-}
-
-func (k *hollowKubelet) reportNode(ctx context.Context, name string) error {
-	nodes := k.client.CoreV1().Nodes()
-	found, err := nodes.Get(ctx, name, meta.GetOptions{})
+	_, err = pods.UpdateStatus(ctx, report(pod), meta.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = nodes.Create(ctx, &core.Node{
-			ObjectMeta: meta.ObjectMeta{Name: name, Labels: map[string]string{
-				core.LabelHostname: name, core.LabelOSStable: "linux", core.LabelArchStable: "amd64",
-			}},
-			Status: nodeStatus(name),
-		}, meta.CreateOptions{})
-		return err
+		return nil
 	}
-	if err != nil {
-		return err
-	}
-	found = found.DeepCopy()
-	found.Status = nodeStatus(name)
-	_, err = nodes.UpdateStatus(ctx, found, meta.UpdateOptions{})
 	return err
-}
-
-func nodeStatus(name string) core.NodeStatus {
-	room := core.ResourceList{
-		core.ResourceCPU:              resource.MustParse("10k"),
-		core.ResourceMemory:           resource.MustParse("100Ti"),
-		core.ResourceEphemeralStorage: resource.MustParse("100Ti"),
-		core.ResourcePods:             resource.MustParse("100k"),
-	}
-	now := meta.Now()
-	return core.NodeStatus{
-		Capacity:    room,
-		Allocatable: room,
-		Addresses:   []core.NodeAddress{{Type: core.NodeHostName, Address: name}, {Type: core.NodeInternalIP, Address: "127.0.0.1"}},
-		NodeInfo:    core.NodeSystemInfo{KubeletVersion: version.Get().GitVersion, OperatingSystem: "linux", Architecture: "amd64"},
-		Conditions: []core.NodeCondition{{
-			Type: core.NodeReady, Status: core.ConditionTrue, Reason: "KubeletReady",
-			LastHeartbeatTime: now, LastTransitionTime: now,
-		}},
-	}
 }

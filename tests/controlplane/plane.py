@@ -17,7 +17,7 @@ from tests.controlplane.kubectl import Kubectl
 from tests.controlplane.processes import Process, Reaper, free_ports
 
 READY_WITHIN = 60.0
-NODE = "node-1"
+NODES = ("node-1", "node-2", "node-3")
 
 
 class ControlPlaneError(Exception):
@@ -206,7 +206,7 @@ class ControlPlane:
             case "kube-scheduler":
                 return flags.kube_scheduler(self.kubeconfig_for(f"system:{part}"))
             case "hollow-kubelet":
-                return flags.hollow_kubelet(self.kubeconfig_for(part), NODE)
+                return flags.hollow_kubelet(self.kubeconfig_for(part), NODES)
             case _:
                 raise ValueError(f"{part!r} is none of {', '.join(PARTS)}")
 
@@ -220,7 +220,7 @@ class ControlPlane:
             "etcd": lambda: etcd.found("/health"),
             "kube-apiserver": lambda: self._api.found("/readyz"),
             "kube-controller-manager": lambda: self._api.found(_default_service_account("default")),
-            "hollow-kubelet": lambda: self._api.found(f"/api/v1/nodes/{NODE}"),
+            "hollow-kubelet": lambda: all(self._api.found(f"/api/v1/nodes/{node}") for node in NODES),
         }
         if part in signs:
             self._wait(part, signs[part])

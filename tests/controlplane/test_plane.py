@@ -18,38 +18,6 @@ from tests.controlplane.plane import ControlPlane, ControlPlaneError
 SERVER_ONLY = ("etcd", "kube-apiserver")
 
 
-@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
-def test_a_deployment_becomes_available(control_plane: ControlPlane, namespace: str) -> None:
-    """Pods of a Deployment are scheduled and run."""
-    control_plane.kubectl("create", "deployment", "web", "--image=nginx", "--replicas=3", "-n", namespace)
-    control_plane.kubectl("wait", "deployment/web", "--for=condition=Available", "--timeout=30s", "-n", namespace)
-    ready = control_plane.kubectl("get", "deployment/web", "-o=jsonpath={.status.readyReplicas}", "-n", namespace)
-    assert ready.stdout == "3"
-
-
-@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
-def test_a_job_completes(control_plane: ControlPlane, namespace: str) -> None:
-    """A pod that is not to be restarted succeeds."""
-    control_plane.kubectl("create", "job", "once", "--image=busybox", "-n", namespace)
-    control_plane.kubectl("wait", "job/once", "--for=condition=Complete", "--timeout=30s", "-n", namespace)
-
-
-@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
-def test_an_image_of_nowhere_is_never_pulled(control_plane: ControlPlane, namespace: str) -> None:
-    """A pod with an image of a registry under .invalid stays Pending and says why."""
-    control_plane.kubectl("run", "stuck", "--image=registry.invalid/web:1", "-n", namespace)
-    reason = "jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff"
-    control_plane.kubectl("wait", "pod/stuck", f"--for={reason}", "--timeout=30s", "-n", namespace)
-
-
-@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
-def test_a_deleted_pod_goes_away(control_plane: ControlPlane, namespace: str) -> None:
-    """The kubelet ends a deleted pod without waiting for its grace period."""
-    control_plane.kubectl("run", "short", "--image=nginx", "-n", namespace)
-    control_plane.kubectl("wait", "pod/short", "--for=condition=Ready", "--timeout=30s", "-n", namespace)
-    control_plane.kubectl("delete", "pod/short", "--timeout=10s", "-n", namespace)
-
-
 @pytest.mark.controlplane("kube-controller-manager")
 def test_what_is_owned_is_collected(control_plane: ControlPlane, namespace: str) -> None:
     """A ConfigMap goes when its owner has gone."""
