@@ -45,6 +45,11 @@ class Applied:
             return True
         return False
 
+    def was_right(self, resource: Resource, key: str, stored: Object, desired: Object) -> bool:
+        """Tell whether we applied just this to that very object before: what is wrong with it somebody changed."""
+        last = self._answers.get((resource, key))
+        return last is not None and last.uid == stored["metadata"]["uid"] and last.wanted == digest(desired)
+
     def remember(self, resource: Resource, key: str, desired: Object, shown: Object) -> None:
         """Take the server's answer to an apply of `desired`."""
         metadata = shown["metadata"]

@@ -47,7 +47,7 @@ class Controller:
         self.name = name
         self.queue: WorkQueue[Request] = WorkQueue()
         self.caches: list[Cache] = []
-        self._reconcile = reconcile
+        self.reconcile = reconcile
         self._metrics = metrics
         self._workers = workers
         self._timeout = timeout
@@ -133,7 +133,7 @@ class Controller:
         """Reconcile once; return how it ended and in how many seconds to try again."""
         try:
             async with asyncio.timeout(self._timeout):
-                result = await self._reconcile(request)
+                result = await self.reconcile(request)
         except TerminalError as error:
             self._backoff.forget(request)
             LOG.error("Permanent error occurred", extra={"fields": {**fields, "error": str(error)}})
@@ -154,6 +154,8 @@ class Controller:
         return "requeue_after", result.requeue_after.total_seconds()
 
     def _wait_after(self, request: Request, error: Exception) -> float:
+        if isinstance(error, RetryableError) and error.retry_after is not None:
+            return error.retry_after
         wait = self._backoff.failed(request, conflict=isinstance(error, Conflict | AlreadyExists))
         return max(wait, (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0)
 

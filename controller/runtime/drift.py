@@ -7,7 +7,7 @@ Two questions, because the server changes what it stores (defaults, quantities, 
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -46,6 +46,18 @@ def covers(stored: Any, desired: Any, field: str = "") -> bool:
     if isinstance(desired, list):
         return isinstance(stored, list) and _covers_list(stored, desired)
     return bool(stored == desired)
+
+
+def drifted(stored: Any, desired: Any, field: str = "", path: str = "") -> str:
+    """Return the path of the first field that is not as desired; empty where there is none."""
+    if covers(stored, desired, field):
+        return ""
+    within: Iterable[tuple[str, Any, Any, str]] = ()
+    if isinstance(stored, Mapping) and isinstance(desired, Mapping):
+        within = ((key, stored.get(key), value, f"{path}.{key}".lstrip(".")) for key, value in desired.items())
+    elif isinstance(stored, list) and isinstance(desired, list):
+        within = (("", *each, f"{path}[{place}]") for place, each in enumerate(zip(stored, desired, strict=False)))
+    return next(filter(None, (drifted(its, wanted, key, its_path) for key, its, wanted, its_path in within)), path)
 
 
 def _covers_list(stored: list[Any], desired: list[Any]) -> bool:

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from controller.runtime.caches import Caches
 from controller.runtime.conditions import is_ready, ready_in
+from controller.runtime.contests import ContestedError
 from controller.runtime.controller import Controller
 from controller.runtime.events import Recorder
 from controller.runtime.guard import NameTakenError, StillThereError
@@ -127,6 +128,10 @@ class Planned:
         for event in plan.events:
             self._recorder.tell(parent.object, event)
         for failure in failures:
+            if isinstance(failure.error, ContestedError) or (parent.is_deleting and not failure.is_permanent):
+                reason = "CleanUpFailed" if parent.is_deleting else failure.problem.reason
+                self._recorder.tell(parent.object, Event(reason, failure.problem.message, "Warning"))
+        for failure in failures:
             if not failure.is_permanent:
                 raise failure.error
         if plan.problem or failures:
@@ -147,7 +152,7 @@ class Planned:
                 if step.name not in failures:
                     try:
                         await self._make(step, parent, view, sent, may_create=holding.issuperset(step.needs))
-                    except (ApiError, NameTakenError, StillThereError) as error:
+                    except (ApiError, ContestedError, NameTakenError, StillThereError) as error:
                         failures[step.name] = Failure(step, error)
                         self._await_name(error, parent)
                 if step.holds and step.name not in failures:
@@ -158,11 +163,17 @@ class Planned:
 
     async def _make(self, step: Step, parent: Parent, view: View, sent: set[object], *, may_create: bool) -> None:
         """Make the writes of a step that are needed and not yet sent; an object that is being deleted gets nothing."""
+        contested: ContestedError | None = None
         for write in step.writes:
             if identity(write) in sent or (parent.is_deleting and isinstance(write, Apply | Once)):
                 continue
-            if await self._writer.write(write, parent, view, may_create=may_create):
-                sent.add(identity(write))
+            try:
+                if await self._writer.write(write, parent, view, may_create=may_create):
+                    sent.add(identity(write))
+            except ContestedError as error:  # the other objects of the step have nothing to do with it
+                contested = error
+        if contested is not None:
+            raise contested
 
     async def _write_status(self, status: Object, parent: Parent) -> None:
         """Write the status if it changed, and count what that change means."""

@@ -37,4 +37,8 @@ class TerminalError(Exception):
 
 
 class RetryableError(Exception):
-    """An error that goes away by itself: trying again after a back-off is all there is to do."""
+    """An error that goes away by itself: it is tried again after `retry_after` seconds, or else a back-off."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after

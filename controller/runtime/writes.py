@@ -6,7 +6,8 @@ from typing import Any
 from controller.runtime.applied import Applied
 from controller.runtime.caches import Cache
 from controller.runtime.claims import FIELD_MANAGER
-from controller.runtime.drift import covers, digest
+from controller.runtime.contests import Contests, last_manager
+from controller.runtime.drift import covers, digest, drifted
 from controller.runtime.generate import generated
 from controller.runtime.guard import is_of_others, refuse_foreign
 from controller.runtime.own_writes import OwnWrites
@@ -31,6 +32,7 @@ class Writer:
         self._caches = caches
         self._own_writes = own_writes
         self._applied = Applied()
+        self._contests = Contests()
         self._status: dict[Request, tuple[bytes, bytes]] = {}
         for resource in kind.owns:
             caches[resource].subscribe(self._forget_deleted(resource))
@@ -101,14 +103,35 @@ class Writer:
                 return True
             view.answered(resource, key, current)
         refuse_foreign(resource, key, current, parent)
-        if "deletionTimestamp" in current["metadata"] or self._applied.is_right(
-            resource, key, current, desired, applied=self._applied_before(resource, key, current, parent)
-        ):
+        if "deletionTimestamp" in current["metadata"]:
             return False
+        before = self._applied_before(resource, key, current, parent)
+        if self._applied.is_right(resource, key, current, desired, applied=before):
+            if error := self._contests.error((resource, key)):
+                raise error
+            return False
+        await self._put_right(resource, key, current, desired, parent, view)
+        return True
+
+    async def _put_right(
+        self, resource: Resource, key: str, current: Object, desired: Object, parent: Parent, view: View
+    ) -> None:
+        """Apply to an object of ours; where somebody changes it back again and again, only once in a while."""
+        place, was_right = (resource, key), self._applied.was_right(resource, key, current, desired)
+        if was_right and (error := self._contests.error(place)) and not self._contests.may_put_right(place):
+            raise error
+        if was_right and self._contests.is_near(place):
+            current = await self._client.get(resource, current["metadata"]["name"], parent.request.namespace)
         exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
         answer = await self._client.apply(resource, exactly, field_manager=FIELD_MANAGER, force=True)
+        is_changed = answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]
         self._answered(resource, key, desired, answer, parent, view)
-        return True
+        if was_right and is_changed:
+            what = f"{resource.kind} {current['metadata']['name']}: {drifted(current, desired) or 'it'}"
+            who = last_manager(current)
+            self._contests.put_right(place, f"{what} is changed again and again by {who}, and put back once a minute")
+        if error := self._contests.error(place):
+            raise error
 
     async def _create(self, resource: Resource, key: str, desired: Object, parent: Parent, view: View) -> None:
         """Apply without force to a name that was free a moment ago.
@@ -207,5 +230,6 @@ class Writer:
         def on_change(change: Change) -> None:
             if change.new is None:
                 self._applied.forget(resource, change.key)
+                self._contests.forget((resource, change.key))
 
         return on_change

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.drift import covers, fingerprint
+from controller.runtime.drift import covers, drifted, fingerprint
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,20 @@ def test_the_fingerprint_shows_every_change_people_make(change: dict[str, Any]) 
     """A field added beside ours and a label taken away both show."""
     desired = {"metadata": {"name": "a", "labels": {"app": "a"}}, "spec": {"replicas": 1}}
     assert fingerprint(desired, desired) != fingerprint({**desired, **change}, desired)
+
+
+@pytest.mark.parametrize(
+    ("stored", "desired", "path"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, ""),
+        ({"spec": {"replicas": 5, "paused": True}}, {"spec": {"replicas": 3}}, "spec.replicas"),
+        ({"ports": [{"port": 80}, {"port": 1}]}, {"ports": [{"port": 80}, {"port": 2}]}, "ports[1].port"),
+        ({"selector": {"app": "a", "hand": "made"}}, {"selector": {"app": "a"}}, "selector"),
+        ({"limits": {"cpu": "1", "memory": "2Gi"}}, {"limits": {"cpu": "1", "memory": "1Gi"}}, "limits.memory"),
+        ({"args": ["a", "b"]}, {"args": ["a"]}, "args"),
+        ({}, {"data": {"a": "b"}}, "data"),
+    ],
+)
+def test_drift_is_named_by_its_field(stored: Any, desired: Any, path: str) -> None:
+    """The first field that is not as desired, as people write it."""
+    assert drifted(stored, desired) == path

@@ -1,6 +1,7 @@
 """An API server in the test's own process: starts and stops, and does what tests ask of it behind the API's back."""
 
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -25,8 +26,9 @@ class FakeApiServer:
     """`async with FakeApiServer() as server: async with Client(server.endpoint) as client: …`.
 
     It stores, versions and watches as the real one does, and knows conflicts, owners of fields, /status, finalizers
-    and garbage. It has no defaults and validation of built-in kinds, no admission, RBAC or conversion, no deletion
-    but in the background, no /scale, and no controllers but the garbage collector and the end of namespaces.
+    and garbage. It has no defaults and validation of built-in kinds, no admission but `mutate`, no RBAC or conversion,
+    no deletion but in the background, no /scale, and no controllers but the garbage collector and the end of
+    namespaces.
     """
 
     def __init__(self, *, window: int = 10_000, token: str | None = None, tls: ssl.SSLContext | None = None) -> None:
@@ -101,6 +103,10 @@ class FakeApiServer:
     def define(self, crd: Object) -> None:
         """Serve the kinds of a CRD as if it had been created."""
         self._cluster.define(crd)
+
+    def mutate(self, change: Callable[[Object], Object]) -> None:
+        """Let a mutating webhook see each object on its way in."""
+        self._writes.mutate = change
 
     def create(self, resource: Resource, object: Object) -> Object:
         """Store an object as somebody else would, without a request."""

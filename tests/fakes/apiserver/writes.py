@@ -50,6 +50,7 @@ class Writes:
         self._now = now
         self.on_stored: Callable[[Definition, Object], None] = lambda kind, each: None
         self.on_removed: Callable[[Definition, Object], None] = lambda kind, each: None
+        self.mutate: Callable[[Object], Object] = lambda each: each
 
     def existing(self, write: Write) -> Object:
         """Return the object that a write is about."""
@@ -85,7 +86,7 @@ class Writes:
         metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": self._now()}
         if kind.generation:
             metadata["generation"] = 1
-        stored = admit(kind, object)
+        stored = self.mutate(admit(kind, object))
         owners: ownership.Owners = {}
         ownership.update({}, object if applied else stored, kind, write.by("Apply" if applied else "Update"), owners)
         object = stored
@@ -180,7 +181,7 @@ class Writes:
         kept = {name: old["metadata"][name] for name in KEPT if name in old["metadata"]}
         given = {name: value for name, value in new["metadata"].items() if name not in KEPT}
         new["metadata"] = given | kept | {"resourceVersion": old["metadata"]["resourceVersion"]}
-        new = admit(kind, new)
+        new = self.mutate(admit(kind, new))
         finalizers = set(new["metadata"].get("finalizers") or [])
         deleting = "deletionTimestamp" in old["metadata"]
         if deleting and finalizers - set(old["metadata"].get("finalizers") or []):
