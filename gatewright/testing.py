@@ -1,4 +1,4 @@
-"""What tests of people's own kinds import: one reconcile at a time, without an API server.
+"""What tests of a team's own kinds and controllers import: one reconcile at a time, without an API server.
 
 client = FakeClient()
 await client.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {}})
@@ -7,6 +7,6 @@ assert client.writes[1:] == ["apply deployments default/gears", "apply widgets/s
 """
 
 from controller.runtime.fake_client import FakeClient
-from controller.runtime.testing import reconcile
+from controller.runtime.testing import FakeRuntime, reconcile
 
-__all__ = ["FakeClient", "reconcile"]
+__all__ = ["FakeClient", "FakeRuntime", "reconcile"]

@@ -76,6 +76,17 @@ class Condition(ApiModel):
     message: str = Field(description="The details, for people.", max_length=32768)
 
 
+class Status(ApiModel):
+    """What the status of every kind has; the runtime fills it in."""
+
+    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Conditions; Ready says whether there is what was asked for.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
 class CustomResource(ApiModel):
     """An object of one of our kinds; each kind adds its `definition`, `spec` and `status`."""
 

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from config.api.definition import AGE, Column, Definition
-from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64
+from config.api.meta import ApiModel, CustomResource, Int32, Status
 
 
 class WidgetSpec(ApiModel):
@@ -12,16 +12,10 @@ class WidgetSpec(ApiModel):
     replicas: Int32 = Field(1, ge=0, description="Number of pods.")
 
 
-class WidgetStatus(ApiModel):
+class WidgetStatus(Status):
     """What was last observed."""
 
     available_replicas: Int32 | None = Field(None, description="Number of pods that are available.")
-    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
-    conditions: list[Condition] | None = Field(
-        None,
-        description="Conditions; Ready says whether all pods are available.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
 
 
 class Widget(CustomResource):

@@ -10,11 +10,14 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
+import jsonpatch
+
+from controller.runtime.fake_selectors import selects
 from controller.runtime.moments import rfc3339
 from controller.runtime.plan import Object
 from kube.client import Client
 from kube.endpoint import Endpoint
-from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from kube.resource import Resource
 
 SERVER_METADATA = ("uid", "resourceVersion", "generation", "creationTimestamp")
@@ -44,13 +47,13 @@ class FakeClient(Client):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncIterator[Object]:
-        """Yield one page with all objects; selectors are not known."""
-        if labels or fields:
-            raise NotImplementedError("the fake client knows no selectors")
+        """Yield one page with all objects that the selectors choose."""
         found = [
             each
             for (its, _), each in self._objects.items()
-            if its == resource and namespace in (None, each["metadata"].get("namespace"))
+            if its == resource
+            and namespace in (None, each["metadata"].get("namespace"))
+            and selects(labels, fields, each)
         ]
         yield {"metadata": {"resourceVersion": str(self.version)}, "items": copy.deepcopy(found)}
 
@@ -92,13 +95,14 @@ class FakeClient(Client):
         field_manager: str | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Change an object by a merge patch."""
-        if isinstance(patch, list):
-            raise NotImplementedError("the fake client knows no JSON patch")
+        """Change an object by a merge patch, or by a list: a JSON patch; Invalid where one of its tests fails."""
         key = resource.key(namespace, name)
         stored = self._stored(resource, key)
-        refuse_other(stored, patch.get("metadata", {}))
-        new = merged(stored, patch)
+        if isinstance(patch, list):
+            new = json_patched(stored, patch)
+        else:
+            refuse_other(stored, patch.get("metadata", {}))
+            new = merge_patched(stored, patch)
         return self._store("patch", resource, key, new, stored, subresource=subresource, dry_run=dry_run)
 
     async def apply(
@@ -136,7 +140,7 @@ class FakeClient(Client):
         if uid is not None:
             refuse_other(stored, {"uid": uid})
         if stored["metadata"].get("finalizers"):
-            marked = merged(stored, {"metadata": {"deletionTimestamp": rfc3339(datetime.now(UTC))}})
+            marked = merge_patched(stored, {"metadata": {"deletionTimestamp": rfc3339(datetime.now(UTC))}})
             self._store("delete", resource, key, marked, stored)
             return
         self._wrote("delete", resource, key, None)
@@ -203,6 +207,24 @@ def merged(old: Any, new: Any) -> Any:
         by_name |= {each["name"]: merged(by_name.get(each["name"], {}), each) for each in new}
         return list(by_name.values())
     return new
+
+
+def merge_patched(old: Any, patch: Any) -> Any:
+    """Return what a JSON merge patch (RFC 7386) makes of a value: lists are replaced as a whole."""
+    if not isinstance(patch, dict):
+        return patch
+    both = {**old} if isinstance(old, dict) else {}
+    both |= {key: merge_patched(both.get(key), value) for key, value in patch.items()}
+    return {key: value for key, value in both.items() if value is not None}
+
+
+def json_patched(old: Object, patch: list[Object]) -> Object:
+    """Return what a JSON patch (RFC 6902) makes of an object."""
+    try:
+        patched: Object = jsonpatch.apply_patch(old, patch)
+    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
+        raise Invalid(422, "Invalid", f"the JSON patch cannot be applied: {error}") from error
+    return patched
 
 
 def is_named(value: Any) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from controller.runtime.plan import Object
 from controller.runtime.result import Request
 from kube.resource import Resource
+from kube.store import controller_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,22 @@ class Parent:
     @property
     def reference(self) -> Object:
         """The owner reference that makes an object its child."""
-        return {
-            "apiVersion": self.resource.api_version,
-            "kind": self.resource.kind,
-            "name": self.request.name,
-            "uid": self.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
+        return controller_reference(self.resource, self.object)
+
+
+def controller_reference(resource: Resource, owner: Object) -> Object:
+    """Return the owner reference that makes an object a child of `owner`, which is one of `resource`."""
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def is_controlled_by(object: Object, owner: Object) -> bool:
+    """Tell whether an object is a child of `owner`."""
+    reference = controller_of(object["metadata"])
+    return reference is not None and reference.uid == owner["metadata"]["uid"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -17,6 +17,8 @@ from controller.runtime.leader import Election, LeadershipLostError, LeaseSettin
 from controller.runtime.metrics import Metrics
 from controller.runtime.plan import PlannedKind
 from controller.runtime.planned import Planned
+from controller.runtime.result import Request, Result
+from controller.runtime.watching import For, Owns, Watches, watch
 from kube.client import Client
 from kube.endpoint import Endpoint
 
@@ -65,6 +67,19 @@ class Runtime:
     def add(self, controller: Controller) -> None:
         """Run a controller too; its caches are of `caches`."""
         self.controllers.append(controller)
+
+    def control(
+        self,
+        name: str,
+        reconcile: Callable[[Request], Awaitable[Result]],
+        *watched: For | Owns | Watches,
+        workers: int = 5,
+    ) -> Controller:
+        """Call `reconcile` for whatever the changes of what is `watched` wake."""
+        controller = Controller(name, reconcile=reconcile, metrics=self.metrics, workers=workers)
+        watch(controller, self.caches, watched)
+        self.add(controller)
+        return controller
 
     def add_kind(self, kind: PlannedKind[Any], *, workers: int = 5, settings: Mapping[str, Any] | None = None) -> None:
         """Carry out the plans of a kind."""

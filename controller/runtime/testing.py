@@ -1,9 +1,9 @@
-"""For unit tests of kinds: one reconcile at a time, without an API server.
+"""For unit tests: one reconcile at a time, without an API server; of planned kinds, and of controllers by hand.
 
 client = FakeClient()
-await client.create(WEBAPP.resource, webapp)
-await reconcile(WEBAPP, client, "test-webapp")
-deployment = await client.get(DEPLOYMENT, "test-webapp", "default")
+await client.create(WIDGET.resource, widget)
+await reconcile(WIDGET, client, "gears")
+deployment = await client.get(DEPLOYMENT, "gears", "default")
 """
 
 from typing import Any
@@ -17,8 +17,27 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.plan import PlannedKind
 from controller.runtime.planned import Planned
 from controller.runtime.result import Request, Result
+from controller.runtime.runtime import Runtime
+from kube.changes import Changes
+from kube.client import Client
+from kube.endpoint import Endpoint
 
-__all__ = ["FakeClient", "reconcile"]
+
+class FakeRuntime(Runtime):
+    """A runtime that is never run: controllers are added to it as to any other, and read and write a `FakeClient`."""
+
+    def __init__(self, client: FakeClient | None = None) -> None:
+        """Take a client, or make one; it is `client`."""
+        super().__init__(Endpoint("http://no-api-server.invalid"), CollectorRegistry(), identity="test")
+        self.client = client or FakeClient()
+        self.caches = Caches(self.client)
+        self.recorder = Recorder(self.client, "test")
+
+    async def reconcile(self, name: str, namespace: str | None = "default") -> Result:
+        """Let the one controller look at one object, its caches complete."""
+        (controller,) = self.controllers
+        await fill(self.caches, self.client)
+        return await controller.reconcile(Request(namespace, name))
 
 
 async def reconcile(
@@ -28,9 +47,17 @@ async def reconcile(
     caches = Caches(client)
     recorder, metrics = Recorder(client, "test"), Metrics(CollectorRegistry())
     planned = Planned(kind, client, caches, recorder, metrics, settings=settings)
+    await fill(caches, client)
+    return await planned.reconcile(Request(namespace, name))
+
+
+async def fill(caches: Caches, client: Client) -> None:
+    """Let caches know what exists, as their watches would."""
     for cache in caches:
         (store,) = cache.stores.values()
-        async for object in client.list(cache.resource):
-            store.put(object)
-        store.synced.set()
-    return await planned.reconcile(Request(namespace, name))
+        changes = Changes(store)
+        changes.begin_listing()
+        async for page in client.pages(cache.resource):
+            for object in page["items"]:
+                changes.put(object)
+            changes.end_listing(page["metadata"]["resourceVersion"])

@@ -7,7 +7,7 @@ import pytest
 
 from controller.runtime.fake_client import FakeClient
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, NotFound
+from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import DEPLOYMENT
@@ -106,3 +106,56 @@ async def test_a_finalizer_holds_what_is_deleted(client: Client) -> None:
     await client.patch(CONFIGMAP, "a", {"metadata": {"finalizers": None}}, NAMESPACE)
     with pytest.raises(NotFound):
         await client.get(CONFIGMAP, "a", NAMESPACE)
+
+
+async def names(client: Client, **selectors: str) -> list[str]:
+    """The names of the Deployments that selectors choose."""
+    return [each["metadata"]["name"] async for each in client.list(DEPLOYMENT, NAMESPACE, **selectors)]
+
+
+@pytest.mark.parametrize(
+    ("selector", "chosen"),
+    [
+        ("app=x", ["a"]),
+        ("app==x,tier", ["a"]),
+        ("app!=x", ["b", "c"]),
+        ("app in (x, y)", ["a", "b"]),
+        ("app notin (x, y)", ["c"]),
+        ("app", ["a", "b"]),
+        ("!app", ["c"]),
+        ("tier=front,app in (x,y)", ["a"]),
+    ],
+)
+async def test_labels_select(client: Client, selector: str, chosen: list[str]) -> None:
+    """By equality, by sets and by being there at all."""
+    for name, labels in {"a": {"app": "x", "tier": "front"}, "b": {"app": "y"}, "c": {}}.items():
+        await client.create(DEPLOYMENT, deployment(name=name, labels=labels))
+    assert await names(client, labels=selector) == chosen
+
+
+async def test_fields_select(client: Client) -> None:
+    """By name, as a field selector may."""
+    for name in ("a", "b"):
+        await client.create(DEPLOYMENT, deployment(name=name))
+    assert await names(client, fields="metadata.name=b") == ["b"]
+    assert await names(client, fields=f"metadata.name!=b,metadata.namespace={NAMESPACE}") == ["a"]
+
+
+async def test_a_json_patch_changes_what_it_names(client: Client) -> None:
+    """Its operations, in order; where a test fails nothing happens."""
+    await client.create(DEPLOYMENT, deployment())
+    change = [
+        {"op": "test", "path": "/spec/replicas", "value": 1},
+        {"op": "replace", "path": "/spec/replicas", "value": 2},
+    ]
+    assert (await client.patch(DEPLOYMENT, "a", change, NAMESPACE))["spec"]["replicas"] == 2
+    with pytest.raises(Invalid):
+        await client.patch(DEPLOYMENT, "a", change, NAMESPACE)
+
+
+async def test_a_merge_patch_replaces_lists(client: Client) -> None:
+    """Unlike an apply it does not know what the items of a list are told apart by."""
+    await client.create(DEPLOYMENT, deployment())
+    patch = {"spec": {"template": {"spec": {"containers": [{"name": "z"}]}}}}
+    patched = await client.patch(DEPLOYMENT, "a", patch, NAMESPACE)
+    assert [each["name"] for each in patched["spec"]["template"]["spec"]["containers"]] == ["z"]

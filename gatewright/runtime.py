@@ -1,0 +1,121 @@
+"""What a controller of one's own imports, in controller-runtime's words: `from gatewright.runtime import For, run`."""
+
+import asyncio
+import logging
+import socket
+import sys
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from config.faults import FaultsError
+from config.settings import Settings, load_settings
+from controller.runtime.controller import Controller
+from controller.runtime.leader import LeadershipLostError, LeaseSettings
+from controller.runtime.parent import controller_reference, is_controlled_by
+from controller.runtime.plan import Event, Object
+from controller.runtime.result import Request, Result, RetryableError, TerminalError
+from controller.runtime.runtime import Runtime
+from controller.runtime.wakes import itself
+from controller.runtime.watching import For, Owns, Watches
+from gatewright import logs, process
+from gatewright.listeners import Observed
+from gatewright.process import ProcessFailedError
+from kube.client import Client
+from kube.credentials import load
+from kube.endpoint import CredentialsError, Endpoint
+from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.resource import Resource
+
+__all__ = [
+    "AlreadyExists",
+    "ApiError",
+    "Client",
+    "Conflict",
+    "Controller",
+    "Event",
+    "For",
+    "NotFound",
+    "Object",
+    "Owns",
+    "Request",
+    "Resource",
+    "Result",
+    "RetryableError",
+    "Runtime",
+    "TerminalError",
+    "Watches",
+    "controller_reference",
+    "is_controlled_by",
+    "itself",
+    "run",
+]
+
+log = logging.getLogger("gatewright.process")
+
+
+def run(setup: Callable[[Runtime], object], *, leader_election_id: str | None = None, **settings: Any) -> NoReturn:
+    """Run the controllers that `setup` adds until SIGTERM or Ctrl-C, with logs, metrics, health and readiness; exit.
+
+    The cluster is that of your kubeconfig, or the one that the pod is in. Where there is a `leader_election_id`, one
+    process works and the others stand by, by a Lease of that name. `settings` are those of `gatewright controller`, as
+    in `metrics_listen=":9090"`; what is not given comes from the environment (GATEWRIGHT_METRICS_LISTEN).
+    """
+    logs.install()
+    named = {} if leader_election_id is None else {"lease_name": leader_election_id}
+    try:
+        loaded = load_settings({**named, **settings})
+        elects = leader_election_id is not None and loaded.leader_elect
+        sys.exit(process.execute(_run(setup, loaded, elects=elects)))
+    except (CredentialsError, FaultsError) as error:
+        log.critical("%s", error)
+        sys.exit(1)
+
+
+async def _run(setup: Callable[[Runtime], object], settings: Settings, *, elects: bool) -> None:
+    observed = Observed()
+    runtime = runtime_for(settings, await load(settings.kubeconfig, settings.context), observed, elects=elects)
+    setup(runtime)
+    await process.run(
+        {"controller": partial(run_leading, runtime)},
+        background={},
+        observed=observed,
+        metrics=settings.metrics_listen,
+        health=settings.health_listen,
+    )
+
+
+def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Runtime:
+    """Return a runtime without controllers, observed; FaultsError where a setting cannot be used."""
+    lease = None
+    if elects:
+        try:
+            lease = LeaseSettings(
+                settings.namespace or endpoint.namespace,
+                settings.lease_name,
+                settings.lease_duration.total_seconds(),
+                settings.renew_deadline.total_seconds(),
+                settings.retry_period.total_seconds(),
+            )
+        except ValueError as error:
+            raise FaultsError([("", str(error))]) from None
+    runtime = Runtime(
+        endpoint,
+        observed.registry,
+        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
+        lease=lease,
+        namespaces=settings.namespaces,
+        per_object_metrics=settings.object_metrics,
+    )
+    observed.ready["controller"] = runtime.readiness.check
+    observed.alive["event loop"] = runtime.heartbeat.check
+    return runtime
+
+
+async def run_leading(runtime: Runtime, stop: asyncio.Event) -> None:
+    """Run until `stop` is set; a lost lease ends the process, with one line."""
+    try:
+        await runtime.run(stop)
+    except LeadershipLostError as error:
+        raise ProcessFailedError(str(error)) from error

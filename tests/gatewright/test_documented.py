@@ -1,0 +1,114 @@
+"""The examples of docs/controllers.md do what the page says."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from config import crds
+from config.api.widget import Widget
+from gatewright import testing
+from gatewright.runtime import Resource, Runtime
+from tests.fakes.apiserver import FakeApiServer
+from tests.gatewright.documented import blocks, executed
+
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
+
+
+class Cluster:
+    """A fake API server with what a block of the page sets up at work on it."""
+
+    def __init__(self, server: FakeApiServer) -> None:
+        self.server = server
+        self._changed = asyncio.Event()
+        server.storage.listeners.append(lambda _: self._changed.set())
+
+    def create(self, resource: Resource, name: str, **fields: Any) -> dict[str, Any]:
+        """Create an object as a user would."""
+        return self.server.create(resource, {"metadata": {"name": name, "namespace": "default"}, **fields})
+
+    async def until(self, resource: Resource, name: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
+        """Wait until an object is as expected."""
+        while not holds(found := self.server.get(resource, name, "default")):
+            self._changed.clear()
+            await self._changed.wait()
+        assert found is not None
+        return found
+
+
+@asynccontextmanager
+async def cluster(setup: Callable[[Runtime], object], *definitions: dict[str, Any]) -> AsyncIterator[Cluster]:
+    """Run what is set up until the end of the block."""
+    stop = asyncio.Event()
+    async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
+        for each in definitions:
+            server.define(each)
+        runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+        setup(runtime)
+        group.create_task(runtime.run(stop))
+        try:
+            yield Cluster(server)
+        finally:
+            stop.set()
+
+
+async def test_the_planned_kind_makes_a_configmap() -> None:
+    """Gear: made, ready, and put back when it is edited by hand."""
+    gear = executed(blocks()["Gear"])
+    kind = gear["GEAR"]
+    async with cluster(lambda runtime: runtime.add_kind(kind), crds.definition(gear["Gear"])) as toys:
+        toys.create(kind.resource, "small", spec={"teeth": 8})
+        await toys.until(kind.resource, "small", lambda each: "conditions" in each.get("status", {}))
+        toys.server.change(CONFIGMAP, "small", {"data": {"teeth": "none"}}, "default")
+        await toys.until(CONFIGMAP, "small", lambda each: each["data"] == {"teeth": "8"})
+
+
+async def test_the_controller_by_hand_makes_a_deployment() -> None:
+    """Widgets: made, followed, kept right; and a Deployment of somebody else is left alone."""
+    widgets = executed(blocks()["Widgets"])
+    widget = widgets["WIDGET"]
+    async with cluster(widgets["setup"], crds.definition(Widget)) as toys:
+        theirs = toys.create(DEPLOYMENT, "taken", spec={"replicas": 7})
+        toys.create(widget, "taken", spec={"replicas": 1})
+        toys.create(widget, "cogs", spec={"replicas": 2})
+        await toys.until(widget, "cogs", lambda each: each.get("status") == {"availableReplicas": 0})
+        toys.server.change(DEPLOYMENT, "cogs", {"status": {"availableReplicas": 2}}, "default", "status")
+        await toys.until(widget, "cogs", lambda each: each["status"] == {"availableReplicas": 2})
+        toys.server.change(widget, "cogs", {"spec": {"replicas": 3}}, "default")
+        made = await toys.until(DEPLOYMENT, "cogs", lambda each: each["spec"]["replicas"] == 3)
+        assert made["spec"]["template"]["spec"] == widgets["POD"]
+        assert made["metadata"]["ownerReferences"][0]["kind"] == "Widget"
+        assert toys.server.get(DEPLOYMENT, "taken", "default") == theirs
+
+
+async def test_the_logger_says_what_it_saw(caplog: pytest.LogCaptureFixture) -> None:
+    """One line for each Deployment, with its name and replicas."""
+    logger = executed(blocks()["Logs"])
+    said = asyncio.Queue[dict[str, Any]]()
+    hears = logging.Handler()
+    hears.emit = lambda record: said.put_nowait({"message": record.getMessage(), **record.fields})  # type: ignore[attr-defined, method-assign]
+    caplog.set_level(logging.INFO, "deployments")
+    logger["LOG"].addHandler(hears)
+    async with cluster(logger["setup"]) as toys:
+        toys.create(DEPLOYMENT, "shop", spec={"replicas": 3})
+        assert await said.get() == {"message": "saw deployment", "name": "default/shop", "replicas": 3}
+    logger["LOG"].removeHandler(hears)
+
+
+async def test_the_tests_pass() -> None:
+    """Each of them, on what the blocks before them define."""
+    names = {**executed(blocks()["Gear"]), **executed(blocks()["Widgets"]), **vars(testing)}
+    tests = executed(blocks()["tests"], **names)
+    for name in ("test_a_gear_is_made", "test_a_widget_is_made"):
+        await tests[name]()
+
+
+def test_no_example_is_long() -> None:
+    """Forty lines of code, imports and all; empty ones are not counted."""
+    for name in ("Gear", "Widgets", "Logs"):
+        assert len([line for line in blocks()[name].splitlines() if line.strip()]) <= 40, name
