@@ -21,11 +21,11 @@ Schema = dict[str, Any]
 
 
 def kinds() -> list[type[CustomResource]]:
-    """Every kind that a module of config.api declares, by the name of its definition."""
+    """Every kind that a module of config.api declares, each version of it, by the name of its definition."""
     for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
         importlib.import_module(module.name)
     ours = [kind for kind in CustomResource.__subclasses__() if kind.__module__.startswith(f"{api.__name__}.")]
-    return sorted(ours, key=lambda kind: kind.definition.name)
+    return sorted(ours, key=lambda kind: (kind.definition.name, kind.definition.version))
 
 
 def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
@@ -35,7 +35,7 @@ def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
         referred = definitions[schema["$ref"].removeprefix("#/$defs/")]
         return structural({**referred, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
     if schema.get("x-kubernetes-int-or-string"):
-        return schema
+        return {key: value for key, value in schema.items() if key not in NOISE and (key, value) != ("default", None)}
     if "anyOf" in schema:
         options = [option for option in schema["anyOf"] if option != {"type": "null"}]
         if len(options) > 1:
@@ -75,9 +75,13 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
-def definition(kind: type[CustomResource]) -> dict[str, Any]:
-    """Write the CustomResourceDefinition of one kind."""
-    about = kind.definition
+def definition(*versions: type[CustomResource]) -> dict[str, Any]:
+    """Write the CustomResourceDefinition of one kind, of which each type is a version.
+
+    Of conversion it says nothing, so that whoever applies it anew takes nothing back: the controller fills that in once
+    a webhook answers.
+    """
+    about = next(kind.definition for kind in versions if kind.definition.storage or len(versions) == 1)
     names = {
         "categories": list(about.categories),
         "kind": about.kind,
@@ -94,7 +98,7 @@ def definition(kind: type[CustomResource]) -> dict[str, Any]:
             "group": about.group,
             "names": {key: value for key, value in names.items() if value},
             "scope": "Namespaced" if about.namespaced else "Cluster",
-            "versions": [_version(kind, about)],
+            "versions": [_version(kind, kind.definition) for kind in versions],
         },
     }
 
@@ -111,13 +115,13 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
     version = {
         "name": about.version,
         "served": True,
-        "storage": True,
+        "storage": about.storage,
         "additionalPrinterColumns": [_column(column) for column in about.columns],
         "schema": {"openAPIV3Schema": _schema(kind)},
         "selectableFields": [{"jsonPath": path} for path in about.selectable_fields],
         "subresources": subresources,
     }
-    return {key: value for key, value in version.items() if value}
+    return {key: value for key, value in version.items() if value not in ([], {})}
 
 
 def _schema(kind: type[CustomResource]) -> Schema:
@@ -142,8 +146,10 @@ def _column(column: Column) -> dict[str, Any]:
 
 def render() -> dict[str, str]:
     """Write each definition as YAML, by file name."""
+    resources: dict[tuple[str, str], list[type[CustomResource]]] = {}
+    for kind in kinds():
+        resources.setdefault((kind.definition.group, kind.definition.plural), []).append(kind)
     return {
-        f"{kind.definition.group}_{kind.definition.plural}.yaml": HEADER
-        + yaml.safe_dump(definition(kind), sort_keys=False, width=120)
-        for kind in kinds()
+        f"{group}_{plural}.yaml": HEADER + yaml.safe_dump(definition(*versions), sort_keys=False, width=120)
+        for (group, plural), versions in resources.items()
     }

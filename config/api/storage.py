@@ -39,6 +39,7 @@ class BackupDestination(ApiModel):
     endpoint: str | None = Field(
         None, description="URL of a store that is not the cloud's own, such as http://minio:9000."
     )
+    region: str | None = Field(None, description="For s3: region of the bucket; us-east-1 by default.")
     secret_ref: SecretReference | None = Field(
         None, description="Secret with the store's credentials; without one the pod's own identity is used."
     )

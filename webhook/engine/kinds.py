@@ -71,6 +71,7 @@ OTHER_KINDS = (
     Kind("", "Secret", "secrets"),
     Kind("", "Service", "services"),
     Kind("", "ServiceAccount", "serviceaccounts"),
+    Kind("backup.example.com", "Backup", "backups"),
     Kind("example.com", "Widget", "widgets"),
     Kind("networking.k8s.io", "Ingress", "ingresses"),
     Kind("networking.k8s.io", "NetworkPolicy", "networkpolicies"),

@@ -29,6 +29,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "Job": JOB,
     "WebApp": {"replicas": 1, "image": "registry.example/app:1.0", "port": 8080},
     "Widget": {"replicas": 1},
+    "Backup": {},
     "HorizontalPodAutoscaler": {
         "minReplicas": 1,
         "maxReplicas": 2,

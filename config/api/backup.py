@@ -1,0 +1,135 @@
+"""Backup: dumps of one database server or database, on a schedule, in an object store."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic.config import JsonDict
+
+from config.api.core import ResourceRequirements
+from config.api.definition import AGE, Column, Definition
+from config.api.meta import ApiModel, Condition, CustomResource, Int64, Timestamp
+from config.api.storage import BackupDestination, Retention, Schedule
+
+OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
+SourceType = Literal["postgresql", "mysql", "mongodb"]
+DEFAULT_RESOURCES = ResourceRequirements(
+    requests={"cpu": "100m", "memory": "256Mi"}, limits={"cpu": "1", "memory": "1Gi"}
+)
+
+
+class LoginReference(ApiModel):
+    """A Secret in the same namespace with a login."""
+
+    name: str = Field("", description="Name of the Secret.")
+    username_key: str = Field("username", description="Key of the user's name.")
+    password_key: str = Field("password", description="Key of the password.")
+
+
+def _named(value: Any) -> Any:
+    """Read a mere name as a reference of that name."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+Login = Annotated[
+    LoginReference,
+    BeforeValidator(_named),
+    WithJsonSchema(
+        {
+            **OPEN,
+            "description": "Secret in the same namespace with the login: name, usernameKey (username) and "
+            "passwordKey (password); or only its name.",
+        }
+    ),
+]
+Port = Annotated[
+    int | str,
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
+]
+
+
+class Connection(ApiModel):
+    """How the database is reached. Keys that are not known here are kept, and mean nothing to us."""
+
+    host: str | None = Field(None, description="Host name or address of the server.")
+    port: Port | None = Field(None, description="Port; 5432, 3306 or 27017 by default, as the type says.")
+    database: str | None = Field(None, description="Database that is dumped; all of the server's by default.")
+    username: str | None = Field(None, description="User, where it is not in the Secret.")
+    secret_ref: Login | None = Field(None)
+    authentication_database: str | None = Field(
+        None, description="For mongodb: the database that knows the user; admin by default."
+    )
+
+
+class BackupSource(ApiModel):
+    """What is dumped."""
+
+    type: SourceType | None = Field(None, description="postgresql, mysql (MariaDB too) or mongodb.")
+    connection: Connection = Field(Connection(), description="How the database is reached.", json_schema_extra=OPEN)
+
+
+class BackupSpec(ApiModel):
+    """What is dumped, where to, when, and how long it is kept."""
+
+    source: BackupSource = Field(BackupSource(), description="What is dumped.")
+    destination: BackupDestination = Field(BackupDestination(), description="Where dumps go.")
+    schedule: Schedule = "0 2 * * *"
+    retention: Retention = "30d"
+    suspend: bool = Field(False, description="Whether no backups are made for the time being.")
+    active_deadline_seconds: Int64 = Field(
+        21600, ge=60, description="How long one backup may take, retries included; 6 hours by default."
+    )
+    service_account_name: str | None = Field(
+        None, description="ServiceAccount of the pods, where the store knows them by it; the namespace's default."
+    )
+    resources: ResourceRequirements = Field(
+        DEFAULT_RESOURCES,
+        description="Compute resources of the container; as a whole they default to requests of 100m cpu and 256Mi "
+        "memory and limits of 1 cpu and 1Gi memory.",
+    )
+
+
+class BackupStatus(ApiModel):
+    """What was last observed."""
+
+    last_successful_time: Timestamp | None = Field(None, description="When the last good backup was complete.")
+    last_size: Int64 | None = Field(None, description="Size of the last good backup in the store, in bytes.")
+    last_backup: str | None = Field(None, description="Name of the last good backup, which /restore.sh takes.")
+    next_time: Timestamp | None = Field(None, description="When the next backup begins.")
+    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
+    conditions: list[Condition] | None = Field(
+        None,
+        description="Conditions; Ready says whether backups are made as asked, BackedUp how the last one went.",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+
+
+class Backup(CustomResource):
+    """Dumps of a database on a schedule: the controller makes a CronJob."""
+
+    definition = Definition(
+        group="backup.example.com",
+        version="v1",
+        kind="Backup",
+        plural="backups",
+        short_names=("bk",),
+        columns=(
+            Column("Source", ".spec.source.type", description="postgresql, mysql or mongodb."),
+            Column("Schedule", ".spec.schedule", description="When backups are made."),
+            Column(
+                "Last Success", ".status.lastSuccessfulTime", "date", "How long ago the last good one was complete."
+            ),
+            Column("Size", ".status.lastSize", "integer", "Bytes of the last good one."),
+            Column("Next", ".status.nextTime", description="When the next one begins."),
+            Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether backups are made."),
+            AGE,
+            Column(
+                "Message",
+                '.status.conditions[?(@.type=="BackedUp")].message',
+                description="How the last one went.",
+                wide=True,
+            ),
+        ),
+    )
+
+    spec: BackupSpec = Field(default_factory=BackupSpec, description="What is dumped, where to, and when.")
+    status: BackupStatus = Field(default_factory=BackupStatus, description="What was last observed.")

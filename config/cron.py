@@ -1,0 +1,69 @@
+"""Cron schedules as a CronJob takes them: whether one is right, and when it comes round next.
+
+Kubernetes reads them with robfig/cron: five fields or a word, `?` for `*`, and neither seconds nor L, W and #.
+Where a day of the month and a day of the week are both restricted, `*/2` counts as restricted: either may match.
+Source: https://pkg.go.dev/github.com/robfig/cron/v3#hdr-CRON_Expression_Format
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from cronsim import CronSim, CronSimError
+
+WORDS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+FIELDS = ("minute", "hour", "day of month", "month", "day of week")
+BOUNDS = ("0-59", "0-23", "1-31", "1-12", "0-6")
+VALUE = r"(?:[0-9]+|[A-Za-z]{3})"
+TERM = re.compile(rf"(?P<start>[*?]|{VALUE})(?:-(?P<end>{VALUE}))?(?:/(?P<step>[0-9]+))?")
+
+
+class CronError(ValueError):
+    """A schedule that a CronJob would not take, or that never comes round."""
+
+
+def check(schedule: str) -> None:
+    """Raise CronError, with a reason for people, unless the schedule is right."""
+    upcoming(schedule, datetime(2000, 1, 1, tzinfo=UTC))
+
+
+def upcoming(schedule: str, after: datetime) -> datetime:
+    """Return when the schedule comes round next, in UTC."""
+    try:
+        moment = next(CronSim(" ".join(_fields(schedule)), after.astimezone(UTC)), None)
+    except CronSimError as error:
+        raise CronError(str(error).replace("Bad", "wrong").replace("-", " ")) from error
+    if moment is None:
+        raise CronError("it never comes round")
+    return moment
+
+
+def _fields(schedule: str) -> Iterator[str]:
+    """Yield the five fields in the form that cronsim reads the same way as Kubernetes."""
+    fields = WORDS.get(schedule, schedule).split()
+    if len(fields) != len(FIELDS):
+        raise CronError(f"it has {len(fields)} fields instead of 5: minute, hour, day of month, month, day of week")
+    for field, name, bounds in zip(fields, FIELDS, BOUNDS, strict=True):
+        yield ",".join(_term(term, name, bounds) for term in field.split(","))
+
+
+def _term(term: str, name: str, bounds: str) -> str:
+    match = TERM.fullmatch(term)
+    if match is None or (match["start"] in "*?" and match["end"]):
+        raise CronError(f'wrong {name} "{term}"')
+    start, end, step = match.group("start", "end", "step")
+    if name == "day of week" and "7" in (start, end):
+        raise CronError('wrong day of week "7": Sunday is 0')
+    if start in "*?":
+        return f"{bounds}/{step}" if step not in (None, "1") else "*"
+    if step and not end:  # from there on to the last
+        end = bounds.partition("-")[2]
+    return start + (f"-{end}" if end else "") + (f"/{step}" if step else "")

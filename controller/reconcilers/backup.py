@@ -1,0 +1,74 @@
+"""Backup: a CronJob that dumps a database to an object store, and what came of its Jobs."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from config.api.backup import Backup
+from config.cron import CronError, upcoming
+from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, desired, name_of
+from controller.reconcilers.backup_env import missing, secrets
+from controller.reconcilers.backup_runs import runs, status
+from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Problem, Reads, Seen, Step
+from kube.resource import Resource
+
+CRONJOB = Resource("batch", "v1", "cronjobs", "CronJob")
+JOB = Resource("batch", "v1", "jobs", "Job")
+POD = Resource("", "v1", "pods", "Pod")
+SECRET = Resource("", "v1", "secrets", "Secret")
+
+
+def plan(backup: Backup, seen: Seen, now: datetime) -> Plan:
+    """Say what should exist for `backup`, given what was `seen`."""
+    cronjob = seen.child(CRONJOB, name_of(backup))
+    made = runs(cronjob, seen.find(JOB, "backup", backup.name), seen.find(POD, "backup", backup.name))
+    problem, coming = None, None
+    try:
+        coming = upcoming(backup.spec.schedule, now)
+    except CronError as error:
+        problem = Problem(f'spec.schedule: "{backup.spec.schedule}" is no cron schedule: {error}', "Invalid")
+    if fields := list(missing(backup)):
+        problem = Problem(f"{', '.join(fields)}: must be set")
+    if problem:
+        return Plan(steps=(), status=status(backup, made, None, now), problem=problem)
+    if cronjob is None or backup.spec.suspend:
+        coming = None
+    credentials = [
+        Step(f"Secret {name}", (), holds=bool(seen.find(SECRET, "secret", name))) for name in secrets(backup)
+    ]
+    write = Apply(desired(backup, seen.settings), origin=ORIGIN)
+    names = [step.name for step in credentials]
+    return Plan(
+        steps=(*credentials, Step("cronjob", (write,), needs=names, holds=cronjob is not None)),
+        status=status(backup, made, coming, now),
+        requeue_after=coming - now if coming else None,
+    )
+
+
+def by_name(backup: Object) -> Iterator[str]:
+    """Yield what the label on its Jobs and pods says."""
+    yield backup["metadata"]["name"]
+
+
+def by_label(object: Object) -> Iterator[str]:
+    """Yield the name of the Backup that a Job or a pod was made for."""
+    if name := object["metadata"].get("labels", {}).get(LABEL):
+        yield name
+
+
+def by_secret(backup: Object) -> Iterator[str]:
+    """Yield the Secrets that a stored Backup names, whatever else is wrong with it."""
+    spec = backup.get("spec") or {}
+    source, destination = spec.get("source") or {}, spec.get("destination") or {}
+    for reference in ((source.get("connection") or {}).get("secretRef"), destination.get("secretRef")):
+        name = reference.get("name") if isinstance(reference, dict) else reference
+        if isinstance(name, str):
+            yield name
+
+
+BACKUP = PlannedKind(
+    Backup,
+    plan=plan,
+    owns=(CRONJOB,),
+    reads=(Reads(JOB, {"backup": by_label}), Reads(POD, {"backup": by_label}), Reads(SECRET, {"secret": by_name})),
+    indexes={"backup": by_name, "secret": by_secret},
+)

@@ -1,0 +1,94 @@
+"""The CronJob that makes backups: what runs is images/backup, and it needs no right in the cluster."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from config.api.backup import Backup
+from config.api.meta import CustomResource
+from controller.reconcilers import restricted
+from controller.reconcilers.backup_env import ORIGIN as VARIABLES
+from controller.reconcilers.backup_env import environment
+from controller.reconcilers.images import image
+from controller.reconcilers.labels import inherited
+from controller.runtime.plan import Object
+
+LABEL = "gatewright.io/backup"  # on Jobs and pods: whose they are
+CONTAINER = "backup"
+COMMAND = ["/backup.sh"]
+TAG = "1.0.0"  # of images/backup: changes with its scripts
+USER = 1000  # whom the image runs as
+SCRATCH = "64Mi"  # dumps are streamed: what is kept are lists, sums and messages
+
+POD = "spec.jobTemplate.spec.template.spec"
+ORIGIN = {
+    "metadata.name": "metadata.name",
+    "metadata.labels": "metadata.labels",
+    "spec.schedule": "spec.schedule",
+    "spec.suspend": "spec.suspend",
+    "spec.jobTemplate.spec.activeDeadlineSeconds": "spec.activeDeadlineSeconds",
+    f"{POD}.serviceAccountName": "spec.serviceAccountName",
+    f"{POD}.containers[name={CONTAINER}].image": "spec.source.type",
+    f"{POD}.containers[name={CONTAINER}].resources": "spec.resources",
+    **{f"{POD}.containers[name={CONTAINER}].env[name={name}]": field for name, field in VARIABLES.items()},
+}
+
+
+def name_of(backup: CustomResource) -> str:
+    """Return the CronJob's name."""
+    return f"{backup.name}-cronjob"
+
+
+def desired(backup: Backup, settings: Mapping[str, Any]) -> Object:
+    """Return the CronJob; the Backup lacks nothing."""
+    labels = {LABEL: backup.name, **inherited(backup)}
+    pod: Object = pod_spec(
+        image(settings, f"gatewright-backup-{backup.spec.source.type}", TAG),
+        environment(backup),
+        backup.spec.resources.to_api(),
+    )
+    if backup.spec.service_account_name:
+        pod["serviceAccountName"] = backup.spec.service_account_name
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name_of(backup), "namespace": backup.namespace, "labels": labels},
+        "spec": {
+            "schedule": backup.spec.schedule,
+            "timeZone": "Etc/UTC",
+            "suspend": backup.spec.suspend,
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 3600,
+            "successfulJobsHistoryLimit": 3,
+            "failedJobsHistoryLimit": 3,
+            "jobTemplate": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "backoffLimit": 2,
+                    "activeDeadlineSeconds": backup.spec.active_deadline_seconds,
+                    "template": {"metadata": {"labels": labels}, "spec": pod},
+                },
+            },
+        },
+    }
+
+
+def pod_spec(image: str, environment: Sequence[Object], resources: Object) -> Object:
+    """Return the spec of a pod that makes one backup."""
+    container = {
+        "name": CONTAINER,
+        "image": image,
+        "command": COMMAND,
+        "env": list(environment),
+        "resources": resources,
+        "securityContext": restricted.container(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],  # noqa: S108 - the pod's own
+    }
+    return {
+        "restartPolicy": "OnFailure",
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": restricted.pod(USER),
+        "containers": [container],
+        "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": SCRATCH}}],
+    }

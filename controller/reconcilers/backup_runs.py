@@ -1,0 +1,129 @@
+"""What came of a Backup's Jobs, and what its status says of them. Jobs and pods go; what they made stays known."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import orjson
+
+from config.api.backup import Backup, BackupStatus
+from config.api.meta import Condition
+from controller.reconcilers.backup_cronjob import COMMAND, CONTAINER
+from controller.runtime.plan import Object
+
+BACKED_UP = "BackedUp"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One Job that makes a backup."""
+
+    job: str
+    state: Literal["Running", "Failing", "Failed", "Succeeded"]
+    ended: datetime | None = None
+    backup: str | None = None
+    size: int | None = None
+    message: str = ""
+    """What its pod said; empty once that is gone."""
+    otherwise: str = ""
+    """What the Job itself says."""
+
+
+def runs(cronjob: Object | None, jobs: Iterable[Object], pods: Sequence[Object]) -> list[Run]:
+    """Return what the Jobs of a CronJob made, the oldest first; a restore is none of them."""
+    if cronjob is None:
+        return []
+    ours = [job for job in jobs if controller_uid(job) == cronjob["metadata"]["uid"] and command(job) == COMMAND]
+    ours.sort(key=lambda job: (job["metadata"]["creationTimestamp"], job["metadata"]["name"]))
+    return [run(job, [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]]) for job in ours]
+
+
+def run(job: Object, pods: Sequence[Object]) -> Run:
+    """Say what came of one Job, given its pods."""
+    name, status = job["metadata"]["name"], job.get("status", {})
+    ended = {each["type"]: each for each in status.get("conditions", ()) if each["status"] == "True"}
+    ends = [each for pod in pods for each in terminations(pod)]
+    if "Complete" in ended:
+        moment = datetime.fromisoformat(status.get("completionTime") or ended["Complete"]["lastTransitionTime"])
+        report = next(filter(None, (_report(each) for each in ends if each["exitCode"] == 0)), None)
+        if report is None:
+            return Run(name, "Succeeded", moment, otherwise="succeeded")
+        backup, size = report
+        return Run(name, "Succeeded", moment, backup, size, f"backup {backup}, {size} bytes")
+    failures = [_last_line(each) for each in ends if each["exitCode"] != 0]
+    if "Failed" in ended:
+        moment = datetime.fromisoformat(ended["Failed"]["lastTransitionTime"])
+        return Run(name, "Failed", moment, message="".join(failures[-1:]), otherwise=ended["Failed"].get("message", ""))
+    return Run(name, "Failing", message=failures[-1]) if failures else Run(name, "Running")
+
+
+def status(backup: Backup, made: Sequence[Run], coming: datetime | None, now: datetime) -> BackupStatus:
+    """Return what is known of a Backup's past, and of its future."""
+    before = backup.status
+    time, size, name = before.last_successful_time, before.last_size, before.last_backup
+    for run in made:
+        if run.state == "Succeeded" and run.ended and (time is None or run.ended >= time):
+            if run.ended != time or run.backup:
+                size, name = run.size, run.backup
+            time = run.ended
+    return BackupStatus(
+        last_successful_time=time,
+        last_size=size,
+        last_backup=name,
+        next_time=coming,
+        conditions=[backed_up(before, made, now)],
+    )
+
+
+def backed_up(before: BackupStatus, made: Sequence[Run], now: datetime) -> Condition:
+    """Return how the latest backup went; while the first attempt at one runs, how the one before went."""
+    old = next((each for each in before.conditions or () if each.type == BACKED_UP), None)
+    told = [run for run in made if run.state != "Running"]
+    if not told and old:
+        return old
+    latest = told[-1] if told else None
+    holds: Literal["True", "False"] = "True" if latest and latest.state == "Succeeded" else "False"
+    message, known = "no backup was made yet", old.message if old and old.status == holds else ""
+    if latest:
+        message = f"Job {latest.job}: {latest.message or latest.otherwise}"
+        if not latest.message and known.startswith(f"Job {latest.job}: "):
+            message = known
+    reason = latest.state if latest else "NoneYet"
+    return Condition(type=BACKED_UP, status=holds, reason=reason, message=message[:1024], last_transition_time=now)
+
+
+def terminations(pod: Object) -> Iterator[Object]:
+    """Yield how the backup's container ended: the time before, and the last time."""
+    for container in pod.get("status", {}).get("containerStatuses", ()):
+        if container["name"] == CONTAINER:
+            states = container.get("lastState", {}), container.get("state", {})
+            yield from (state["terminated"] for state in states if "terminated" in state)
+
+
+def command(job: Object) -> Any:
+    """Return what a Job runs."""
+    return job["spec"]["template"]["spec"]["containers"][0].get("command")
+
+
+def controller_uid(object: Object) -> str | None:
+    """Return the identity of an object's controller."""
+    owners = object["metadata"].get("ownerReferences", ())
+    return next((each["uid"] for each in owners if each.get("controller")), None)
+
+
+def _report(terminated: Object) -> tuple[str, int] | None:
+    """Read what /backup.sh says of a good backup; None where it is something else."""
+    try:
+        report = orjson.loads(terminated.get("message") or "null")
+    except orjson.JSONDecodeError:
+        return None
+    match report:
+        case {"backup": str(name), "bytes": int(size)}:
+            return name, size
+    return None
+
+
+def _last_line(terminated: Object) -> str:
+    lines = str(terminated.get("message") or "").strip().splitlines()
+    return lines[-1] if lines else f"{terminated.get('reason', 'Error')}, exit code {terminated['exitCode']}"

@@ -1,0 +1,93 @@
+"""What a Backup asks for can be made: its CronJob's name, its schedule, and where it goes.
+
+Why: a CronJob's name has a limit that a Backup's has not, and a schedule or a bucket that cannot be would be let in and
+show only when a backup is missed. What is merely unset is no error here: the condition Ready says what is missing.
+Always in force: it belongs to the kind.
+
+Allowed: `schedule: "0 2 * * *"`, `schedule: "@daily"`, `endpoint: https://minio.storage:9000`.
+Denied:  a name of more than 44 characters; `schedule: "0 25 * * *"`, `schedule: "@every 1h"`, `bucket: shop/nightly`,
+         `endpoint: minio`, `port: 70000`.
+Fix: choose a shorter name; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC or
+     as a word such as `@daily`; put what follows the bucket's name into `prefix`.
+See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
+"""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from config.cron import CronError, check
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+
+CRONJOB_LIMIT = 52
+LIMIT = CRONJOB_LIMIT - len("-cronjob")
+BUCKETS = {
+    "s3": re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"),
+    "gcs": re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"),
+    "azure": re.compile(r"(?!.{64})[a-z0-9](-?[a-z0-9]){2,62}"),
+}
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation for each thing that the CronJob could not be or do."""
+    name = request.string("metadata.name") or ""
+    if len(name) > LIMIT:
+        yield Violation(
+            "metadata.name",
+            found=f"{shown(name)} has {len(name)} characters",
+            rule=f"the CronJob <name>-cronjob has a limit of {CRONJOB_LIMIT} characters, which leaves {LIMIT}",
+            fix="choose a shorter name",
+        )
+    schedule = request.string("spec.schedule")
+    if schedule is not None:
+        try:
+            check(schedule)
+        except CronError as error:
+            rule = f"no cron schedule: {error}"
+            fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
+            yield Violation("spec.schedule", found=shown(schedule), rule=rule, fix=fix)
+    port = request.integer_or_string("spec.source.connection.port")
+    if port is not None and not is_port(port):
+        yield Violation(
+            "spec.source.connection.port", found=shown(port), rule="no port", fix="write a number from 1 to 65535"
+        )
+    yield from of_destination(request)
+
+
+def of_destination(request: Request) -> Iterator[Violation]:
+    """Yield a violation where there can be no such store."""
+    store = request.string("spec.destination.type") or "s3"
+    bucket = request.string("spec.destination.bucket")
+    if bucket and store in BUCKETS and not BUCKETS[store].fullmatch(bucket):
+        yield Violation(
+            "spec.destination.bucket",
+            found=shown(bucket),
+            rule=f"no {store} {'container' if store == 'azure' else 'bucket'} can have that name",
+            fix="write its name alone, in lower case; what follows belongs into prefix",
+        )
+    endpoint = request.string("spec.destination.endpoint")
+    if endpoint and not is_endpoint(endpoint):
+        yield Violation(
+            "spec.destination.endpoint",
+            found=shown(re.sub(r"(?<=//).*@", "…@", endpoint)),
+            rule="no URL of a store: http or https, a host, and no login",
+            fix="write it as http://minio:9000, and the login into the Secret that secretRef names",
+        )
+
+
+def is_port(port: int | str) -> bool:
+    """Tell whether a port is one, written as a number or as text."""
+    return str(port).isascii() and str(port).isdecimal() and 1 <= int(port) <= 65535
+
+
+def is_endpoint(endpoint: str) -> bool:
+    """Tell whether a URL leads to a server and says nothing that belongs into a Secret."""
+    try:
+        url = urlsplit(endpoint)
+        return url.scheme in {"http", "https"} and bool(url.hostname) and url.username is None and url.port != 0
+    except ValueError:  # what no URL can have as a port or an address
+        return False
+
+
+POLICY = Policy("backup-rules", validate=validate, kinds=("Backup",), category="backup", always=True)
