@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from config.api.meta import CustomResource
 from config.crds import Schema, definition, kinds
 
 
@@ -12,6 +13,11 @@ def defaulted(object: dict[str, Any]) -> dict[str, Any]:
     return object if schema is None else _filled(object, schema)
 
 
+def defaulted_as(kind: type[CustomResource], object: dict[str, Any]) -> dict[str, Any]:
+    """Return a custom resource with the defaults of its type's CRD."""
+    return _filled(object, _schema(kind))
+
+
 @cache
 def _schemas() -> dict[tuple[str, str], Schema]:
     return {
@@ -19,6 +25,12 @@ def _schemas() -> dict[tuple[str, str], Schema]:
         for kind in kinds()
         for version in definition(kind)["spec"]["versions"]
     }
+
+
+@cache
+def _schema(kind: type[CustomResource]) -> Schema:
+    (version,) = (each for each in definition(kind)["spec"]["versions"] if each["name"] == kind.definition.version)
+    return version["schema"]["openAPIV3Schema"]  # type: ignore[no-any-return]
 
 
 def _filled(value: Any, schema: Schema) -> Any:

@@ -107,6 +107,9 @@ class Settings(BaseSettings):
     webhook_configuration: str | None = Field(None, description="register the webhook, in configurations of this name")
     tls_secret: str = Field("gatewright-webhook-tls", description="Secret with the serving certificate")
     ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
+    controller_account: str = Field(
+        "gatewright-controller-manager", description="ServiceAccount of the controller, where Gatewright is installed"
+    )
     cert_manager: bool = Field(False, description="cert-manager makes the certificates; leave them alone")
 
 

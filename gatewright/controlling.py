@@ -1,8 +1,5 @@
 """The controller, put together: the kinds it makes, the certificates, and the registration of the webhook."""
 
-import asyncio
-import socket
-import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -19,49 +16,29 @@ from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import Service
 from controller.runtime.caches import Cache
 from controller.runtime.controller import Controller
-from controller.runtime.leader import LeadershipLostError, LeaseSettings
 from controller.runtime.plan import PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
 from gatewright.listeners import Observed
-from gatewright.process import Background, ProcessFailedError
+from gatewright.planning import planner_settings
+from gatewright.process import Background
+from gatewright.runtime import runtime_for
 from gatewright.serving import policies_of
 from kube.endpoint import Endpoint
 from kube.resource import Resource
 from webhook.policies import catalogue
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
-from webhook.server.policy_objects import EXCEPTION, Id, PolicyObjects
+from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id, PolicyObjects
 
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
 
 def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Runtime:
     """Return a runtime with the wanted kinds; FaultsError where a setting cannot be used."""
-    lease = None
-    if elects:
-        try:
-            lease = LeaseSettings(
-                settings.namespace or endpoint.namespace,
-                settings.lease_name,
-                settings.lease_duration.total_seconds(),
-                settings.renew_deadline.total_seconds(),
-                settings.retry_period.total_seconds(),
-            )
-        except ValueError as error:
-            raise FaultsError([("", str(error))]) from None
-    runtime = Runtime(
-        endpoint,
-        observed.registry,
-        identity=f"{socket.gethostname()}_{uuid.uuid4()}",
-        lease=lease,
-        namespaces=settings.namespaces,
-        per_object_metrics=settings.object_metrics,
-    )
+    runtime = runtime_for(settings, endpoint, observed, elects=elects)
     for kind in wanted_kinds(settings.kinds):
-        runtime.add_kind(kind, workers=settings.workers, settings={"registry": settings.registry})
-    observed.ready["controller"] = runtime.readiness.check
-    observed.alive["event loop"] = runtime.heartbeat.check
+        runtime.add_kind(kind, workers=settings.workers, settings=planner_settings(settings))
     return runtime
 
 
@@ -75,18 +52,14 @@ def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
     return [known[name.lower()] for name in names] or list(known.values())
 
 
-def add_registration(
-    settings: Settings, endpoint: Endpoint, runtime: Runtime, resources: Sequence[Resource]
-) -> dict[str, Background]:
+def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -> dict[str, Background]:
     """Let the leader keep the certificates and the registration right; return what follows the policies.
-
-    `resources` are those of the policy objects that the API server has.
 
     cert-manager, where it is used, keeps the certificates and fills in the caBundle itself.
     """
     namespace = settings.namespace or endpoint.namespace
     at = settings.webhook_url or Service(namespace, settings.webhook_service)
-    policies, look_again = add_policies(settings, runtime, resources, namespace)
+    policies, look_again = add_policies(settings, runtime, namespace)
     name = settings.webhook_configuration or CONFIGURATION
     ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
@@ -113,32 +86,28 @@ def add_registration(
     return {"policies": partial(policies.follow, on_new_policies)}
 
 
-def add_policies(
-    settings: Settings, runtime: Runtime, resources: Sequence[Resource], home: str
-) -> tuple[Policies, Callable[[], None]]:
+def add_policies(settings: Settings, runtime: Runtime, home: str) -> tuple[Policies, Callable[[], None]]:
     """Return the policies that the webhooks have in force, and what to call when they changed."""
     metrics = Metrics(CollectorRegistry())  # what it counts is the webhook's to show
     objects = PolicyObjects(catalogue(), metrics)
-    caches = [runtime.caches.of(resource) for resource in resources]
+    caches = [runtime.caches.of(resource, optional=True) for resource in RESOURCES]
     for cache in caches:
         cache.subscribe(objects.subscriber(cache.resource))
     policies = policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
-    return policies, add_policy_statuses(runtime, resources, policies, objects, home)
+    return policies, add_policy_statuses(runtime, policies, objects, home)
 
 
-def add_policy_statuses(
-    runtime: Runtime, resources: Sequence[Resource], policies: Policies, objects: PolicyObjects, home: str
-) -> Callable[[], None]:
+def add_policy_statuses(runtime: Runtime, policies: Policies, objects: PolicyObjects, home: str) -> Callable[[], None]:
     """Let the leader say in the status of each policy object whether it is in force.
 
     What is returned is to be called when other policies are in force: what exceptions are from.
     """
     controllers: dict[Resource, Controller] = {}
     told: set[Id] = set()
-    for resource in resources:
+    for resource in RESOURCES:
         statuses = PolicyStatuses(
             runtime.client,
-            runtime.caches.of(resource),
+            runtime.caches.of(resource, optional=True),
             catalogue(),
             lambda: policies.engine.policies if policies.engine else None,
             home,
@@ -149,7 +118,7 @@ def add_policy_statuses(
 
     def look_again() -> None:
         problems = set(objects.problems)
-        of_exceptions = {(each, key) for each in resources if each == EXCEPTION for key in runtime.caches.of(each)}
+        of_exceptions = {(EXCEPTION, key) for key in runtime.caches.of(EXCEPTION, optional=True)}
         for resource, key in of_exceptions | (told ^ problems):
             controllers[resource].add(Request.of(key))
         told.clear()
@@ -169,11 +138,3 @@ def _dns_names(settings: Settings, namespace: str) -> tuple[str, ...]:
     if settings.webhook_url is None:
         return service_names(settings.webhook_service, namespace)
     return (urlsplit(settings.webhook_url).hostname or "",)
-
-
-async def run_leading(runtime: Runtime, stop: asyncio.Event) -> None:
-    """Run until `stop` is set; a lost lease ends the process, with one line."""
-    try:
-        await runtime.run(stop)
-    except LeadershipLostError as error:
-        raise ProcessFailedError(str(error)) from error

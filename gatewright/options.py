@@ -20,6 +20,14 @@ FILE = click.Path(path_type=Path)
 CLUSTER = ("kubeconfig", "context")
 POLICIES = ("policies_dir", "pod_kinds")
 
+INSTALLED_IN = click.option(  # of commands where --namespace is something else
+    "--installed-in",
+    "home",
+    metavar="NAMESPACE",
+    help="namespace Gatewright is installed in, whose exceptions count and whose controller makes things "
+    "[gatewright-system]",
+)
+
 
 def settings_options(*names: str) -> Callable[[Command], Command]:
     """Give a command these settings as options, and `--config`; it is called with the loaded Settings first."""

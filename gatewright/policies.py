@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from config.documents import read_documents, yaml_files
-from webhook.engine import Engine
+from webhook.engine import Engine, Planners
 from webhook.engine.policy_set import PolicySet, in_force, read
 from webhook.policies import catalogue
 
@@ -21,9 +21,9 @@ def policy_set(paths: Sequence[Path]) -> PolicySet:
     )
 
 
-def engine_of(paths: Sequence[Path], home: str | None = HOME) -> Engine:
+def engine_of(paths: Sequence[Path], home: str, planners: Planners) -> Engine:
     """Return the engine of the policy sets at `paths`, with what is always in force. Errors as for `policy_set`.
 
-    At `home` are the exceptions from cluster policies that name a namespace.
+    At `home` are the exceptions from cluster policies that name a namespace; what the planners make is judged too.
     """
-    return Engine(in_force(policy_set(paths), catalogue(), home))
+    return Engine(in_force(policy_set(paths), catalogue(), home), planners)

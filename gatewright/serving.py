@@ -10,12 +10,11 @@ from pathlib import Path
 
 from config.settings import Settings
 from gatewright.listeners import Observed
-from gatewright.policies import policy_set
+from gatewright.planning import planners_of
+from gatewright.policies import HOME, policy_set
 from gatewright.process import Background, Part
 from kube.client import Client
 from kube.credentials import load
-from kube.errors import Unreachable
-from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Request
@@ -92,12 +91,12 @@ async def webhook_of(
             "ingresses": more.ingresses,
             "scale_parent": more.scale_parent,
         }
-        for resource in await served(client):
+        for resource in RESOURCES:
             stores.append(Store(resource))
             watch = Watch(client, resource, stores[-1])
             watch.subscribe(objects.subscriber(resource))
             background[resource.plural] = watch.run
-    policies = policies_of(settings, metrics, objects, home, lambda: all(store.synced.is_set() for store in stores))
+    policies = policies_of(settings, metrics, objects, home, lambda: all(store.known.is_set() for store in stores))
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
     config = ServerConfig(host=host, port=port, linger_seconds=drain.linger, grace_seconds=drain.grace)
@@ -113,17 +112,18 @@ async def _now(_: Request) -> datetime:
 
 
 def policies_of(
-    settings: Settings, metrics: Metrics, objects: PolicyObjects, home: str | None, synced: Callable[[], bool]
+    settings: Settings, metrics: Metrics, objects: PolicyObjects, home: str | None, known: Callable[[], bool]
 ) -> Policies:
     """Return the policies of the files and of the cluster's objects, which replace those of the same name in files.
 
     DocumentError or PolicySetError where the files cannot be used at the start. Nothing is in force before the objects
-    are `synced`.
+    are `known`: all of them are here, or there are none, since their CRDs are not installed.
     """
     files = policy_set(settings.policies)
+    planners = planners_of(settings, home or HOME)
 
     def engine(in_the_cluster: PolicySet) -> Engine:
-        return Engine(in_force(files.under(in_the_cluster), catalogue(), home))
+        return Engine(in_force(files.under(in_the_cluster), catalogue(), home), planners)
 
     def load() -> Engine:
         nonlocal files
@@ -131,16 +131,8 @@ def policies_of(
         return engine(objects.policy_set)
 
     policies = Policies(
-        settings.policies, load, metrics, waits_for=lambda: None if synced() else "policy objects of the cluster"
+        settings.policies, load, metrics, waits_for=lambda: None if known() else "policy objects of the cluster"
     )
     objects.changed, objects.check = policies.mark_changed, engine
     policies.refresh()
     return policies
-
-
-async def served(client: Client) -> list[Resource]:
-    """Return the resources of policy objects that the API server has; none before their CRDs are installed."""
-    try:
-        return [resource for resource in RESOURCES if await client.serves(resource)]
-    except Unreachable:
-        return list(RESOURCES)  # it will tell when it is there

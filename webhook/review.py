@@ -182,14 +182,14 @@ def _causes(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
         if not outcome.denies:
             continue
         if outcome.malformed is not None:
-            if outcome.malformed.path not in malformed:
-                malformed.add(outcome.malformed.path)
-                yield outcome.policy, outcome.malformed.path, _line(outcome.malformed.message)
+            if outcome.malformed.where not in malformed:
+                malformed.add(outcome.malformed.where)
+                yield outcome.policy, outcome.malformed.where, _line(outcome.malformed.message)
         elif outcome.error is not None:
             yield outcome.policy, "", _failure(outcome)
         else:
             for violation in outcome.violations:
-                yield outcome.policy, _line(violation.path), _line(violation.message)
+                yield outcome.policy, _line(violation.where), _line(violation.message)
 
 
 def _failure(outcome: Outcome) -> str:

@@ -13,26 +13,31 @@ from rich.text import Text
 
 from config.documents import Document, parse_documents, read_documents, yaml_files
 from config.settings import Settings
-from gatewright.options import POLICIES, settings_options
+from gatewright.options import INSTALLED_IN, POLICIES, settings_options
+from gatewright.planning import planners_of
 from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console, styled
 from webhook.engine import BoundPolicy
 from webhook.harness.manifests import Judged, judge
 
 BAD = {"denied": 1, "error": 3}
+SEVERE, KIND = "high", "kinds"  # where no policy says something, but the type of a kind, or its planner
 
 
 @click.command
-@settings_options("policies", *POLICIES)
+@settings_options("policies", "registry", "controller_account", *POLICIES)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="how to print [table]")
 @click.option("-n", "--namespace", default="default", help="where objects go that name no namespace [default]")
+@INSTALLED_IN
 @click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST…")
-def command(settings: Settings, manifests: tuple[str, ...], output: str, namespace: str) -> int:
+def command(settings: Settings, manifests: tuple[str, ...], output: str, namespace: str, home: str | None) -> int:
     """Judge MANIFESTs (YAML or JSON files, directories, or - for standard input) as the webhook would.
 
-    Labels of a namespace are known where the manifests hold the Namespace; a policy that needs others cannot decide.
+    What the controller would make of a custom resource is judged with it. Labels of a namespace are known where the
+    manifests hold the Namespace; a policy that needs others cannot decide.
     """
-    engine = engine_of(settings.policies, settings.namespace or HOME)
+    home = home or settings.namespace or HOME
+    engine = engine_of(settings.policies, home, planners_of(settings, home))
     documents = [document for manifest in manifests for document in _read(manifest)]
     judged = list(judge(engine, documents, namespace, datetime.now(UTC)))
     if output == "json":
@@ -60,8 +65,8 @@ def _record(judged: Judged, policies: Mapping[str, BoundPolicy]) -> dict[str, An
         "findings": [
             {
                 "policy": each.policy,
-                "severity": policies[each.policy].severity,
-                "category": policies[each.policy].category,
+                "severity": policies[each.policy].severity if each.policy in policies else SEVERE,
+                "category": policies[each.policy].category if each.policy in policies else KIND,
                 "path": each.path,
                 "line": judged.document.line(each.path),
                 "message": each.message,

@@ -6,12 +6,11 @@ import click
 
 from config.settings import Settings
 from gatewright import logs, process
-from gatewright.controlling import add_registration, run_leading, runtime_of
+from gatewright.controlling import add_registration, runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.process import Background
-from gatewright.serving import served
-from kube.client import Client
+from gatewright.runtime import run_leading
 from kube.credentials import load
 
 
@@ -23,6 +22,7 @@ from kube.credentials import load
     "registry",
     "leader_elect",
     "namespace",
+    "controller_account",
     "lease_name",
     "lease_duration",
     "renew_deadline",
@@ -56,8 +56,7 @@ async def _run(settings: Settings) -> None:
     runtime = runtime_of(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}
     if settings.webhook_configuration or settings.webhook_url:
-        async with Client(endpoint) as client:
-            background = add_registration(settings, endpoint, runtime, await served(client))
+        background = add_registration(settings, endpoint, runtime)
     await process.run(
         {"controller": partial(run_leading, runtime)},
         background=background,

@@ -24,10 +24,12 @@ from rich.text import Text
 from certs import issue_ca, issue_serving
 from config.defaulting import defaulted
 from config.documents import read_documents
+from config.settings import Settings
 from gatewright.commands.certs import write_pairs
-from gatewright.policies import engine_of
+from gatewright.planning import planners_of
+from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console, styled, table
-from webhook.engine import NAMESPACE_LABELS, Request
+from webhook.engine import NAMESPACE_LABELS, NOW, Request
 from webhook.harness.reviews import Admission, review
 from webhook.server.app import Rim
 from webhook.server.metrics import Metrics
@@ -86,10 +88,10 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     ca = issue_ca("gatewright demo", now)
     write_pairs(directory, ca, issue_serving(ca, ["localhost"], ["127.0.0.1"], now))
     metrics = Metrics(CollectorRegistry())
-    in_force = Policies([policies], lambda: engine_of([policies]), metrics)
+    in_force = Policies([policies], lambda: engine_of([policies], HOME, planners_of(Settings(), HOME)), metrics)
     in_force.refresh()
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
-    rim = Rim(in_force, metrics, {NAMESPACE_LABELS: _labels})
+    rim = Rim(in_force, metrics, {NAMESPACE_LABELS: _labels, NOW: _now})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())
     async with (
         listening(ServerConfig(host="127.0.0.1", port=0), rim, certificate, metrics) as listener,
@@ -105,6 +107,10 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
 
 async def _labels(request: Request) -> dict[str, str]:
     return {"kubernetes.io/metadata.name": request.about.namespace}
+
+
+async def _now(_: Request) -> datetime:
+    return datetime.now(UTC)
 
 
 async def _admit(session: aiohttp.ClientSession, admission: Admission) -> Reply:

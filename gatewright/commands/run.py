@@ -18,10 +18,11 @@ from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import MUTATING, VALIDATING
 from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
-from gatewright.controlling import CONFIGURATION, add_policy_statuses, own_namespaces, run_leading, runtime_of
+from gatewright.controlling import CONFIGURATION, add_policy_statuses, own_namespaces, runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
-from gatewright.serving import UNREGISTERED, served, webhook_of
+from gatewright.runtime import run_leading
+from gatewright.serving import UNREGISTERED, webhook_of
 from kube.client import Client
 from kube.credentials import load
 from kube.endpoint import Endpoint
@@ -82,9 +83,8 @@ async def _run(settings: Settings) -> None:
         )
         registration = registrar.controller(runtime.metrics)
         runtime.add(registration)
-        async with Client(endpoint) as client:
-            home = settings.namespace or endpoint.namespace
-            look_again = add_policy_statuses(runtime, await served(client), webhook.policies, webhook.objects, home)
+        home = settings.namespace or endpoint.namespace
+        look_again = add_policy_statuses(runtime, webhook.policies, webhook.objects, home)
 
         def on_new_policies() -> None:
             registration.add(registrar.request)

@@ -21,6 +21,9 @@ from gatewright.serving import webhook_of
     "metrics_listen",
     "health_listen",
     "cluster",
+    "namespace",
+    "registry",
+    "controller_account",
     *POLICIES,
     *CLUSTER,
 )

@@ -5,6 +5,7 @@ from webhook.engine.engine import Engine
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.match import NAMESPACE_LABELS
+from webhook.engine.planners import Made, Maker, Planner, Planners, RefusedError
 from webhook.engine.policy import Params, Patch, Policy, Violation
 from webhook.engine.request import About, NotLookedUpError, Request
 from webhook.engine.verdict import Outcome, Verdict
@@ -16,11 +17,16 @@ __all__ = [
     "BoundPolicy",
     "Engine",
     "Fields",
+    "Made",
+    "Maker",
     "NotLookedUpError",
     "Outcome",
     "Params",
     "Patch",
+    "Planner",
+    "Planners",
     "Policy",
+    "RefusedError",
     "Request",
     "Verdict",
     "Violation",

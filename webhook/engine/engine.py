@@ -1,36 +1,52 @@
 """Judge requests: the policies in force, found by one look-up, asked one after the other."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError, check_conflicts
+from webhook.engine.exceptions import NOW
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
-from webhook.engine.kinds import Kind, Target, TargetKey
+from webhook.engine.kinds import CREATE_AND_UPDATE, Kind, Target, TargetKey
+from webhook.engine.making import SCALE_PARENT, Child, children, is_planned, of_made, without_repeats
+from webhook.engine.planners import Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
 from webhook.engine.request import Request
 from webhook.engine.verdict import Outcome, Verdict
 
 NOTHING_NEEDED: frozenset[str] = frozenset()
 
+DENY = frozenset({"Deny"})
+NO_PLANNERS = Planners()
+
 Index = dict[TargetKey, tuple[BoundPolicy, ...]]
 
 
 class Engine:
-    """An immutable set of policies in force. A change builds a new engine; asking one changes nothing."""
+    """An immutable set of policies in force. A change builds a new engine; asking one changes nothing.
 
-    def __init__(self, policies: Iterable[BoundPolicy]) -> None:
+    What would be made of an object, as its planner says, is judged with the object.
+    """
+
+    def __init__(self, policies: Iterable[BoundPolicy], planners: Planners = NO_PLANNERS) -> None:
         """Index the policies by what they judge.
 
         ConflictingPoliciesError where two of them would set one field to different values.
         """
         self.policies = tuple(policies)
+        self._planners = planners
         self._targets: dict[TargetKey, Target] = {}
         self._validating = self._index(each for each in self.policies if each.policy.validate is not None)
         self._mutating = self._index(each for each in self.policies if each.policy.mutate is not None)
         self._needs = {
             key: frozenset[str]().union(*(bound.needs for bound in self._asked(key))) for key in self._targets
+        }
+        self._needs_of_made = {
+            key: self._looked_up_for(planner, target)
+            for planner in planners
+            for target in _planned_targets(planner)
+            for key in target.keys
         }
         self._refuse_conflicts()
 
@@ -45,21 +61,52 @@ class Engine:
         if conflicts:
             raise ConflictingPoliciesError("\n".join(conflicts))
 
-    def needs(self, request: Request) -> frozenset[str]:
-        """Return what must be looked up in the cluster before this request can be judged."""
-        return self._needs.get(request.about.target, NOTHING_NEEDED)
+    def needs(self, request: Request, *, mutating: bool = False) -> frozenset[str]:
+        """Return what must be looked up in the cluster before this request can be judged, or its object changed.
+
+        What would be made of it is looked at only where it is judged.
+        """
+        target = request.about.target
+        own = self._needs.get(target, NOTHING_NEEDED)
+        return own if mutating else own | self._needs_of_made.get(target, NOTHING_NEEDED)
 
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all of their findings are in the verdict.
 
         An object that is being deleted already is left alone: what is left to change are its finalizers.
         """
-        asked = self._validating.get(request.about.target)
-        if asked is None or request.is_ending:
+        if request.is_ending:
             return Verdict()
-        request = request.of_kind(self._targets[request.about.target].kind)
-        outcomes = (_ask(bound, request, lambda bound: bound.validate(request)) for bound in asked)
-        return Verdict(tuple(outcome for outcome in outcomes if outcome is not None))
+        outcomes = tuple(self._found(request))
+        planner = self._planners.of(request.about.resource_group, request.about.resource)
+        if planner is not None and is_planned(planner, request):
+            outcomes = without_repeats(outcomes, self._of_made(planner, request))
+        return Verdict(outcomes)
+
+    def _found(self, request: Request) -> Iterator[Outcome]:
+        asked = self._validating.get(request.about.target)
+        if asked is not None:
+            request = request.of_kind(self._targets[request.about.target].kind)
+            for bound in asked:
+                outcome = _ask(bound, request, lambda bound: bound.validate(request))
+                if outcome is not None:
+                    yield outcome
+
+    def _of_made(self, planner: Planner, request: Request) -> Iterator[Outcome]:
+        """Yield what would come of all that would be made; a planner that raises is an outcome, as a policy is."""
+        found: list[Child] = []
+
+        def plan() -> Outcome | None:
+            try:
+                found.extend(children(self._planners, planner, request))
+            except RefusedError as error:
+                return Outcome(f"{planner.kind.kind.lower()}-schema", DENY, error.violations)
+            return None
+
+        failed = _guarded(f"{planner.kind.kind.lower()}-plan", DENY, plan)
+        if failed is not None:
+            yield failed
+        yield from of_made(self, found, request.looked_up)
 
     def mutate(self, request: Request) -> Verdict:
         """Ask every mutating policy that applies, in order, each seeing the result of the one before.
@@ -87,8 +134,25 @@ class Engine:
             if any(bound.fails_closed is fails_closed for bound in policies):
                 target = self._targets[key]
                 operations.setdefault((target.kind, target.subresource), set()).add(key[3])
+        for planner in () if mutating else self._planners:
+            if fails_closed in self._may_deny(planner):
+                for target in _planned_targets(planner):
+                    operations.setdefault((target.kind, target.subresource), set()).update(target.operations)
         merged = [Target(kind, sub, tuple(sorted(found))) for (kind, sub), found in operations.items()]
         return tuple(sorted(merged, key=lambda each: (each.kind.group, each.kind.plural, each.subresource)))
+
+    def _may_deny(self, planner: Planner) -> Iterator[bool]:
+        """Yield for all that can be found wrong with what a planner makes whether that fails closed."""
+        for kind in self._planners.reach(planner):
+            if self._planners.of(kind.group, kind.plural) is not None:
+                yield True  # its type may refuse it
+            for key in Target(kind).keys:
+                yield from (bound.fails_closed for bound in self._asked(key))
+
+    def _looked_up_for(self, planner: Planner, target: Target) -> frozenset[str]:
+        keys = (key for kind in self._planners.reach(planner) for key in Target(kind).keys)
+        own = frozenset({NOW, SCALE_PARENT} if target.subresource else {NOW})
+        return own.union(*(self._needs.get(key, NOTHING_NEEDED) for key in keys))
 
     def _asked(self, key: TargetKey) -> tuple[BoundPolicy, ...]:
         return (*self._validating.get(key, ()), *self._mutating.get(key, ()))
@@ -106,12 +170,30 @@ class Engine:
         return index
 
 
+def _planned_targets(planner: Planner) -> Iterator[Target]:
+    """Yield what decides what is made: the whole object, and its /scale where it has one."""
+    yield Target(planner.kind, "", CREATE_AND_UPDATE)
+    if planner.replicas is not None:
+        yield Target(planner.kind, "scale", ("UPDATE",))
+
+
 def _ask(bound: BoundPolicy, request: Request, judge: Callable[[BoundPolicy], Outcome | None]) -> Outcome | None:
-    """Return what one policy says, or None where it does not apply. Whatever it raises becomes an outcome."""
-    try:
+    """Return what one policy says, or None where it does not apply."""
+
+    def asked() -> Outcome | None:
         return judge(bound) if bound.applies(request) else None
+
+    return _guarded(bound.title, bound.actions, asked, fails_closed=bound.fails_closed)
+
+
+def _guarded(
+    title: str, actions: frozenset[str], judge: Callable[[], Outcome | None], *, fails_closed: bool = True
+) -> Outcome | None:
+    """Return what is said; whatever is raised becomes an outcome."""
+    try:
+        return judge()
     except WrongTypeError as error:
         malformed = Violation(error.path, error.found, f"it must be {error.wanted}", error.fix)
-        return Outcome(bound.title, bound.actions, malformed=malformed)
+        return Outcome(title, actions, malformed=malformed)
     except Exception as error:  # noqa: BLE001  one of two in the project: a policy's failure is for its failurePolicy
-        return Outcome(bound.title, bound.actions, error=error, fails_closed=bound.fails_closed)
+        return Outcome(title, actions, error=error, fails_closed=fails_closed)

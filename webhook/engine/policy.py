@@ -22,13 +22,22 @@ class Params(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One finding: the field, what was found there, the rule, and what to do about it."""
+    """One finding: the field, what was found there, the rule, and what to do about it.
+
+    `of` names the object where that is not the one that is judged: what would be made of it, as `Deployment/shop`.
+    """
 
     path: str
     found: str | int
     rule: str
     fix: str
     excess: int | Fraction | None = None  # how far beyond the limit, so that an update may come nearer to it
+    of: str = ""
+
+    @property
+    def where(self) -> str:
+        """The field, and of which object where that has to be said."""
+        return f"{self.of}: {self.path}" if self.of else self.path
 
     def is_no_worse_than(self, other: "Violation") -> bool:
         """Whether this is `other` again: the same field and rule, and the value found equal or not further beyond."""
@@ -42,7 +51,7 @@ class Violation:
     def message(self) -> str:
         """The finding as one line."""
         fix = f"{self.fix[:1].upper()}{self.fix[1:]}"
-        return f"{self.path}: {self.found}; {self.rule}. {fix}."
+        return f"{self.where}: {self.found}; {self.rule}. {fix}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Judge manifests as the webhook would if somebody applied them."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,15 +12,15 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
-from webhook.engine.ingresses import summary
-from webhook.engine.kinds import KINDS, POD_KINDS
+from webhook.engine.kinds import KINDS
+from webhook.engine.look_ups import LOOK_UPS
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
 from webhook.review import MalformedRequestError, warnings
 
 CLUSTER_SCOPED = frozenset(kind.kind for kind in KINDS.values() if not kind.namespaced) | {"Node", "PersistentVolume"}
-SCALING = frozenset(kind.kind for kind in POD_KINDS if kind.scales and kind.pod_spec)
 NAME_LABEL = "kubernetes.io/metadata.name"
+FIELD = re.compile(r"([A-Za-z]+/\S+: )?[^:]+(?=: )")  # a field in a message, of what would be made if need be
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # what is read before any policy
 
 
@@ -78,30 +79,21 @@ class _Known:
             for each in named
             if each["kind"] == "Namespace"
         }
-        self._limit_ranges = _by_namespace((each for each in named if each["kind"] == "LimitRange"), namespace)
-        self._services = _by_namespace((each for each in named if each["kind"] == "Service"), namespace)
-        self._budgets = _by_namespace((each for each in named if each["kind"] == "PodDisruptionBudget"), namespace)
-        self._workloads = _by_namespace((each for each in named if each["kind"] in SCALING), namespace)
-        self._ingresses = [summary(each, namespace) for each in named if each["kind"] == "Ingress"]
+        self._found: dict[str, list[tuple[str, dict[str, Any]]]] = {name: [] for name in LOOK_UPS}
+        for name, look_up in LOOK_UPS.items():
+            for each in named:
+                if each["kind"] in look_up.kinds:
+                    where = _namespace(each, namespace)
+                    self._found[name].append((where, look_up.shaped(each, where)))
 
     def about(self, namespace: str) -> dict[str, Any]:
         """Return what can be looked up for an object in `namespace`; of an unknown namespace nothing is assumed."""
         found: dict[str, Any] = {
-            "ingresses": self._ingresses,
-            "services": self._services.get(namespace, []),
-            "disruption_budgets": self._budgets.get(namespace, []),
-            "workloads": self._workloads.get(namespace, []),
+            name: [each for where, each in self._found[name] if look_up.everywhere or where == namespace]
+            for name, look_up in LOOK_UPS.items()
+            if not look_up.completes or namespace in self._labels
         }
-        if namespace in self._labels:
-            found |= {NAMESPACE_LABELS: self._labels[namespace], "limit_ranges": self._limit_ranges.get(namespace, [])}
-        return found
-
-
-def _by_namespace(objects: Iterable[dict[str, Any]], namespace: str) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
-    for each in objects:
-        found.setdefault(_namespace(each, namespace), []).append(each)
-    return found
+        return found | ({NAMESPACE_LABELS: self._labels[namespace]} if namespace in self._labels else {})
 
 
 def require_object(document: Document) -> None:
@@ -147,5 +139,5 @@ def _findings(answer: Answer) -> Iterator[Finding]:
         yield Finding(cause["reason"], cause["field"], cause["message"])
     for warning in warnings(Verdict(answer.outcomes)):  # all of them: the budget is the API server's
         policy, _, text = warning.partition(": ")
-        path, colon, _ = text.partition(": ")
-        yield Finding(policy, path if colon else "", text)
+        path = FIELD.match(text)
+        yield Finding(policy, path[0] if path else "", text)

@@ -100,7 +100,7 @@ class Rim:
             self._metrics.reviews.labels(hook, "other", "malformed").inc()
             log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": hook}})
             return review.deny_malformed(error)
-        if needs := engine.needs(request):
+        if needs := engine.needs(request, mutating=hook == "mutate"):
             request = await self._looked_up(request, needs, timeout_of(raw_path))
         verdict = engine.mutate(request) if hook == "mutate" else engine.validate(request)
         self._record(hook, request, verdict, time.perf_counter() - started)
@@ -127,8 +127,7 @@ class Rim:
         self._metrics.reviews.labels(hook, operation, decision).inc()
         if decision in ("allowed", "patched"):
             return
-        findings = {outcome.policy: _finding(outcome) for outcome in verdict.outcomes}
-        findings = {policy: finding for policy, finding in findings.items() if finding}
+        findings = {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
         for policy, finding in findings.items():
             self._metrics.findings.labels(policy, finding).inc()
         fields = _fields(request) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any, Never
 
+from config.crds import kinds
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import Resource
@@ -16,17 +17,18 @@ LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 SERVICE = Resource("", "v1", "services", "Service")
 BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
-SCALED = {
-    (group, plural): Resource(group, version, plural, kind)
-    for group, version, plural, kind in (
-        ("", "v1", "replicationcontrollers", "ReplicationController"),
-        ("apps", "v1", "deployments", "Deployment"),
-        ("apps", "v1", "replicasets", "ReplicaSet"),
-        ("apps", "v1", "statefulsets", "StatefulSet"),
-        ("example.com", "v1", "webapps", "WebApp"),
-    )
-}
-WORKLOADS = tuple(resource for resource in SCALED.values() if resource.kind != "WebApp")  # it has no pods of its own
+WORKLOADS = (
+    Resource("", "v1", "replicationcontrollers", "ReplicationController"),
+    Resource("apps", "v1", "deployments", "Deployment"),
+    Resource("apps", "v1", "replicasets", "ReplicaSet"),
+    Resource("apps", "v1", "statefulsets", "StatefulSet"),
+)
+OURS = tuple(
+    Resource(about.group, about.version, about.plural, about.kind)
+    for about in (kind.definition for kind in kinds())
+    if about.scale is not None and about.storage
+)
+SCALED = {(resource.group, resource.plural): resource for resource in (*WORKLOADS, *OURS)}
 RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
 
 Object = dict[str, Any]

@@ -1,0 +1,68 @@
+"""The planners of all kinds, as plain functions for the engine: what would be made is judged with its parent."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from config.api.meta import CustomResource
+from config.defaulting import defaulted_as
+from config.faults import faults
+from config.settings import Settings
+from controller.reconcilers import planned_kinds
+from controller.runtime.plan import Apply, Given, Object, Once, PlannedKind
+from kube.resource import Resource
+from webhook.engine import Made, Maker, Planner, Planners, RefusedError, Violation
+from webhook.engine.kinds import KINDS, Kind
+
+
+def planner_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that plans depend on: those of the controller are those of whoever judges its plans."""
+    return {"registry": settings.registry}
+
+
+def planners_of(settings: Settings, home: str) -> Planners:
+    """Return the planners of all kinds, carried out by the controller that is installed in the namespace `home`."""
+    given = planner_settings(settings)
+    return Planners((planner(kind, given) for kind in planned_kinds()), Maker(home, settings.controller_account))
+
+
+def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
+    """Return what is made of the objects of a kind as a plain function of the decoded object."""
+    custom: type[CustomResource] = kind.type
+    seen = Given(settings=settings)
+
+    def plan(object: Object, now: datetime) -> Sequence[Made]:
+        try:
+            read = custom.model_validate(object)
+        except ValidationError as error:
+            raise RefusedError([_violation(*fault) for fault in faults(custom, error)]) from None
+        return [
+            Made(write.object, write.origin if isinstance(write, Apply) else {})
+            for step in kind.plan(read, seen, now).steps
+            for write in step.writes
+            if isinstance(write, Apply | Once)
+        ]
+
+    scale = custom.definition.scale
+    return Planner(
+        _kind(kind.resource),
+        tuple(map(_kind, kind.owns)),
+        plan,
+        partial(defaulted_as, custom),
+        replicas=None if scale is None else scale.replicas.removeprefix("."),
+    )
+
+
+def _violation(path: str, text: str) -> Violation:
+    found, colon, rule = text.rpartition(": ")
+    return Violation(path, found if colon else "not what its kind says", rule, "correct it")
+
+
+def _kind(resource: Resource) -> Kind:
+    """Return the row of the table, or one with what the planner knows."""
+    return KINDS.get((resource.group, resource.kind)) or Kind(
+        resource.group, resource.kind, resource.plural, versions=(resource.version,), namespaced=resource.namespaced
+    )

@@ -1,0 +1,50 @@
+"""What policies look up of other objects: under which name, of which kinds, and how much of each."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.engine.ingresses import summary
+from webhook.engine.kinds import POD_KINDS
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """Objects that are looked up under one name: those of a namespace, or of all of them."""
+
+    kinds: frozenset[str]
+    shape: Callable[[Object, str], Object] | None = None  # where not all of it counts
+    everywhere: bool = False
+    completes: bool = False  # counts only where all of the namespace is known: what is not there is a fact
+
+    def shaped(self, object: Object, namespace: str) -> Object:
+        """Return what is looked up of an object of `namespace`."""
+        return object if self.shape is None else self.shape(object, namespace)
+
+
+SCALING = frozenset(kind.kind for kind in POD_KINDS if kind.scales and kind.pod_spec)
+LOOK_UPS = {
+    "limit_ranges": LookUp(frozenset({"LimitRange"}), completes=True),
+    "services": LookUp(frozenset({"Service"})),
+    "disruption_budgets": LookUp(frozenset({"PodDisruptionBudget"})),
+    "workloads": LookUp(SCALING),
+    "ingresses": LookUp(frozenset({"Ingress"}), summary, everywhere=True),
+}
+
+
+def with_object(looked_up: Mapping[str, Any], object: Object, namespace: str) -> Mapping[str, Any]:
+    """Return what was looked up for an object of `namespace` as it is once `object` is made there, or made anew."""
+    changed = {}
+    for name, look_up in LOOK_UPS.items():
+        if name in looked_up and object["kind"] in look_up.kinds:
+            new = look_up.shaped(object, namespace)
+            others = [each for each in looked_up[name] if _id(each, namespace) != _id(new, namespace)]
+            changed[name] = [*others, new]
+    return {**looked_up, **changed} if changed else looked_up
+
+
+def _id(object: Object, namespace: str) -> tuple[Any, ...]:
+    metadata = object.get("metadata") or object  # a summary has its name beside the rest
+    return object.get("kind"), metadata.get("namespace") or namespace, metadata.get("name")

@@ -1,0 +1,116 @@
+"""Who says what would be made of an object, and of which kinds that is.
+
+The functions are handed in when a process is put together: nothing here knows how a plan is made.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from webhook.engine.kinds import Kind
+from webhook.engine.policy import Violation
+
+Object = dict[str, Any]
+ResourceKey = tuple[str, str]  # group and plural
+
+SERVICE_ACCOUNTS = "system:serviceaccounts"
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One object that would be made, and for each of its fields (or what holds them) the field it comes from."""
+
+    object: Object
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+
+class RefusedError(ValueError):
+    """An object that is not what its type says, so that nothing can be made of it."""
+
+    def __init__(self, violations: Sequence[Violation]) -> None:
+        """Take what is wrong with it."""
+        super().__init__("; ".join(violation.message for violation in violations))
+        self.violations = tuple(violations)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """What is made of the objects of one kind.
+
+    `makes` are the kinds of it; `plan` returns all of it, in order, or raises RefusedError; `filled` returns an object
+    with the defaults that the API server fills in; `replicas` is the field that its /scale sets, where it has one.
+    """
+
+    kind: Kind
+    makes: tuple[Kind, ...]
+    plan: Callable[[Object, datetime], Sequence[Made]]
+    filled: Callable[[Object], Object]
+    replicas: str | None = None
+
+    def made_kind(self, object: Object) -> Kind:
+        """Return the kind of an object that it makes. LookupError where it does not say that it makes such."""
+        group = str(object["apiVersion"]).rpartition("/")[0]
+        for kind in self.makes:
+            if (kind.group, kind.kind) == (group, object["kind"]):
+                return kind
+        raise LookupError(f"{self.kind.kind} does not say that it makes {object['apiVersion']} {object['kind']}")
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """Whose requests it would be: the controller's account."""
+
+    namespace: str
+    account: str
+
+    @property
+    def username(self) -> str:
+        """The name that requests of the account come under."""
+        return f"system:serviceaccount:{self.namespace}:{self.account}"
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of every service account."""
+        return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{self.namespace}", "system:authenticated")
+
+
+PUBLISHED = Maker("gatewright-system", "gatewright-controller-manager")
+
+
+class Planners:
+    """All planners, and the account they are carried out by."""
+
+    def __init__(self, planners: Iterable[Planner] = (), maker: Maker = PUBLISHED) -> None:
+        """Index them by what they are asked about."""
+        self.maker = maker
+        self._planners = {_resource(planner.kind): planner for planner in planners}
+
+    def __iter__(self) -> Iterator[Planner]:
+        """Go through them."""
+        return iter(self._planners.values())
+
+    def of(self, group: str, resource: str) -> Planner | None:
+        """Return the planner for a resource, None where nothing is made of it."""
+        return self._planners.get((group, resource))
+
+    def filled(self, kind: Kind, object: Object) -> Object:
+        """Return an object that would be made with what the API server fills in."""
+        planner = self.of(kind.group, kind.plural)
+        return object if planner is None else planner.filled(object)
+
+    def reach(self, planner: Planner) -> tuple[Kind, ...]:
+        """Return all kinds that are made, also of what is made."""
+        found: dict[ResourceKey, Kind] = {}
+        left = list(planner.makes)
+        while left:
+            kind = left.pop()
+            key = _resource(kind)
+            if key not in found:
+                found[key] = kind
+                left += self._planners[key].makes if key in self._planners else ()
+        return tuple(found.values())
+
+
+def _resource(kind: Kind) -> ResourceKey:
+    return kind.group, kind.plural
