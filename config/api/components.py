@@ -63,8 +63,8 @@ class Database(ApiModel):
     )
     storage: Quantity | None = Field(
         None,
-        description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by default 10Gi in development, 50Gi "
-        "in staging, 100Gi in production.",
+        description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by default 10Gi in "
+        "development, 50Gi in staging, 100Gi in production.",
     )
     replicas: Int32 | None = Field(
         None,

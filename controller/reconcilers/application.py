@@ -1,4 +1,4 @@
-"""An application: a container in a Deployment, and the Service that leads to it. A WebApp is one, a platform several."""
+"""An application: a container in a Deployment, and the Service that leads to it. WebApps are one, platforms several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,0 +1,41 @@
+"""AppStack: database, cache, backend and frontend, where asked for, each once the ones before it are ready."""
+
+from datetime import datetime
+
+from config.api.appstack import AppStack
+from controller.reconcilers.application import DEPLOYMENT, SERVICE
+from controller.reconcilers.components import BUDGET, Whole, cache, told, without_cache, without_workload, workload
+from controller.reconcilers.databases import POSTGRESQL, database, variables, without_database
+from controller.reconcilers.labels import inherited
+from controller.reconcilers.mysql import SECRET, STATEFUL_SET
+from controller.reconcilers.rollup import rolled_up
+from controller.reconcilers.tiers import TIERS
+from controller.runtime.plan import Plan, PlannedKind, Seen
+
+
+def plan(stack: AppStack, seen: Seen, now: datetime) -> Plan:
+    """Say what should exist for `stack`, given what was `seen`."""
+    del now
+    spec = stack.spec
+    labels = {**inherited(stack), "stack": stack.name}
+    whole = Whole(stack.name, stack.namespace, labels, TIERS[spec.environment], seen)
+    stores = database(whole, spec.database, monitored=False) if spec.database else without_database(whole)
+    caches = cache(whole, spec.cache) if spec.cache else without_cache(whole)
+    login = variables(whole, spec.database) if spec.database else []
+    cache_url = told("CACHE_URL", caches)
+    backend = (
+        workload(whole, "backend", spec.backend, [*login, *cache_url])
+        if spec.backend
+        else without_workload(whole, "backend")
+    )
+    frontend = (
+        workload(whole, "frontend", spec.frontend, [*told("BACKEND_URL", backend), *cache_url])
+        if spec.frontend
+        else without_workload(whole, "frontend")
+    )
+    components = [stores, caches, backend, frontend]
+    return rolled_up(stack, [(component, components[:index]) for index, component in enumerate(components)])
+
+
+REMOVED = (DEPLOYMENT, SERVICE, BUDGET, POSTGRESQL, STATEFUL_SET)
+APP_STACK = PlannedKind(AppStack, plan=plan, owns=(SECRET, *REMOVED), deletes=REMOVED)

@@ -1,0 +1,232 @@
+"""The components of AppStack and EcommercePlatform: what each makes, whether it is ready, and where it is."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from config.api.components import Cache, Workload
+from controller.reconcilers import restricted
+from controller.reconcilers.application import DEPLOYMENT, SERVICE, Application, applied
+from controller.reconcilers.images import image
+from controller.reconcilers.tiers import Tier
+from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write
+from kube.resource import Resource
+from webhook.engine.quantities import parse_quantity
+
+BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+
+APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
+CACHE_USER = 999  # whom the image runs as by itself
+CACHE_PORT = 6379
+CACHE_SHARE = Fraction(3, 4)  # of the memory limit is for what is cached
+
+Place = tuple[Resource, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What components are parts of, and what was seen of it."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    tier: Tier
+    seen: Seen
+
+    def named(self, component: str) -> str:
+        """Return the name of what is made for a component."""
+        return f"{self.name}-{component}"
+
+    def labelled(self, component: str) -> dict[str, str]:
+        """Return the labels of what is made for a component, beside those that selectors go by."""
+        return {**self.labels, "app.kubernetes.io/component": component}
+
+    def url(self, scheme: str, component: str, port: int) -> str:
+        """Return where a component is reached from anywhere in the cluster."""
+        return f"{scheme}://{self.named(component)}.{self.namespace}.svc:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One part of a whole: what it writes, and how that is."""
+
+    name: str
+    writes: Sequence[Write] = ()
+    holds: bool = True
+    note: str | Problem = ""
+    url: str = ""
+    is_wanted: bool = True
+    problem: Problem | None = None  # that only a change of the spec can mend
+    is_failed: bool = False  # for good, as its own status says
+    doing: str = "deployment failed"
+
+    def step(self, needs: Iterable["Component"] = ()) -> Step:
+        """Return the step that makes it, once those hold that it needs."""
+        needed = [each for each in needs if each.is_wanted]
+        unmet = [each.name for each in needed if not each.holds]
+        return Step(
+            self.name,
+            self.writes,
+            needs=[each.name for each in needed],
+            holds=self.holds,
+            doing=f"{self.title} {self.doing}",
+            condition=f"{self.title}Ready" if self.is_wanted else "",
+            note=self.note or (f"waiting for {', '.join(unmet)}" if unmet and not self.holds else ""),
+        )
+
+    @property
+    def title(self) -> str:
+        """Its name as conditions write it."""
+        return self.name.capitalize()
+
+
+def without(whole: Whole, name: str, places: Iterable[Place]) -> Component:
+    """Return a component that is not wanted: what was made of it before is removed."""
+    return Component(name, removed(whole, places), is_wanted=False)
+
+
+def removed(whole: Whole, places: Iterable[Place]) -> list[Write]:
+    """Return the deletion of each child that is in one of the places."""
+    seen = ((resource, name, whole.seen.child(resource, name)) for resource, name in places)
+    return [
+        Delete(Reference(resource, name, child["metadata"]["uid"], whole.namespace))
+        for resource, name, child in seen
+        if child is not None
+    ]
+
+
+def cache(whole: Whole, spec: Cache) -> Component:
+    """Return the cache: a Valkey server that keeps nothing on disk and drops what was not used for longest."""
+    name = whole.named("cache")
+    if not spec.enabled:
+        return without_cache(whole)
+    resources = spec.resources.to_api() if spec.resources else whole.tier.cache
+    application = Application(
+        name=name,
+        namespace=whole.namespace,
+        container="cache",
+        image=image(whole.seen.settings, "valkey/valkey", "8.1"),
+        port=CACHE_PORT,
+        port_name="redis",
+        replicas=1,
+        resources=resources,
+        labels=whole.labelled("cache"),
+        settings={
+            "command": ["valkey-server", "--save", "", "--appendonly", "no", *_memory(resources)],
+            "readinessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 5},
+            "livenessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 10, "failureThreshold": 6},
+            "securityContext": restricted.container(),
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        },
+        pod={
+            "automountServiceAccountToken": False,
+            "securityContext": restricted.pod(CACHE_USER),
+            "volumes": [{"name": "data", "emptyDir": {"sizeLimit": "64Mi"}}],
+        },
+    )
+    return _deployed(whole, "cache", application, {"resources": "spec.cache.resources"}, "redis")
+
+
+def without_cache(whole: Whole) -> Component:
+    """Return a cache that is not wanted."""
+    name = whole.named("cache")
+    return without(whole, "cache", [(DEPLOYMENT, name), (SERVICE, name)])
+
+
+def _memory(resources: Object) -> list[str]:
+    limit = (resources.get("limits") or {}).get("memory")
+    most = [] if limit is None else ["--maxmemory", str(int(parse_quantity(str(limit)).value * CACHE_SHARE))]
+    return [*most, "--maxmemory-policy", "allkeys-lru"]
+
+
+def workload(
+    whole: Whole, name: str, spec: Workload, variables: Sequence[Object], annotations: Mapping[str, str] | None = None
+) -> Component:
+    """Return backend or frontend; `variables` tell it where the others are, unless it says so itself."""
+    full = whole.named(name)
+    if spec.image is None:
+        problem = Problem(f"{name.capitalize()} deployment failed: spec.{name}.image is not set")
+        note, url = Problem(f"spec.{name}.image is not set"), whole.url("http", name, spec.port)
+        return Component(name, holds=False, note=note, url=url, problem=problem)
+    own = [each.to_api() for each in spec.env]
+    said = {each["name"] for each in own}
+    tier, selector = whole.tier, {"app": full}
+    application = Application(
+        name=full,
+        namespace=whole.namespace,
+        container=name,
+        image=spec.image,
+        port=spec.port,
+        replicas=spec.replicas or tier.replicas,
+        resources=spec.resources.to_api() if spec.resources else tier.workload,
+        labels=whole.labelled(name),
+        annotations=annotations or {},
+        settings={
+            "env": [*(each for each in variables if each["name"] not in said), *own],
+            "securityContext": {
+                **restricted.container(readOnlyRootFilesystem=False, runAsUser=APP_USER),
+                **(spec.security_context.to_api() if spec.security_context else {}),
+            },
+        },
+        pod=_spread(selector) if tier.spread else {},
+    )
+    fields = {each: f"spec.{name}.{each}" for each in ("replicas", "image", "port", "resources", "env")}
+    fields["securityContext"] = f"spec.{name}.securityContext"
+    made = _deployed(whole, name, application, fields, "http")
+    if tier.spread:
+        return replace(made, writes=[*made.writes, Apply(_budget(whole, name, selector))])
+    return replace(made, writes=[*made.writes, *removed(whole, [(BUDGET, full)])])
+
+
+def told(variable: str, component: Component) -> list[Object]:
+    """Return the environment variable that tells where a component is; none where there is no such component."""
+    return [{"name": variable, "value": component.url}] if component.url else []
+
+
+def without_workload(whole: Whole, name: str) -> Component:
+    """Return a backend or frontend that is not wanted."""
+    full = whole.named(name)
+    return without(whole, name, [(DEPLOYMENT, full), (SERVICE, full), (BUDGET, full)])
+
+
+def _spread(selector: Mapping[str, str]) -> Object:
+    """Return what keeps the pods of a workload on different nodes, where there are enough."""
+    term = {"labelSelector": {"matchLabels": dict(selector)}, "topologyKey": "kubernetes.io/hostname"}
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
+
+
+def _budget(whole: Whole, name: str, selector: Mapping[str, str]) -> Object:
+    """Return what keeps all pods of a workload but one when nodes are drained."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {
+            "name": whole.named(name),
+            "namespace": whole.namespace,
+            "labels": {**selector, **whole.labelled(name)},
+        },
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(selector)}},
+    }
+
+
+def _deployed(whole: Whole, name: str, application: Application, fields: Mapping[str, str], scheme: str) -> Component:
+    """Return the component that a Deployment is."""
+    holds, note = rolled_out(whole.seen.child(DEPLOYMENT, application.name), application.replicas)
+    url = whole.url(scheme, name, application.port)
+    return Component(name, applied(application, fields), holds=holds, note=note, url=url)
+
+
+def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Problem]:
+    """Tell whether a Deployment or StatefulSet runs what it says, and what a condition is to say of that."""
+    if workload is None:
+        return False, ""
+    status = workload.get("status") or {}
+    for each in status.get("conditions") or ():
+        wrong = {"ReplicaFailure": "True", "Progressing": "False"}.get(each["type"])
+        if each["status"] == wrong:
+            return False, Problem(each.get("message", ""), each.get("reason") or each["type"])
+    ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
+    is_current = status.get("observedGeneration", 0) >= workload["metadata"].get("generation", 0)
+    holds = is_current and ready == updated == replicas
+    return holds, "" if holds else f"{min(ready, updated)} of {replicas} replicas are ready"

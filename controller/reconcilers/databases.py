@@ -1,0 +1,135 @@
+"""The database of AppStack and EcommercePlatform: a PostgreSQL object, or a MySQL server."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import ceil
+
+from config.api.components import Database
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers import mysql
+from controller.reconcilers.application import SERVICE
+from controller.reconcilers.components import Component, Whole, rolled_out, without
+from controller.runtime.conditions import ready_in
+from controller.runtime.plan import Apply, Object, Problem
+from kube.resource import Resource
+from webhook.engine.quantities import parse_quantity
+
+_ABOUT = PostgreSQL.definition
+POSTGRESQL = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
+
+PORTS = {"postgresql": 5432, "mysql": mysql.PORT}
+DEFAULT_POSTGRESQL = "17"
+NAME = LOGIN = "app"  # the one database that is made, and who owns it
+GIBI = Fraction(2**30)
+WAITING = frozenset({"Progressing", "Updating", "Degraded"})  # reasons of a child that is on its way, or was there
+POSTGRESQL_ORIGIN = {
+    "metadata.name": "metadata.name",
+    "spec.version": "spec.database.version",
+    "spec.storage": "spec.database.storage",
+    "spec.replicas": "spec.database.replicas",
+    "spec.backup": "spec.database.backup",
+    "spec.monitoring": "spec.monitoring",
+}
+
+
+def database(whole: Whole, spec: Database, *, monitored: bool) -> Component:
+    """Return the database. What another type made before stays as it is: it has the data."""
+    name = whole.named("db")
+    there = _type_there(whole, name)
+    if there not in (None, spec.type):
+        wrong = f"it is {there}, and spec.database.type: {spec.type} would leave its data behind; set it back"
+        problem = Problem(f"Database deployment failed: {wrong}", "TypeChanged")
+        return Component("database", holds=False, note=Problem(wrong, "TypeChanged"), problem=problem)
+    return _mysql(whole, name, spec) if spec.type == "mysql" else _postgresql(whole, name, spec, monitored=monitored)
+
+
+def without_database(whole: Whole) -> Component:
+    """Return a database that is not wanted: what ran is removed, volumes and passwords stay."""
+    name = whole.named("db")
+    services = [(SERVICE, name), (SERVICE, f"{name}-headless")]
+    return without(whole, "database", [(POSTGRESQL, name), (mysql.STATEFUL_SET, name), *services])
+
+
+def type_of(whole: Whole, spec: Database) -> str:
+    """Return which database there is: what is there counts more than what is said."""
+    return _type_there(whole, whole.named("db")) or spec.type
+
+
+def _type_there(whole: Whole, name: str) -> str | None:
+    if whole.seen.child(POSTGRESQL, name) is not None:
+        return "postgresql"
+    return None if whole.seen.child(mysql.STATEFUL_SET, name) is None else "mysql"
+
+
+def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> Component:
+    backup = spec.backup.to_api()
+    object = {
+        "apiVersion": POSTGRESQL.api_version,
+        "kind": POSTGRESQL.kind,
+        "metadata": {"name": name, "namespace": whole.namespace, "labels": whole.labelled("database")},
+        "spec": {
+            "version": spec.version or DEFAULT_POSTGRESQL,
+            "storage": whole_gibi(spec.storage or whole.tier.storage),
+            "replicas": spec.replicas or whole.tier.replicas,
+            "backup": {**backup, "enabled": backup.get("enabled", whole.tier.backup)},
+            "users": [{"name": LOGIN}],
+            "databases": [{"name": NAME, "owner": LOGIN}],
+            "monitoring": {"enabled": monitored},
+        },
+    }
+    child = whole.seen.child(POSTGRESQL, name)
+    holds, note = _is_ready(child)
+    url = whole.url("postgresql", "db", PORTS["postgresql"])
+    is_failed = not holds and ((child or {}).get("status") or {}).get("phase") == "Failed"
+    writes = [Apply(object, POSTGRESQL_ORIGIN)]
+    return Component("database", writes, holds=holds, note=note, url=url, is_failed=is_failed)
+
+
+def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
+    """Tell whether a PostgreSQL object is ready as it is now, and what a condition is to say of that."""
+    status = (child or {}).get("status") or {}
+    ready = ready_in(status)
+    if child is None or ready is None or status.get("observedGeneration") != child["metadata"].get("generation"):
+        return False, ""
+    if ready["status"] == "True":
+        return True, ""
+    told = f"{child['kind']} {child['metadata']['name']}: {ready['message']}"
+    return False, told if ready["reason"] in WAITING else Problem(told, ready["reason"])
+
+
+def _mysql(whole: Whole, name: str, spec: Database) -> Component:
+    stored = whole.seen.child(mysql.STATEFUL_SET, name)
+    writes = mysql.mysql(
+        name,
+        whole.namespace,
+        whole.labelled("database"),
+        version=spec.version or mysql.DEFAULT_VERSION,
+        storage=whole_gibi(spec.storage or whole.tier.storage),
+        resources=whole.tier.mysql,
+        settings=whole.seen.settings,
+    )
+    holds, note = rolled_out(stored, 1)
+    return Component("database", writes, holds=holds, note=note, url=whole.url("mysql", "db", PORTS["mysql"]))
+
+
+def variables(whole: Whole, spec: Database) -> Sequence[Object]:
+    """Return the environment variables that tell a backend where its database is and how to log in."""
+    name, type = whole.named("db"), type_of(whole, spec)
+    if type == "mysql":
+        password = mysql.password(name, "password")
+    else:
+        password = {"secretKeyRef": {"name": f"{name}-user-{LOGIN}", "key": "password"}}
+    login = "$(DATABASE_USER):$(DATABASE_PASSWORD)@$(DATABASE_HOST):$(DATABASE_PORT)/$(DATABASE_NAME)"
+    return [
+        {"name": "DATABASE_HOST", "value": name},
+        {"name": "DATABASE_PORT", "value": str(PORTS[type])},
+        {"name": "DATABASE_NAME", "value": NAME},
+        {"name": "DATABASE_USER", "value": LOGIN},
+        {"name": "DATABASE_PASSWORD", "valueFrom": password},
+        {"name": "DATABASE_URL", "value": f"{type}://{login}"},
+    ]
+
+
+def whole_gibi(storage: int | str) -> str:
+    """Return a size in whole Gi, rounded up: 1Ti is 1024Gi."""
+    return f"{ceil(parse_quantity(str(storage)).value / GIBI)}Gi"

@@ -1,0 +1,41 @@
+"""Components rolled up into the plan of what they are parts of: steps, phase, endpoints, and when to look again."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Literal
+
+from config.api.appstack import AppStack
+from config.api.components import ComponentsStatus
+from config.api.ecommerceplatform import EcommercePlatform
+from controller.reconcilers.components import Component
+from controller.runtime.plan import Plan
+
+WAITING = timedelta(seconds=30)
+LOOK_AGAIN = timedelta(minutes=10)
+
+
+def rolled_up(
+    parent: AppStack | EcommercePlatform, components: Sequence[tuple[Component, Sequence[Component]]]
+) -> Plan:
+    """Return the plan; each component stands with those that must be ready before it is made."""
+    wanted = [component for component, _ in components if component.is_wanted]
+    runs = all(each.holds for each in wanted)
+    return Plan(
+        steps=[component.step(needs) for component, needs in components],
+        status=ComponentsStatus(
+            phase="Running" if runs else _phase(parent, wanted),
+            endpoints={each.name: each.url for each in wanted if each.url},
+        ),
+        problem=next((each.problem for each in wanted if each.problem), None),
+        requeue_after=LOOK_AGAIN if runs else WAITING,
+    )
+
+
+def _phase(
+    parent: AppStack | EcommercePlatform, components: Sequence[Component]
+) -> Literal["Deploying", "Degraded", "Failed"]:
+    """Return the phase of what does not run: it failed for good, did run as it is now, or is on its way."""
+    if any(each.is_failed for each in components):
+        return "Failed"
+    did_run = parent.status.phase in ("Running", "Degraded") and parent.status.observed_generation == parent.generation
+    return "Degraded" if did_run else "Deploying"

@@ -1,0 +1,55 @@
+"""What development, staging and production stand for, where a spec does not say otherwise."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from controller.runtime.plan import Object
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One environment's sizes, and how much is done against loss."""
+
+    replicas: int
+    storage: str
+    backup: bool
+    workload: Object
+    cache: Object
+    mysql: Object
+    spread: bool = False  # pods of a workload keep off each other's nodes, and are not all evicted at once
+    alerts: bool = False
+
+
+def resources(cpu: str, memory: str, most_cpu: str, most_memory: str) -> Object:
+    """Return requests and limits."""
+    return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": most_cpu, "memory": most_memory}}
+
+
+TIERS: Mapping[str, Tier] = {
+    "development": Tier(
+        replicas=1,
+        storage="10Gi",
+        backup=False,
+        workload=resources("50m", "64Mi", "250m", "256Mi"),
+        cache=resources("25m", "64Mi", "250m", "128Mi"),
+        mysql=resources("100m", "512Mi", "1", "1Gi"),
+    ),
+    "staging": Tier(
+        replicas=2,
+        storage="50Gi",
+        backup=True,
+        workload=resources("100m", "128Mi", "500m", "512Mi"),
+        cache=resources("50m", "128Mi", "500m", "256Mi"),
+        mysql=resources("250m", "1Gi", "1", "2Gi"),
+    ),
+    "production": Tier(
+        replicas=3,
+        storage="100Gi",
+        backup=True,
+        workload=resources("250m", "256Mi", "1", "1Gi"),
+        cache=resources("100m", "256Mi", "1", "1Gi"),
+        mysql=resources("500m", "2Gi", "2", "4Gi"),
+        spread=True,
+        alerts=True,
+    ),
+}

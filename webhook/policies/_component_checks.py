@@ -1,0 +1,86 @@
+"""What can be made of the components of an AppStack or an EcommercePlatform: names, and their database."""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from config.cron import CronError, check
+from webhook.engine import Fields, Request, Violation
+from webhook.engine.fields import shown
+
+DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
+MAKES: Mapping[str, tuple[str, str, int]] = {  # what each component makes whose name has the lowest limit
+    "database": ("CronJob", "-db-backup", 52),
+    "frontend": ("Service", "-frontend", 63),
+    "backend": ("Service", "-backend", 63),
+    "cache": ("Service", "-cache", 63),
+}
+POSTGRESQL = tuple(str(major) for major in range(12, 19))
+VERSIONS = {
+    "postgresql": (re.compile("|".join(POSTGRESQL)), f"postgresql comes in {', '.join(POSTGRESQL)}"),
+    "mysql": (re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?"), "mysql comes in 5.7, 8.0, 8.4 and 9.x"),
+}
+DEFAULT_TYPE = "postgresql"
+
+
+def of_name(request: Request, components: list[str]) -> Iterator[Violation]:
+    """Yield a violation where what is made for one of the components could not have its name."""
+    name = request.string("metadata.name") or ""
+    if name and not DNS_LABEL.fullmatch(name):
+        yield Violation(
+            "metadata.name",
+            found=shown(name),
+            rule="the Services that are made must have a DNS label as their name",
+            fix="use lower-case letters, digits and '-', beginning with a letter",
+        )
+    limits = ((limit - len(suffix), kind, suffix, limit) for kind, suffix, limit in map(MAKES.__getitem__, components))
+    room, kind, suffix, limit = min(limits, default=(len(name), "", "", 0))
+    if len(name) > room:
+        yield Violation(
+            "metadata.name",
+            found=f"{shown(name)} has {len(name)} characters",
+            rule=f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}",
+            fix="choose a shorter name",
+        )
+
+
+def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
+    """Yield a violation for each thing that the database could not be, or could not become."""
+    type = database.string("type") or DEFAULT_TYPE
+    was = type if before is None else before.string("type") or DEFAULT_TYPE
+    if type != was:
+        yield Violation(
+            database.path("type"),
+            found=f"{was} is to become {type}",
+            rule="the data would be left behind",
+            fix="set it back, and move the data to another database",
+        )
+    version = database.integer_or_string("version")
+    if version is not None and type in VERSIONS and not VERSIONS[type][0].fullmatch(str(version)):
+        yield Violation(
+            database.path("version"), found=shown(version), rule=VERSIONS[type][1], fix="choose one of them"
+        )
+    storage = database.quantity("storage")
+    if storage is not None and storage.value <= 0:
+        yield Violation(
+            database.path("storage"), found=shown(str(storage)), rule="must be more than nothing", fix="such as 10Gi"
+        )
+    replicas = database.integer("replicas")
+    if type == "mysql" and replicas is not None and replicas > 1:
+        yield Violation(
+            database.path("replicas"), found=replicas, rule="mysql has one server", fix="set it to 1, or use postgresql"
+        )
+    yield from _of_schedule(database)
+
+
+def _of_schedule(database: Fields) -> Iterator[Violation]:
+    schedule = database.string("backup.schedule")
+    try:
+        check(schedule or "@daily")
+    except CronError as error:
+        yield Violation(
+            database.path("backup.schedule"),
+            found=shown(schedule),
+            rule=f"no cron schedule: {error}",
+            fix='write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"',
+        )

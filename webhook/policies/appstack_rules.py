@@ -1,0 +1,30 @@
+"""What an AppStack asks for can be made: its name and its database.
+
+Why: an AppStack is made into a database, Deployments and Services, each with rules of its own. What could not be made
+would be let in and show only when a component never comes up. What is merely unset is no error here: it has a default,
+or the condition Ready says what is missing. Always in force: it belongs to the kind.
+
+Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
+Denied:  a name with a dot, or of more than 42 characters where there is a database; `database: {version: "14.5"}`,
+         `storage: 0Gi`, `replicas: 3` of a mysql; another `database.type` later.
+Fix: the message names the field, what was found there and what it may be.
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.policies._component_checks import MAKES, of_database, of_name
+
+DATABASE = "spec.database"
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation for each thing that could not be made."""
+    yield from of_name(request, [component for component in MAKES if request.is_set(f"spec.{component}")])
+    before = request.before()
+    if request.is_set(DATABASE):
+        had = before is not None and before.is_set(DATABASE)
+        yield from of_database(request.fields(DATABASE), before.fields(DATABASE) if before and had else None)
+
+
+POLICY = Policy("appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True)

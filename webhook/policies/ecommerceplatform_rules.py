@@ -1,0 +1,42 @@
+"""What an EcommercePlatform asks for can be made: its name, its database and its host.
+
+Why: a platform is made into a database, Deployments, Services and an Ingress, each with rules of its own. What could
+not be made would be let in and show only when a component never comes up. What is merely unset is no error here: it has
+a default, or the condition Ready says what is missing. Always in force: it belongs to the kind.
+
+Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
+Denied:  a name of more than 42 characters, or with a dot; `database: {type: mysql, version: "14"}`, `storage: 0Gi`,
+         `replicas: 3` of a mysql, `backup: {schedule: "0 25 * * *"}`; another `database.type` later;
+         `host: https://shop.example.com`.
+Fix: the message names the field, what was found there and what it may be.
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+from webhook.policies._component_checks import DNS_NAME, MAKES, of_database, of_name
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation for each thing that could not be made."""
+    yield from of_name(request, list(MAKES))
+    before = request.before()
+    yield from of_database(request.fields("spec.database"), before.fields("spec.database") if before else None)
+    host = request.string("spec.host")
+    if host is not None and not DNS_NAME.fullmatch(host):
+        yield Violation(
+            "spec.host",
+            found=shown(host),
+            rule="an Ingress answers for a DNS name",
+            fix="write it alone, in lower case and without a wildcard, such as shop.example.com",
+        )
+
+
+POLICY = Policy(
+    "ecommerceplatform-rules",
+    validate=validate,
+    kinds=("EcommercePlatform",),
+    category="ecommerceplatform",
+    always=True,
+)
