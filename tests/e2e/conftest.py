@@ -75,6 +75,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     policies = shutil.copytree(CONFIG / "policies", directory / "policies")
     with ControlPlane.start(directory / "controlplane") as plane:
         plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
+        plane.restart("kube-controller-manager")  # its garbage collector looks for new kinds only every 30 s
         plane.create_namespace("production")
         with Gatewright.run(plane, directory, policies=policies) as gatewright:
             yield Laptop(plane, gatewright, policies)
