@@ -71,10 +71,10 @@ def _unusable() -> tuple[type[ValueError], ...]:
     """Return the errors about files; they are imported only when something was raised."""
     from certs import CertificateError
     from config.documents import DocumentError
+    from config.modules import ModuleError
     from kube.endpoint import CredentialsError
     from webhook.engine.conflicts import ConflictingPoliciesError
     from webhook.engine.policy_set import PolicySetError
-    from webhook.policies import PolicyModuleError
     from webhook.review import MalformedRequestError
 
     return (
@@ -83,6 +83,6 @@ def _unusable() -> tuple[type[ValueError], ...]:
         CredentialsError,
         DocumentError,
         MalformedRequestError,
-        PolicyModuleError,
+        ModuleError,
         PolicySetError,
     )

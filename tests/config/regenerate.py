@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.manifests import generated, plain
-from controller.reconcilers import planned_kinds
+from controller.reconcilers import own_kinds
 from gatewright import pages
 from tests.controlplane.binaries import helm_binary
 from webhook.harness.cases import Expectation, Trial, load_trials
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 def from_types() -> dict[str, str]:
     """The files made from API types, planned kinds and policies, by their path in the repository."""
-    return generated(planned_kinds(), RESOURCES, (ROOT / "config/policies/production.yaml").read_text())
+    return generated(own_kinds(), RESOURCES, (ROOT / "config/policies/production.yaml").read_text())
 
 
 def from_chart(helm: Path) -> dict[str, str]:

@@ -5,24 +5,15 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
+from config.modules import ModuleError, imported
 from webhook.engine import Policy
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
 TEAM = "gatewright_team_policies"  # the package that modules of directories are in
-FAILURES = (
-    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError),
-    *(OSError, RuntimeError, TypeError, ValueError),
-)
-
 _found: dict[str, Policy] = {}
-
-
-class PolicyModuleError(ValueError):
-    """A module that is no policy; the text names its file or entry point, and what is wrong."""
 
 
 def catalogue() -> dict[str, Policy]:
@@ -35,7 +26,7 @@ def catalogue() -> dict[str, Policy]:
             _take(importlib.import_module(f"{__name__}.{module.name}"), module.name, f"{module.name}.py", found)
         for entry in importlib.metadata.entry_points(group=GROUP):
             where = f"entry point {entry.name} ({entry.value})"
-            _take(_imported(entry.load, where), entry.name, where, found)
+            _take(imported(entry.load, where), entry.name, where, found)
         _found.update(found)
     return _found
 
@@ -44,16 +35,16 @@ def add_directory(directory: Path) -> None:
     """Take every policy module in `directory` into the catalogue.
 
     Files that begin with `_` are what those modules share (`from ._names import …`). Called once when a process starts.
-    PolicyModuleError where a module cannot be imported or is no policy.
+    ModuleError where a module cannot be imported or is no policy.
     """
     catalogue()
     files = sorted(file for file in directory.glob("*.py") if not file.name.startswith("_"))
     if not files:
-        raise PolicyModuleError(f"{directory}: no policy modules (*.py) in this directory")
+        raise ModuleError(f"{directory}: no policy modules (*.py) in this directory")
     package = sys.modules.setdefault(TEAM, ModuleType(TEAM))
     package.__path__ = [str(directory)]
     for file in files:
-        _take(_imported(lambda file=file: _load(file), str(file)), file.stem, str(file), _found)  # type: ignore[misc]
+        _take(imported(lambda file=file: _load(file), str(file)), file.stem, str(file), _found)  # type: ignore[misc]
 
 
 def _load(file: Path) -> ModuleType:
@@ -66,28 +57,18 @@ def _load(file: Path) -> ModuleType:
     return module
 
 
-def _imported(load: Callable[[], object], where: str) -> object:
-    try:
-        return load()
-    except SyntaxError as error:
-        at = f":{error.lineno}" if error.filename == where else f": {error.filename}:{error.lineno}"
-        raise PolicyModuleError(f"{where}{at}: not Python: {error.msg}") from None
-    except FAILURES as error:
-        raise PolicyModuleError(f"{where}: cannot be imported: {type(error).__name__}: {error}") from error
-
-
 def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> None:
     policy = getattr(module, "POLICY", None)
     if not isinstance(policy, Policy):
-        raise PolicyModuleError(f"{where}: declares no POLICY")
+        raise ModuleError(f"{where}: declares no POLICY")
     if policy.name != stem.replace("_", "-"):
-        raise PolicyModuleError(f'{where}: declares the policy "{policy.name}"; a policy is named like its module')
+        raise ModuleError(f'{where}: declares the policy "{policy.name}"; a policy is named like its module')
     if policy.name in found:
-        raise PolicyModuleError(f'{where}: there is a policy "{policy.name}" already')
+        raise ModuleError(f'{where}: there is a policy "{policy.name}" already')
     if policy.validate is None and policy.mutate is None:
-        raise PolicyModuleError(f"{where}: cannot be used: it neither validates nor mutates")
+        raise ModuleError(f"{where}: cannot be used: it neither validates nor mutates")
     try:
         _ = policy.targets
     except LookupError as error:
-        raise PolicyModuleError(f"{where}: cannot be used: {error}") from None
+        raise ModuleError(f"{where}: cannot be used: {error}") from None
     found[policy.name] = policy

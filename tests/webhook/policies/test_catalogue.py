@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from config.modules import ModuleError
 from tests.gatewright.processes import once
 from webhook import policies
-from webhook.policies import PolicyModuleError, add_directory, catalogue
+from webhook.policies import add_directory, catalogue
 
 GOOD = '''\
 """Pods say whose they are."""
@@ -107,7 +108,7 @@ def test_a_module_that_is_no_policy_is_told_with_its_file(directory: Path, conte
     """One line, whatever the module does."""
     file = directory / "team_labels.py"
     file.write_text(content)
-    with pytest.raises(PolicyModuleError) as error:
+    with pytest.raises(ModuleError) as error:
         add_directory(directory)
     from gatewright import policy
 
@@ -118,11 +119,11 @@ def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
     """By one of ours, and by one of theirs."""
     file = directory / "replica_limits.py"
     file.write_text(GOOD.replace("team-labels", "replica-limits"))
-    with pytest.raises(PolicyModuleError, match=r'replica_limits\.py: there is a policy "replica-limits" already$'):
+    with pytest.raises(ModuleError, match=r'replica_limits\.py: there is a policy "replica-limits" already$'):
         add_directory(directory)
     file.unlink()
     add_directory(directory)
-    with pytest.raises(PolicyModuleError, match=r'team_labels\.py: there is a policy "team-labels" already$'):
+    with pytest.raises(ModuleError, match=r'team_labels\.py: there is a policy "team-labels" already$'):
         add_directory(directory)
     assert catalogue()["replica-limits"].documentation.startswith("No workload")
 
@@ -130,7 +131,7 @@ def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
 def test_a_directory_without_policies_is_refused(tmp_path: Path) -> None:
     """Whether it is empty, or not there: a misspelt path puts nothing in force silently."""
     for path in (tmp_path, tmp_path / "not-there"):
-        with pytest.raises(PolicyModuleError) as error:
+        with pytest.raises(ModuleError) as error:
             add_directory(path)
         assert str(error.value) == f"{path}: no policy modules (*.py) in this directory"
 
@@ -174,7 +175,7 @@ def test_an_entry_point_that_is_no_policy_is_told(
 ) -> None:
     """Its name and what it leads to, and what is wrong."""
     installed(directory, monkeypatch, name, value)
-    with pytest.raises(PolicyModuleError) as error:
+    with pytest.raises(ModuleError) as error:
         catalogue()
     assert str(error.value) == f"entry point {name} ({value}): {told}"
 

@@ -1,0 +1,23 @@
+"""Python modules that a team brings along: imported, or told what is wrong with them."""
+
+from collections.abc import Callable
+
+FAILURES = (
+    *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError),
+    *(OSError, RuntimeError, TypeError, ValueError),
+)
+
+
+class ModuleError(ValueError):
+    """A module that cannot be used; the text names its file or entry point, and what is wrong."""
+
+
+def imported(load: Callable[[], object], where: str) -> object:
+    """Return what `load` imports; ModuleError, naming `where`, if it cannot be imported."""
+    try:
+        return load()
+    except SyntaxError as error:
+        at = f":{error.lineno}" if error.filename == where else f": {error.filename}:{error.lineno}"
+        raise ModuleError(f"{where}{at}: not Python: {error.msg}") from None
+    except FAILURES as error:
+        raise ModuleError(f"{where}: cannot be imported: {type(error).__name__}: {error}") from error
