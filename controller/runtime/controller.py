@@ -67,9 +67,10 @@ class Controller:
         def on_change(change: Change) -> None:
             for request in wakes(change):
                 self.add(request, priority=LOW if change.initial else NORMAL)
-            for parked in [each for each in self._parked if not self._own_writes.wait(each)]:
-                self._parked.discard(parked)
-                self.add(parked)
+            for parked in self._own_writes.writers(cache, change.key):
+                if parked in self._parked and not self._own_writes.wait(parked):
+                    self._parked.discard(parked)
+                    self.add(parked)
 
         self.caches.append(cache)
         cache.subscribe(on_change)

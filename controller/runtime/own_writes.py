@@ -12,16 +12,20 @@ PATIENCE = 5.0  # seconds; after that the objects are read from the API server i
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One write of ours: its answer had this version."""
+    """One write of ours: its answer had this version, or it deleted the object with this uid."""
 
     cache: Cache
     key: str
-    resource_version: int
     at: float
+    resource_version: int = 0
+    deleted: str = ""
 
     @property
     def is_seen(self) -> bool:
         """Whether the cache knows of it."""
+        if self.deleted:
+            entry = self.cache.entry(self.key)
+            return entry is None or entry.uid != self.deleted or entry.deleting
         return self.cache.has_seen(self.key, self.resource_version)
 
 
@@ -32,18 +36,26 @@ class OwnWrites:
         self._clock = clock
         self._patience = patience
         self._written: dict[Request, dict[tuple[Cache, str], Written]] = {}
+        self._writers: dict[tuple[Cache, str], set[Request]] = {}
 
     def wrote(self, request: Request, cache: Cache, key: str, resource_version: int) -> None:
         """Remember a write made for `request`."""
-        written = Written(cache, key, resource_version, self._clock())
-        self._written.setdefault(request, {})[cache, key] = written
+        self._remember(request, Written(cache, key, self._clock(), resource_version))
+
+    def deleted(self, request: Request, cache: Cache, key: str, uid: str) -> None:
+        """Remember that an object was deleted for `request`."""
+        self._remember(request, Written(cache, key, self._clock(), deleted=uid))
 
     def unseen(self, request: Request) -> list[Written]:
         """Return the writes for `request` that the caches do not know of yet, and forget the others."""
-        unseen = {place: each for place, each in self._written.pop(request, {}).items() if not each.is_seen}
-        if unseen:
-            self._written[request] = unseen
-        return list(unseen.values())
+        for place, each in list(self._written.get(request, {}).items()):
+            if each.is_seen:
+                self._forget(request, place)
+        return list(self._written.get(request, {}).values())
+
+    def writers(self, cache: Cache, key: str) -> list[Request]:
+        """Return the requests for which an object was written that the caches did not know of."""
+        return list(self._writers.get((cache, key), ()))
 
     def wait(self, request: Request) -> float:
         """Return how long `request` should still wait for the caches: 0 once they know, or patience is at its end."""
@@ -54,4 +66,18 @@ class OwnWrites:
 
     def forget(self, request: Request) -> None:
         """Forget all writes for `request`: what they wrote has been read from the API server."""
-        self._written.pop(request, None)
+        for place in list(self._written.get(request, ())):
+            self._forget(request, place)
+
+    def _remember(self, request: Request, written: Written) -> None:
+        place = (written.cache, written.key)
+        self._written.setdefault(request, {})[place] = written
+        self._writers.setdefault(place, set()).add(request)
+
+    def _forget(self, request: Request, place: tuple[Cache, str]) -> None:
+        del self._written[request][place]
+        if not self._written[request]:
+            del self._written[request]
+        self._writers[place].discard(request)
+        if not self._writers[place]:
+            del self._writers[place]

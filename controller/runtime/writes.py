@@ -47,7 +47,7 @@ class Writer:
             case Patch(reference, fields):
                 return await self._patch(reference, fields, parent, view)
             case Delete(reference):
-                return await self._delete(reference, view)
+                return await self._delete(reference, parent, view)
 
     async def status(self, status: Object, parent: Parent) -> bool:
         """Write the parent's status unless it says so already."""
@@ -189,7 +189,7 @@ class Writer:
         self._wrote(parent, resource, key, answer)
         return True
 
-    async def _delete(self, reference: Reference, view: View) -> bool:
+    async def _delete(self, reference: Reference, parent: Parent, view: View) -> bool:
         resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
         current = view.get(resource, key)
         if current is None or current["metadata"]["uid"] != reference.uid or "deletionTimestamp" in current["metadata"]:
@@ -199,6 +199,7 @@ class Writer:
         except (NotFound, Conflict):
             return False  # it is gone, or is another one now
         view.answered(resource, key, None)
+        self._own_writes.deleted(parent.request, self._caches[resource], key, reference.uid)
         return True
 
     def _owned(self, desired: Object, parent: Parent) -> tuple[Resource, str, Object]:

@@ -52,6 +52,18 @@ def test_nothing_written_is_nothing_to_wait_for(own_writes: OwnWrites) -> None:
     assert own_writes.wait(REQUEST) == 0
 
 
+def test_a_delete_is_waited_for_until_the_cache_shows_it(own_writes: OwnWrites, cache: Cache) -> None:
+    """The object is gone, is being deleted, or is another one of the name."""
+    (store,) = cache.stores.values()
+    shown(cache, 6)
+    own_writes.deleted(REQUEST, cache, "default/a", "1")
+    assert own_writes.wait(REQUEST) == 5
+    shown(cache, 7)
+    assert own_writes.wait(REQUEST) == 5
+    store.remove("default/a")
+    assert own_writes.wait(REQUEST) == 0
+
+
 def test_a_write_is_waited_for_until_the_cache_shows_it(own_writes: OwnWrites, cache: Cache) -> None:
     """An older version is not enough; a later one is."""
     own_writes.wrote(REQUEST, cache, "default/a", 7)
