@@ -30,6 +30,8 @@ SPECS: dict[str, dict[str, Any]] = {
     "WebApp": {"replicas": 1, "image": "registry.example/app:1.0", "port": 8080},
     "Widget": {"replicas": 1},
     "Backup": {},
+    "AppStack": {},
+    "EcommercePlatform": {},
     "HorizontalPodAutoscaler": {
         "minReplicas": 1,
         "maxReplicas": 2,
