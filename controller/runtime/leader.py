@@ -158,6 +158,8 @@ class Election:
         try:
             self._observe(await self._client.get(LEASE, self._settings.name, self._settings.namespace))
         except NotFound:
+            if self._lease is not None and self._is_held_by_another(self._lease):
+                return False  # somebody deleted it: its holder still leads, and makes it again
             self._lease = None
         if self._lease is not None and self._is_held_by_another(self._lease):
             return False

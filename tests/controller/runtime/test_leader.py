@@ -118,6 +118,39 @@ async def test_a_lease_that_somebody_deleted_is_made_again(server: FakeApiServer
     assert lease(server)["holderIdentity"] == "one"
 
 
+async def test_a_lease_that_somebody_deleted_makes_nobody_else_lead(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
+    """Who has seen it waits for as long as it would have lasted: its holder may still be writing."""
+    one, two = election(client, clock), election(client, clock, "two")
+    await one.campaign()
+    assert await two._try() is False
+    server.delete(LEASE, "lock", NAMESPACE)
+    assert await two._try() is False
+    one.check()
+    clock.now += 15
+    assert await two._try() is True
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+async def test_a_wall_clock_that_is_wrong_makes_nobody_lead(
+    server: FakeApiServer, client: Client, clock: Clock, hours: int
+) -> None:
+    """What the holder's clock says is never compared with ours, whether it is early or late."""
+    wrong = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=hours)))
+    one = Election(client, QUICK, "one", clock=clock, now=lambda: wrong)
+    await one.campaign()
+    two = election(client, clock, "two")
+    assert await two._try() is False
+    clock.now += 9
+    assert await one._try() is True
+    assert await two._try() is False
+    clock.now += 14.9
+    assert await two._try() is False
+    clock.now += 0.1
+    assert await two._try() is True
+
+
 async def test_a_leader_outlives_failures_shorter_than_the_deadline(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
