@@ -1,0 +1,437 @@
+"""What would be made is judged with its parent, as it would be when it is made."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from config.api.policy import Match as MatchSpec
+from tests.webhook.asking import in_force
+from webhook.engine import (
+    NOW,
+    About,
+    Engine,
+    Made,
+    Maker,
+    NotLookedUpError,
+    Outcome,
+    Patch,
+    Planner,
+    Planners,
+    Policy,
+    RefusedError,
+    Request,
+    Verdict,
+    Violation,
+)
+from webhook.engine.exceptions import Exempt
+from webhook.engine.globs import Globs
+from webhook.engine.kinds import KINDS, Kind
+from webhook.engine.match import compile_match
+
+DENY = frozenset({"Deny"})
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+SHOP, MALL = Kind("x.example", "Shop", "shops", ("v2",)), Kind("x.example", "Mall", "malls")
+DEPLOYMENT, SERVICE, BUDGET = KINDS["apps", "Deployment"], KINDS["", "Service"], KINDS["policy", "PodDisruptionBudget"]
+CONTROLLER = Maker("gates", "controller")
+
+
+def plan_shop(shop, now):
+    """Make a Deployment and a Service, and a budget once there are several replicas."""
+    assert now == TODAY
+    spec, name = shop["spec"], shop["metadata"]["name"]
+    if not isinstance(spec["size"], int):
+        raise RefusedError([Violation("spec.size", str(spec["size"]), "must be an integer", "correct it")])
+    if spec["size"] == 13:
+        raise KeyError("unlucky")
+    template = {
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "app", "image": spec["image"]}]},
+    }
+    deployment = {"replicas": spec["size"], "template": template}
+    budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
+    origin = {"spec.replicas": "spec.size", "spec.template.spec.containers[name=app].image": "spec.image"}
+    made = [
+        Made({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": deployment}, origin),
+        Made({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": []}}),
+    ]
+    if spec["size"] > 1:
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": budget}
+        made.append(Made(budget, {"spec.minAvailable": "spec.size"}))
+    return made
+
+
+def plan_mall(mall, now):
+    """Make a Shop."""
+    del now
+    metadata = {"name": f"{mall['metadata']['name']}-shop"}
+    spec = {"image": mall["spec"]["image"]} | mall["spec"]["shop"]
+    shop = {"apiVersion": "x.example/v2", "kind": "Shop", "metadata": metadata, "spec": spec}
+    return [Made(shop, {"spec": "spec.shop", "spec.image": "spec.image"})]
+
+
+def filled(shop):
+    """Fill in the size, as the API server would."""
+    return shop | {"spec": {"size": 1} | shop["spec"]}
+
+
+SHOPS = Planner(SHOP, (DEPLOYMENT, SERVICE, BUDGET), plan_shop, filled, replicas="spec.size")
+MALLS = Planner(MALL, (SHOP,), plan_mall, lambda mall: mall)
+
+
+def shop(name="toys", *, size=1, image="good/app", **metadata):
+    """A Shop."""
+    return {
+        "apiVersion": "x.example/v2",
+        "kind": "Shop",
+        "metadata": {"name": name, "namespace": "shop"} | metadata,
+        "spec": {"size": size, "image": image},
+    }
+
+
+def mall(image="good/app", **spec):
+    """A Mall."""
+    written = {"image": image, "shop": spec}
+    return {"apiVersion": "x.example/v1", "kind": "Mall", "metadata": {"name": "big"}, "spec": written}
+
+
+def request(object, old=None, subresource="", *, looked_up=None, **changes):
+    """Ask about a Shop or a Mall."""
+    kind = MALL if object["kind"] == "Mall" else SHOP
+    about = About(
+        uid="u-1",
+        operation="UPDATE" if old is not None or subresource else "CREATE",
+        group=kind.group,
+        version="v1",
+        kind=object["kind"],
+        resource_group=kind.group,
+        resource=kind.plural,
+        subresource=subresource,
+        name=object["metadata"].get("name", ""),
+        namespace="shop",
+        username="jane",
+    )
+    return Request(replace(about, **changes), object, old, {NOW: TODAY} | (looked_up or {}))
+
+
+def engine(*policies):
+    """An engine that knows what Shops and Malls make."""
+    return Engine(policies, Planners([SHOPS, MALLS], CONTROLLER))
+
+
+def images(request, _):
+    """Find fault with images that are not good."""
+    for container in request.containers():
+        if not (container.string("image") or "").startswith("good/"):
+            yield Violation(container.path("image"), container.string("image"), "images are good", "use another")
+
+
+def sizes(request, _):
+    """Find fault with more than three replicas."""
+    size = request.integer("spec.replicas") or 0
+    if size > 3:
+        yield Violation("spec.replicas", size, "three are enough", "lower it", excess=size - 3)
+
+
+def services(request, _):
+    """Find fault with every Service."""
+    yield Violation("spec.type", "unset", "services have types", "set it")
+
+
+IMAGES = in_force(Policy("images", validate=images))
+SIZES = in_force(Policy("sizes", validate=sizes, kinds=("Deployment",)))
+SERVICES = in_force(Policy("services", validate=services, kinds=("Service",)))
+BAD_IMAGE = Violation("spec.image", "bad/app", "images are good", "use another")
+
+
+def found(verdict):
+    """Return what a verdict denies."""
+    return [each for outcome in verdict.outcomes if outcome.denies for each in outcome.violations]
+
+
+def test_what_is_found_names_the_parents_field():
+    """The field is the one that the child's comes from; where it comes from none, the child is named."""
+    verdict = engine(IMAGES, SIZES, SERVICES).validate(request(shop(size=4, image="bad/app")))
+    assert found(verdict) == [
+        BAD_IMAGE,
+        Violation("spec.size", 4, "three are enough", "lower it", excess=1),
+        Violation("spec.type", "unset", "services have types", "set it", of="Service/toys"),
+    ]
+    assert found(verdict)[2].message == "Service/toys: spec.type: unset; services have types. Set it."
+    assert engine(IMAGES, SIZES).validate(request(shop())).allowed
+
+
+def test_through_generations():
+    """What is made of what is made is judged too, and traced to the first parent's field."""
+    verdict = engine(IMAGES, SIZES, SERVICES).validate(request(mall(image="bad/app", size=4)))
+    assert found(verdict) == [
+        BAD_IMAGE,
+        Violation("spec.shop.size", 4, "three are enough", "lower it", excess=1),
+        Violation("spec.type", "unset", "services have types", "set it", of="Service/big-shop"),
+    ]
+
+
+def seen(policies=(), kinds=("Deployment",), needs=()):
+    """Return a policy that notes the requests it is asked, and an engine of it and others."""
+    requests = []
+
+    def note(request, _):
+        requests.append(request)
+        return iter(())
+
+    return requests, engine(in_force(Policy("notes", validate=note, kinds=kinds, needs=needs)), *policies)
+
+
+def test_each_child_is_a_request_of_the_controller():
+    """Its account asks, for a whole object with namespace and owner; a dry run stays one."""
+    requests, judging = seen()
+    judging.validate(request(shop(uid="u-7"), dry_run=True))
+    (asked,) = requests
+    about = asked.about
+    assert (about.operation, about.group, about.version, about.kind, about.resource) == (
+        *("CREATE", "apps", "v1", "Deployment", "deployments"),
+    )
+    assert (about.name, about.namespace, about.dry_run, about.subresource) == ("toys", "shop", True, "")
+    assert about.username == "system:serviceaccount:gates:controller"
+    assert about.groups == ("system:serviceaccounts", "system:serviceaccounts:gates", "system:authenticated")
+    assert asked.object["metadata"] == {
+        "name": "toys",
+        "namespace": "shop",
+        "ownerReferences": [
+            {
+                "apiVersion": "x.example/v2",
+                "kind": "Shop",
+                "name": "toys",
+                "uid": "u-7",
+                "controller": True,
+                "blockOwnerDeletion": True,
+            }
+        ],
+    }
+
+
+def test_a_name_that_is_still_to_be_generated_has_its_length():
+    """What is made is named after the parent, whose name the API server is yet to complete."""
+    requests, judging = seen()
+    judging.validate(request(shop(name="", generateName="toys-")))
+    assert [each.about.name for each in requests] == ["toys-xxxxx"]
+
+
+def test_an_update_of_the_parent_updates_what_is_there():
+    """The old object is what was made of the old parent; what was not made then is created."""
+    requests, judging = seen(kinds=("Deployment", "PodDisruptionBudget"))
+    judging.validate(request(shop(size=2), shop(size=1)))
+    deployment, budget = requests
+    assert (deployment.about.operation, deployment.old_object["spec"]["replicas"]) == ("UPDATE", 1)
+    assert (budget.about.operation, budget.old_object) == ("CREATE", None)
+
+
+def test_what_was_no_better_before_is_tolerated_in_a_child_too():
+    """An update of something else passes, and says so; what gets worse is denied."""
+    old = shop(size=5, image="bad/app")
+    verdict = engine(IMAGES, SIZES).validate(request(shop(size=4, image="bad/app"), old))
+    assert verdict == Verdict(
+        (
+            Outcome("images", DENY, tolerated=(BAD_IMAGE,)),
+            Outcome("sizes", DENY, tolerated=(Violation("spec.size", 4, "three are enough", "lower it", excess=1),)),
+        )
+    )
+    assert [each.found for each in found(engine(SIZES).validate(request(shop(size=6), old)))] == [6]
+    strict = in_force(SIZES.policy, tolerates_existing=False)
+    assert [each.found for each in found(engine(strict).validate(request(shop(size=4), old)))] == [4]
+
+
+def test_our_mutations_come_first():
+    """A child is judged as it would be stored, and what was set when it was made is there when it is updated."""
+
+    def set_image(request, _):
+        if request.about.operation == "CREATE":
+            yield Patch(("spec", "template", "spec", "containers", 0, "image"), "good/instead", overwrite=True)
+
+    sets = in_force(Policy("sets", mutate=set_image, kinds=("Deployment",)))
+    requests, judging = seen([IMAGES, sets])
+    assert judging.validate(request(shop(image="bad/app"))).allowed
+    assert judging.validate(request(shop(image="bad/app", size=2), shop(image="bad/app"))).allowed
+    states = [state for each in requests for state in (each.object, each.old_object) if state is not None]
+    assert [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in states] == ["good/instead"] * 3
+
+
+def test_a_mutation_that_cannot_be_made_is_told_of_the_parent():
+    """What denies the child when it is changed denies the parent, and the child is not judged further."""
+
+    def below_a_name(_request, _params):
+        yield Patch(("spec", "replicas", "field"), 1)
+
+    sets = in_force(Policy("sets", mutate=below_a_name, kinds=("Deployment",)))
+    (outcome,) = engine(sets, SIZES).validate(request(shop(size=4))).outcomes
+    assert outcome.malformed == Violation("spec.size", "4 is an integer", "it must be an object", "correct its type")
+
+
+def test_no_problem_is_told_twice():
+    """A policy that finds the same in the parent and in what is made of it says it once."""
+
+    def on_both(request, _):
+        path = "spec.size" if request.kind == "Shop" else "spec.replicas"
+        yield Violation(path, request.integer(path), "none are needed", "lower it")
+
+    both = in_force(Policy("both", validate=on_both, kinds=(SHOP, "Deployment")))
+    expected = (Violation("spec.size", 2, "none are needed", "lower it"),)
+    assert engine(both).validate(request(shop(size=2))) == Verdict((Outcome("both", DENY, expected),))
+    assert engine(both).validate(request(shop(size=2), shop(size=2))) == Verdict(
+        (Outcome("both", DENY, tolerated=expected),)
+    )
+
+
+def test_what_is_tolerated_in_the_parent_is_denied_where_the_child_has_it_anew():
+    """The child decides for itself: a tolerated line about the parent hides no denial of what is made."""
+
+    def on_both(request, _):
+        path = "spec.size" if request.kind == "Shop" else "spec.minAvailable"
+        yield Violation(path, "x", "none are needed", "lower it")
+
+    both = in_force(Policy("both", validate=on_both, kinds=(SHOP, "PodDisruptionBudget")))
+    expected = (Violation("spec.size", "x", "none are needed", "lower it"),)
+    assert engine(both).validate(request(shop(size=2), shop(size=1))) == Verdict(
+        (Outcome("both", DENY, tolerated=expected), Outcome("both", DENY, expected))
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "denied"),
+    [
+        ({}, 1),
+        ({"actions": frozenset({"Warn"})}, 0),
+        ({"match": {"any": [{"namespaces": ["shop"], "kinds": ["Deployment"], "operations": ["CREATE"]}]}}, 1),
+        ({"match": {"any": [{"namespaces": ["other"]}]}}, 0),
+        ({"match": {"any": [{"operations": ["UPDATE"]}]}}, 0),
+        ({"match": {"any": [{"names": ["to*"]}]}}, 1),
+        ({"match": {"any": [{"objectSelector": {"matchLabels": {"a": "b"}}}]}}, 0),
+        ({"match": {"exclude": {"serviceAccounts": ["gates/controller"]}}}, 0),
+        ({"match": {"exclude": {"users": ["jane"]}}}, 1),
+        ({"namespace": "other"}, 0),
+        ({"exempt": (Exempt(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Deployment"})),)}, 0),
+        ({"exempt": (Exempt(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Shop"})),)}, 1),
+        ({"exempt": (Exempt(datetime(2026, 1, 1, tzinfo=UTC), names=Globs(["toys"])),)}, 1),
+    ],
+)
+def test_rules_of_match_and_exceptions_hold_for_the_child(changes, denied):
+    """Namespaces, names, labels, users, operations, exceptions and actions are those of the child's own request."""
+    if "match" in changes:
+        changes = changes | {"match": compile_match(MatchSpec.model_validate(changes["match"]))}
+    verdict = engine(in_force(SIZES.policy, **changes)).validate(request(shop(size=4)))
+    assert len(found(verdict)) == denied
+    if "actions" in changes:
+        (outcome,) = verdict.outcomes
+        assert [each.path for each in outcome.violations] == ["spec.size"]
+
+
+def test_a_policy_that_fails_about_a_child_fails_the_parent():
+    """What could not be decided is for its failurePolicy, once, however many children it is about."""
+
+    def looks(request, _):
+        yield request.lookup("limit_ranges")
+
+    for fails_closed in (True, False):
+        policy = in_force(Policy("looks", validate=looks, kinds=("Deployment", "Service")), fails_closed=fails_closed)
+        verdict = engine(policy).validate(request(shop()))
+        (outcome,) = verdict.outcomes
+        assert (type(outcome.error), outcome.fails_closed, verdict.allowed) == (
+            *(NotLookedUpError, fails_closed, not fails_closed),
+        )
+
+
+def test_a_planner_that_raises_never_lets_anything_in():
+    """Its failure is an outcome that denies, by whatever name it can be found."""
+    verdict = engine().validate(request(shop(size=13)))
+    (outcome,) = verdict.outcomes
+    assert (outcome.policy, repr(outcome.error), verdict.allowed) == ("shop-plan", "KeyError('unlucky')", False)
+    (outcome,) = engine().validate(request(shop(), looked_up={NOW: None})).outcomes
+    assert (outcome.policy, type(outcome.error)) == ("shop-plan", AssertionError)
+    made = Planner(SHOP, (SERVICE,), plan_shop, filled)
+    (outcome,) = Engine([], Planners([made])).validate(request(shop())).outcomes
+    assert str(outcome.error) == "Shop does not say that it makes apps/v1 Deployment"
+
+
+def test_what_a_type_refuses_is_denied_by_the_parents_field():
+    """A child that the API server would refuse denies its parent; nothing more is made of it."""
+    verdict = engine(SERVICES).validate(request(mall(size="big")))
+    assert verdict == Verdict(
+        (Outcome("shop-schema", DENY, (Violation("spec.shop.size", "big", "must be an integer", "correct it"),)),)
+    )
+
+
+def test_what_was_refused_before_does_not_stand_in_the_way():
+    """An update that leaves what a later type refuses as it was is no business of ours."""
+    assert engine().validate(request(shop(size="big"), shop(size="big"))) == Verdict()
+    assert not engine().validate(request(shop(size="large"), shop(size="big"))).allowed
+    requests, judging = seen()
+    judging.validate(request(shop(size=2), shop(size="big")))
+    assert [each.about.operation for each in requests] == ["CREATE"]
+
+
+SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "toys"}, "spec": {"replicas": 4}}
+
+
+def test_scaling_decides_what_is_made():
+    """A /scale is the parent with another number; where the parent is not known, nothing is decided."""
+    asked = request(SCALE, None, "scale", looked_up={"scale_parent": shop(size=2, image="bad/app")})
+    verdict = engine(IMAGES, SIZES).validate(asked)
+    assert found(verdict) == [Violation("spec.size", 4, "three are enough", "lower it", excess=1)]
+    assert [outcome.tolerated for outcome in verdict.outcomes] == [(BAD_IMAGE,), ()]
+    assert engine(SIZES).validate(request(SCALE, None, "scale", looked_up={"scale_parent": {}})) == Verdict()
+    (outcome,) = engine(SIZES).validate(request(SCALE, None, "scale")).outcomes
+    assert (outcome.policy, str(outcome.error)) == ("shop-plan", "scale_parent")
+
+
+def test_a_child_finds_those_made_before_it():
+    """What is looked up holds the siblings as they would be by then, with what our mutations set."""
+    requests, judging = seen(kinds=("Service", "PodDisruptionBudget"), needs=("workloads", "services"))
+    there = {"kind": "Deployment", "metadata": {"name": "toys", "namespace": "shop"}, "spec": {"replicas": 1}}
+    other = {"kind": "Deployment", "metadata": {"name": "other", "namespace": "shop"}, "spec": {}}
+    judging.validate(request(shop(size=2), shop(), looked_up={"workloads": [there, other], "services": []}))
+    service, budget = ({name: each.lookup(name) for name in ("workloads", "services")} for each in requests)
+    assert [each["metadata"]["name"] for each in service["workloads"]] == ["other", "toys"]
+    assert service["workloads"][1]["spec"]["replicas"] == 2
+    assert (service["services"], [each["kind"] for each in budget["services"]]) == ([], ["Service"])
+
+
+def test_what_is_ending_makes_nothing():
+    """Nothing is planned for what is being deleted, for a status, or on DELETE."""
+    ending = shop(size=13, deletionTimestamp="2026-11-21T00:00:00Z")
+    assert engine(SIZES).validate(request(ending, ending)) == Verdict()
+    assert engine(SIZES).validate(request(shop(size=13), shop(), "status")) == Verdict()
+    assert engine(SIZES).validate(request(shop(size=13), shop(), operation="DELETE")) == Verdict()
+
+
+def test_what_is_needed_for_children_is_needed_for_the_parent():
+    """The rim is told what to look up for all generations; of that, to change the parent nothing is needed."""
+    looks = in_force(Policy("looks", validate=images, kinds=("Deployment",), needs=("limit_ranges",)))
+    judging = engine(looks)
+    assert judging.needs(request(shop())) == judging.needs(request(mall())) == {NOW, "limit_ranges"}
+    assert judging.needs(request(shop(), None, "scale")) == {NOW, "limit_ranges", "scale_parent"}
+    assert judging.needs(request(shop()), mutating=True) == frozenset()
+    assert judging.needs(request(shop(), shop(), operation="DELETE")) == frozenset()
+
+
+def registered(*policies, fails_closed=True):
+    """Return what a webhook is registered for."""
+    return [
+        f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
+        for target in engine(*policies).targets(mutating=False, fails_closed=fails_closed)
+    ]
+
+
+def test_the_registration_has_parents_whose_children_could_be_judged_and_no_others():
+    """A Mall is always sent, since a Shop's type may refuse it; a Shop where a policy looks at what it makes."""
+    assert registered() == ["malls"]
+    assert registered(SIZES) == ["deployments", "malls", "shops", "shops/scale"]
+    open_ = in_force(SIZES.policy, fails_closed=False)
+    assert (registered(open_), registered(open_, fails_closed=False)) == (
+        ["malls"],
+        ["deployments", "malls", "shops", "shops/scale"],
+    )
+    assert registered(in_force(Policy("jobs", validate=images, kinds=("Job",)))) == ["jobs", "malls"]
+    sets = in_force(Policy("sets", mutate=lambda _request, _params: iter(()), kinds=("Deployment",)))
+    assert registered(sets) == ["malls", "shops", "shops/scale"]
+    (target,) = engine(sets).targets(mutating=True, fails_closed=True)
+    assert target.kind == DEPLOYMENT

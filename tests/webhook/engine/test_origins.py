@@ -1,0 +1,46 @@
+"""A field of what is made is traced to the parent's field that it comes from."""
+
+import pytest
+
+from webhook.engine.origins import traced
+
+CONTAINER = "spec.template.spec.containers[name=app]"
+ORIGIN = {
+    "spec.replicas": "spec.frontend.replicas",
+    f"{CONTAINER}.image": "spec.frontend.image",
+    f"{CONTAINER}.ports": "spec.port",
+    f"{CONTAINER}.resources": "spec.resources",
+    "spec.template.spec": "spec.pod",
+    "spec.rules[0].host": "spec.hosts[name=main].host",
+    "data": "spec.config",
+}
+PARENT = {
+    "spec": {
+        "frontend": {"replicas": 3, "image": "nginx"},
+        "port": 80,
+        "hosts": [{"name": "other"}, {"name": "main", "host": "shop.example"}],
+        "config": {"a.b": "c"},
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("spec.replicas", "spec.frontend.replicas"),
+        (f"{CONTAINER}.image", "spec.frontend.image"),
+        (f"{CONTAINER}.resources.limits.cpu", "spec.resources.limits.cpu"),
+        (f"{CONTAINER}.resources", "spec.resources"),
+        (f"{CONTAINER}.resourcesClaims", "spec.pod.containers[name=app].resourcesClaims"),
+        (f"{CONTAINER}.ports[0].containerPort", "spec.port"),
+        (f"{CONTAINER}.livenessProbe", "spec.pod.containers[name=app].livenessProbe"),
+        ("spec.rules[0].host", "spec.hosts[name=main].host"),
+        ("spec.rules[1].host", None),
+        ("data[a.b]", "spec.config[a.b]"),
+        ("spec.replicasOfAnother", None),
+        ("metadata.labels[app.kubernetes.io/name]", None),
+    ],
+)
+def test_the_nearest_origin_counts(path, source):
+    """The longest part of the path that has an origin is replaced by it, by whole steps; what is below stays."""
+    assert traced(path, ORIGIN, PARENT) == source
