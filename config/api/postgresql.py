@@ -4,12 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from config.api.core import ResourceRequirements
 from config.api.definition import AGE, Column, Definition
-from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64
+from config.api.meta import ApiModel, CustomResource, Int32, Status, Timestamp
 from config.api.storage import BackupDestination, Retention, Schedule
 
 Version = Literal["12", "13", "14", "15", "16", "17", "18"]
 Storage = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
+DEFAULT_RESOURCES = ResourceRequirements(
+    requests={"cpu": "250m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"}
+)
 
 
 class PostgreSQLBackup(ApiModel):
@@ -20,6 +24,9 @@ class PostgreSQLBackup(ApiModel):
     retention: Retention = "30d"
     destination: BackupDestination | None = Field(
         None, description="Object store that dumps go to; without one they go to a volume claim of their own."
+    )
+    storage: Storage | None = Field(
+        None, description="Size of that claim, where there is no destination; the database's own size by default."
     )
 
 
@@ -51,8 +58,16 @@ class PostgreSQLSpec(ApiModel):
     storage: Storage = Field(
         "10Gi", description="Size of each instance's volume; it can grow where its storage class allows it."
     )
+    storage_class_name: str | None = Field(
+        None, description="Storage class of the volumes; the cluster's default by default. It cannot be changed later."
+    )
     replicas: Int32 = Field(
         1, ge=1, le=5, description="Number of instances: the first is the primary, the others follow it by streaming."
+    )
+    resources: ResourceRequirements = Field(
+        DEFAULT_RESOURCES,
+        description="Compute resources of each instance; as a whole they default to requests of 250m cpu and 512Mi "
+        "memory and limits of 1 cpu and 1Gi memory.",
     )
     backup: PostgreSQLBackup = Field(PostgreSQLBackup(), description="Backups of all databases.")
     users: list[PostgreSQLUser] = Field([], description="Roles that are made; one that is taken out here stays.")
@@ -65,7 +80,7 @@ class PostgreSQLSpec(ApiModel):
     )
 
 
-class PostgreSQLStatus(ApiModel):
+class PostgreSQLStatus(Status):
     """What was last observed."""
 
     phase: Literal["Pending", "Deploying", "Running", "Degraded", "Failed"] | None = Field(
@@ -76,16 +91,11 @@ class PostgreSQLStatus(ApiModel):
     replicas: Int32 | None = Field(None, description="Number of instances that exist.")
     ready_replicas: Int32 | None = Field(None, description="Number of instances that are ready.")
     version: str | None = Field(None, description="Major version that runs.")
-    storage: str | None = Field(None, description="Size of the smallest volume claim, as asked for.")
+    storage: str | None = Field(None, description="Size that every instance's volume has at least.")
     endpoint: str | None = Field(None, description="Where the primary is reached: host and port.")
     secret: str | None = Field(None, description="Secret with the username and password of the superuser.")
     selector: str | None = Field(None, description="Label selector of the pods.")
-    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
-    conditions: list[Condition] | None = Field(
-        None,
-        description="Conditions; Ready says whether all instances serve as asked.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
+    last_backup_time: Timestamp | None = Field(None, description="When the last good backup was made.")
 
 
 class PostgreSQL(CustomResource):

@@ -21,20 +21,30 @@ class Cache:
         resource: Resource,
         *,
         namespaces: Sequence[str] = (),
+        labels: str | None = None,
         fields: str | None = None,
         metadata_only: bool = False,
         optional: bool = False,
     ) -> None:
-        """Look at all namespaces, or at some of them only, each with a watch of its own.
+        """Look at all namespaces, or at some of them only, each with a watch of its own; `labels` is a selector.
 
         The API server may be without an `optional` resource: then it is as complete as it can be.
         """
         self.resource = resource
         self.optional = optional
+        self.labels = labels
         looked_at = namespaces if namespaces and resource.namespaced else (None,)
         self.stores = {namespace: Store(resource, manager=FIELD_MANAGER) for namespace in looked_at}
         self.watches = [
-            Watch(client, resource, store, namespace=namespace, fields=fields, metadata_only=metadata_only)
+            Watch(
+                client,
+                resource,
+                store,
+                namespace=namespace,
+                labels=labels,
+                fields=fields,
+                metadata_only=metadata_only,
+            )
             for namespace, store in self.stores.items()
         ]
 
@@ -113,28 +123,36 @@ class Caches:
         """Take the namespaces that are looked at; none means all."""
         self._client = client
         self._namespaces = tuple(namespaces)
-        self._caches: dict[tuple[Resource, str | None, str | None, bool], Cache] = {}
+        self._caches: dict[tuple[Resource, str | None, str | None, bool, str | None], Cache] = {}
 
     def __iter__(self) -> Iterator[Cache]:
         return iter(self._caches.values())
 
-    def of(self, resource: Resource, *, metadata_only: bool = False, optional: bool = False) -> Cache:
+    def of(
+        self, resource: Resource, *, metadata_only: bool = False, optional: bool = False, labels: str | None = None
+    ) -> Cache:
         """Return the cache of a resource, in all namespaces that the process looks at; of Secrets without contents.
 
-        It is `optional` if everybody who asks for it can do without.
+        With a selector by `labels` it is a cache of its own, of those objects only. It is `optional` if everybody who
+        asks for it can do without.
         """
         metadata_only = metadata_only or is_secret(resource)
-        key = (resource, None, None, metadata_only)
+        key = (resource, None, None, metadata_only, labels)
         if key not in self._caches:
             self._caches[key] = Cache(
-                self._client, resource, namespaces=self._namespaces, metadata_only=metadata_only, optional=optional
+                self._client,
+                resource,
+                namespaces=self._namespaces,
+                labels=labels,
+                metadata_only=metadata_only,
+                optional=optional,
             )
         self._caches[key].optional &= optional
         return self._caches[key]
 
     def one(self, resource: Resource, name: str, namespace: str | None = None, *, metadata_only: bool = False) -> Cache:
         """Return a cache of a single object, whatever namespaces the process looks at."""
-        key = (resource, namespace, name, metadata_only)
+        key = (resource, namespace, name, metadata_only, None)
         if key not in self._caches:
             self._caches[key] = Cache(
                 self._client,

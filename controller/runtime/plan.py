@@ -40,10 +40,15 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """An object that we own, created when it is absent and never changed after; `generate` fills paths at random."""
+    """An object that we own, created when it is absent and never changed after; `generate` fills paths at random.
+
+    One that `is_kept` outlives its parent: it has no owner, and the next parent that wants one with these labels takes
+    it as it is.
+    """
 
     object: Object
     generate: Mapping[str, Random] = field(default_factory=dict)
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +218,13 @@ class Reads:
     """What a planner looks at beside the children, and by what it finds them.
 
     A change wakes those objects of the kind, in its namespace, that share a value with it in an index that both have;
-    all of them where no index is common. What is in no namespace is everybody's.
+    all of them where no index is common. What is in no namespace is everybody's. With a selector by `labels` nothing
+    else of the resource is kept in memory; children of that resource must have these labels.
     """
 
     resource: Resource
     indexes: Mapping[str, By] = field(default_factory=dict)
+    labels: str | None = None
 
 
 class PlannedKind(Generic[T]):
@@ -251,6 +258,7 @@ class PlannedKind(Generic[T]):
         looked_at = [each if isinstance(each, Reads) else Reads(each) for each in reads]
         self.reads = tuple(each.resource for each in looked_at)
         self.read_indexes = {each.resource: each.indexes for each in looked_at}
+        self.read_labels = {each.resource: each.labels for each in looked_at}
         self.patches = tuple(patches)
         self.deletes = tuple(deletes)
         self.optional = tuple(optional)

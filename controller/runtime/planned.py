@@ -63,7 +63,7 @@ class Planned:
         self._now = now
         self._settings = settings or {}
         self._caches = {
-            resource: caches.of(resource, optional=resource in kind.optional)
+            resource: caches.of(resource, optional=resource in kind.optional, labels=kind.read_labels.get(resource))
             for resource in (kind.resource, *kind.owns, *kind.reads)
         }
         self._primaries = self._caches[kind.resource]

@@ -57,7 +57,7 @@ async def fill(caches: Caches, client: Client) -> None:
         (store,) = cache.stores.values()
         changes = Changes(store)
         changes.begin_listing()
-        async for page in client.pages(cache.resource):
+        async for page in client.pages(cache.resource, labels=cache.labels):
             for object in page["items"]:
                 changes.put(object)
             changes.end_listing(page["metadata"]["resourceVersion"])

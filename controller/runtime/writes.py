@@ -12,7 +12,7 @@ from controller.runtime.generate import generated
 from controller.runtime.guard import is_of_others, refuse_foreign
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import Apply, Delete, Object, Once, Patch, PlannedKind, Random, Reference, Write
+from controller.runtime.plan import Apply, Delete, Object, Once, Patch, PlannedKind, Reference, Write
 from controller.runtime.result import Request
 from controller.runtime.view import View
 from kube.changes import Change
@@ -42,8 +42,8 @@ class Writer:
         match write:
             case Apply(desired):
                 return await self._apply(desired, parent, view, may_create=may_create)
-            case Once(desired, generate):
-                return await self._create_once(desired, generate, parent, view, may_create=may_create)
+            case Once():
+                return await self._create_once(write, parent, view, may_create=may_create)
             case Patch(reference, fields):
                 return await self._patch(reference, fields, parent, view)
             case Delete(reference):
@@ -151,22 +151,23 @@ class Writer:
             refuse_foreign(resource, key, restored, parent)
         self._answered(resource, key, desired, answer, parent, view)
 
-    async def _create_once(
-        self, desired: Object, generate: Mapping[str, Random], parent: Parent, view: View, *, may_create: bool
-    ) -> bool:
-        resource, key, desired = self._owned(desired, parent)
+    async def _create_once(self, once: Once, parent: Parent, view: View, *, may_create: bool) -> bool:
+        resource, key, desired = self._owned(once.object, parent)
+        if once.is_kept:
+            del desired["metadata"]["ownerReferences"]
         current = view.get(resource, key)
         if current is not None:
-            refuse_foreign(resource, key, current, parent)
+            _refuse_others(resource, key, current, once, parent)
             return False
         if not may_create:
             return False
         try:
-            answer = await self._client.create(resource, generated(desired, generate), field_manager=FIELD_MANAGER)
+            filled = generated(desired, once.generate)
+            answer = await self._client.create(resource, filled, field_manager=FIELD_MANAGER)
         except AlreadyExists:
             if (current := await self.live(resource, key)) is None:
                 raise
-            refuse_foreign(resource, key, current, parent)
+            _refuse_others(resource, key, current, once, parent)
             view.answered(resource, key, current)
             return False
         view.answered(resource, key, answer)
@@ -234,3 +235,10 @@ class Writer:
                 self._contests.forget((resource, change.key))
 
         return on_change
+
+
+def _refuse_others(resource: Resource, key: str, current: Object, once: Once, parent: Parent) -> None:
+    """Raise unless an object is the one that was created once, by this parent or, if it is kept, by an earlier one."""
+    labels = once.object["metadata"].get("labels", {})
+    if not once.is_kept or not covers(current["metadata"].get("labels", {}), labels):
+        refuse_foreign(resource, key, current, parent)
