@@ -138,7 +138,7 @@ async def test_a_wall_clock_that_is_wrong_makes_nobody_lead(
 ) -> None:
     """What the holder's clock says is never compared with ours, whether it is early or late."""
     wrong = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=hours)))
-    one = Election(client, QUICK, "one", clock=clock, now=lambda: wrong)
+    one = Election(client, QUICK, "one", clock=clock, now=lambda: wrong + timedelta(seconds=clock()))
     await one.campaign()
     two = election(client, clock, "two")
     assert await two._try() is False
