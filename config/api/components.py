@@ -74,6 +74,9 @@ class Database(ApiModel):
         "3 in production. mysql has one.",
     )
     backup: DatabaseBackup = Field(DatabaseBackup(), description="Backups of the database.")
+    resources: ResourceRequirements | None = Field(
+        None, description="Compute resources of each instance; those of the environment by default."
+    )
 
 
 class Cache(ApiModel):

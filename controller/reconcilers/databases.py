@@ -29,6 +29,7 @@ POSTGRESQL_ORIGIN = {
     "spec.replicas": "spec.database.replicas",
     "spec.backup": "spec.database.backup",
     "spec.monitoring": "spec.monitoring",
+    "spec.resources": "spec.database.resources",
 }
 
 
@@ -75,6 +76,7 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> 
             "users": [{"name": LOGIN}],
             "databases": [{"name": NAME, "owner": LOGIN}],
             "monitoring": {"enabled": monitored},
+            "resources": _resources(whole, spec),
         },
     }
     child = whole.seen.child(POSTGRESQL, name)
@@ -83,6 +85,10 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> 
     is_failed = not holds and ((child or {}).get("status") or {}).get("phase") == "Failed"
     writes = [Apply(object, POSTGRESQL_ORIGIN)]
     return Component("database", writes, holds=holds, note=note, url=url, is_failed=is_failed)
+
+
+def _resources(whole: Whole, spec: Database) -> Object:
+    return spec.resources.to_api() if spec.resources else whole.tier.database
 
 
 def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
@@ -105,7 +111,7 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
         whole.labelled("database"),
         version=spec.version or mysql.DEFAULT_VERSION,
         storage=whole_gibi(spec.storage or whole.tier.storage),
-        resources=whole.tier.mysql,
+        resources=_resources(whole, spec),
         settings=whole.seen.settings,
     )
     holds, note = rolled_out(stored, 1)

@@ -31,6 +31,7 @@ exec docker-entrypoint.sh mysqld "$@"
 ORIGIN = {
     "metadata.name": "metadata.name",
     "spec.template.spec.containers[name=mysql].image": "spec.database.version",
+    "spec.template.spec.containers[name=mysql].resources": "spec.database.resources",
     "spec.volumeClaimTemplates": "spec.database.storage",
 }
 

@@ -15,7 +15,7 @@ class Tier:
     backup: bool
     workload: Object
     cache: Object
-    mysql: Object
+    database: Object
     spread: bool = False  # pods of a workload keep off each other's nodes, and are not all evicted at once
     alerts: bool = False
 
@@ -32,7 +32,7 @@ TIERS: Mapping[str, Tier] = {
         backup=False,
         workload=resources("50m", "64Mi", "250m", "256Mi"),
         cache=resources("25m", "64Mi", "250m", "128Mi"),
-        mysql=resources("100m", "512Mi", "1", "1Gi"),
+        database=resources("100m", "512Mi", "1", "1Gi"),
     ),
     "staging": Tier(
         replicas=2,
@@ -40,7 +40,7 @@ TIERS: Mapping[str, Tier] = {
         backup=True,
         workload=resources("100m", "128Mi", "500m", "512Mi"),
         cache=resources("50m", "128Mi", "500m", "256Mi"),
-        mysql=resources("250m", "1Gi", "1", "2Gi"),
+        database=resources("250m", "1Gi", "1", "2Gi"),
     ),
     "production": Tier(
         replicas=3,
@@ -48,7 +48,7 @@ TIERS: Mapping[str, Tier] = {
         backup=True,
         workload=resources("250m", "256Mi", "1", "1Gi"),
         cache=resources("100m", "256Mi", "1", "1Gi"),
-        mysql=resources("500m", "2Gi", "2", "4Gi"),
+        database=resources("500m", "2Gi", "2", "4Gi"),
         spread=True,
         alerts=True,
     ),

@@ -1,0 +1,67 @@
+"""Platforms and stacks for tests, and what was made of them, ready or not."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from controller.runtime.plan import Apply, Delete, Given, Object, Plan
+
+IMAGES: Mapping[str, Any] = {"backend": {"image": "shop/backend:v2"}, "frontend": {"image": "shop/frontend:v2"}}
+
+
+def stored(kind: str, api_version: str, spec: Object, **more: Any) -> Object:
+    """An object named `shop` as the API server has it."""
+    metadata = {"name": "shop", "namespace": "eu", "uid": "1", "generation": 1}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec, **more}
+
+
+def platform(**spec: Any) -> Object:
+    """An EcommercePlatform."""
+    return stored("EcommercePlatform", "platform.example.com/v1", {**IMAGES, **spec})
+
+
+def stack(**spec: Any) -> Object:
+    """An AppStack."""
+    return stored("AppStack", "app.example.com/v1", spec)
+
+
+def made(plan: Plan, kind: str | None = None) -> dict[tuple[str, str], Object]:
+    """The objects that a plan applies, by kind and name."""
+    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
+    return {(each["kind"], each["metadata"]["name"]): each for each in objects if kind in (None, each["kind"])}
+
+
+def deleted(plan: Plan) -> list[str]:
+    """What a plan deletes, as `deployments/shop-cache`."""
+    references = [write.reference for step in plan.steps for write in step.writes if isinstance(write, Delete)]
+    return [f"{each.resource.plural}/{each.name}" for each in references]
+
+
+def ready(object: Object) -> Object:
+    """A child as it is stored once it is ready."""
+    status: Object = {}
+    match object["kind"]:
+        case "Deployment" | "StatefulSet":
+            replicas = object["spec"]["replicas"]
+            status = {"readyReplicas": replicas, "updatedReplicas": replicas, "observedGeneration": 1}
+        case "PostgreSQL":
+            condition = {"type": "Ready", "status": "True", "reason": "AllReady", "message": ""}
+            status = {"observedGeneration": 1, "conditions": [condition]}
+    metadata = {**object["metadata"], "uid": object["metadata"]["name"], "generation": 1}
+    return {**object, "metadata": metadata, "status": status}
+
+
+def unready(object: Object, **status: Any) -> Object:
+    """A child as it is stored before it is ready."""
+    return ready(object) | {"status": status}
+
+
+def given(objects: Iterable[Object], **more: Any) -> Given:
+    """What was seen: these children, ready."""
+    return Given(children=[ready(each) for each in objects], **more)
+
+
+def container(objects: Mapping[tuple[str, str], Object], name: str) -> Object:
+    """The one container of a Deployment or StatefulSet."""
+    (found,) = (each for (kind, its), each in objects.items() if its == name and kind in ("Deployment", "StatefulSet"))
+    (container,) = found["spec"]["template"]["spec"]["containers"]
+    return dict(container)

@@ -1,0 +1,108 @@
+"""What an AppStack becomes: tables of (spec, seen) -> plan."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from controller.reconcilers.appstack import APP_STACK
+from controller.runtime.plan import Given, Object, Plan
+from tests.controller.reconcilers.platforms import IMAGES, container, deleted, given, made, ready, stack
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+EVERYTHING: Object = {"database": {}, "cache": {}, **IMAGES}
+
+
+def planned(object: Object, seen: Given | None = None) -> Plan:
+    """The plan of a stack."""
+    return APP_STACK.plan(APP_STACK.type.model_validate(object), seen or Given(), NOW)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "needs"),
+    [
+        (
+            ["database", "cache", "backend", "frontend"],
+            {
+                "database": (),
+                "cache": ("database",),
+                "backend": ("database", "cache"),
+                "frontend": ("database", "cache", "backend"),
+            },
+        ),
+        (["cache", "frontend"], {"cache": (), "frontend": ("cache",)}),
+        (["frontend"], {"frontend": ()}),
+        ([], {}),
+    ],
+)
+def test_each_waits_for_all_before_it(wanted: list[str], needs: dict[str, tuple[str, ...]]) -> None:
+    """Of those that are asked for; the others have no condition and keep nobody waiting."""
+    plan = planned(stack(**{name: EVERYTHING[name] for name in wanted}))
+    asked_for = [step for step in plan.steps if step.condition]
+    assert {step.name: tuple(step.needs) for step in asked_for} == needs
+    assert [step.condition for step in asked_for] == [f"{name.capitalize()}Ready" for name in needs]
+    assert all(not step.writes and step.holds for step in plan.steps if not step.condition)
+
+
+def test_components_are_those_of_a_platform() -> None:
+    """The same names, sizes and variables; the label says whose they are."""
+    objects = made(planned(stack(**EVERYTHING)))
+    assert list(objects) == [
+        ("PostgreSQL", "shop-db"),
+        ("Deployment", "shop-cache"),
+        ("Service", "shop-cache"),
+        ("Deployment", "shop-backend"),
+        ("Service", "shop-backend"),
+        ("Deployment", "shop-frontend"),
+        ("Service", "shop-frontend"),
+    ]
+    assert {each["metadata"]["labels"]["stack"] for each in objects.values()} == {"shop"}
+    names = [each["name"] for each in container(objects, "shop-frontend")["env"]]
+    assert names == ["BACKEND_URL", "CACHE_URL"]
+
+
+def test_the_label_of_a_platform_is_handed_on() -> None:
+    """A stack that is a part of a platform marks what it makes."""
+    labelled = stack(**EVERYTHING)
+    labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "store"}}
+    assert {each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()} == {"store"}
+
+
+def test_a_frontend_alone_is_told_of_nobody() -> None:
+    """No variable leads to what is not there."""
+    objects = made(planned(stack(frontend=IMAGES["frontend"])))
+    assert container(objects, "shop-frontend")["env"] == []
+
+
+@pytest.mark.parametrize(
+    ("type", "left_out", "removed"),
+    [
+        ("postgresql", "database", ["postgresqls/shop-db"]),
+        ("mysql", "database", ["statefulsets/shop-db", "services/shop-db", "services/shop-db-headless"]),
+        ("postgresql", "cache", ["deployments/shop-cache", "services/shop-cache"]),
+        ("postgresql", "backend", ["deployments/shop-backend", "services/shop-backend"]),
+        ("postgresql", "frontend", ["deployments/shop-frontend", "services/shop-frontend"]),
+    ],
+)
+def test_what_is_taken_out_is_removed(type: str, left_out: str, removed: list[str]) -> None:
+    """By its uid; volumes and passwords are not among it."""
+    everything: dict[str, Any] = {**EVERYTHING, "database": {"type": type}}
+    before = made(planned(stack(**everything))).values()
+    fewer = {name: value for name, value in everything.items() if name != left_out}
+    assert deleted(planned(stack(**fewer), given(before))) == removed
+
+
+def test_readiness_that_is_lost_is_reported_and_nothing_is_torn_down() -> None:
+    """A database that fails later keeps the others as they are."""
+    before = [ready(each) for each in made(planned(stack(**EVERYTHING))).values()]
+    running = {"phase": "Running", "observedGeneration": 1}
+    seen = Given(children=[each for each in before if each["kind"] != "PostgreSQL"])
+    plan = planned(stack(**EVERYTHING) | {"status": running}, seen)
+    assert plan.status.to_api()["phase"] == "Degraded"
+    assert [step.name for step in plan.steps if not step.holds] == ["database"]
+    assert (deleted(plan), len(made(plan))) == ([], 7)
+
+
+def test_a_stack_of_nothing_runs() -> None:
+    """There is nothing to wait for."""
+    assert planned(stack()).status.to_api() == {"phase": "Running", "endpoints": {}}

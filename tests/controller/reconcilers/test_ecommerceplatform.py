@@ -1,0 +1,443 @@
+"""What an EcommercePlatform becomes: tables of (spec, seen) -> plan."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from controller.reconcilers.databases import POSTGRESQL
+from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
+from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
+from controller.runtime.fake_client import FakeClient
+from controller.runtime.plan import Given, Object, Plan, Problem
+from controller.runtime.testing import reconcile
+from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready, unready
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MONITORED = frozenset({SERVICE_MONITOR, PROMETHEUS_RULE})
+EVERYTHING: Object = {"environment": "production", "host": "shop.example.com"}
+
+
+def planned(object: Object, seen: Given | None = None) -> Plan:
+    """The plan of a platform."""
+    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), seen or Given(), NOW)
+
+
+def test_all_of_it_is_planned_before_anything_exists() -> None:
+    """What is judged at admission: every object of every step."""
+    assert list(made(planned(platform(**EVERYTHING), Given(served=MONITORED)))) == [
+        ("PostgreSQL", "shop-db"),
+        ("Deployment", "shop-cache"),
+        ("Service", "shop-cache"),
+        ("Deployment", "shop-backend"),
+        ("Service", "shop-backend"),
+        ("PodDisruptionBudget", "shop-backend"),
+        ("Deployment", "shop-frontend"),
+        ("Service", "shop-frontend"),
+        ("PodDisruptionBudget", "shop-frontend"),
+        ("ServiceMonitor", "shop"),
+        ("PrometheusRule", "shop"),
+        ("Ingress", "shop"),
+    ]
+
+
+def test_each_waits_for_what_it_needs() -> None:
+    """The backend for the database, the frontend for the backend, the rest for the frontend."""
+    assert {step.name: tuple(step.needs) for step in planned(platform(**EVERYTHING)).steps} == {
+        "database": (),
+        "cache": (),
+        "backend": ("database",),
+        "frontend": ("backend",),
+        "monitoring": ("frontend",),
+        "ingress": ("frontend",),
+    }
+
+
+@pytest.mark.parametrize("name", ["database", "cache", "backend", "frontend", "monitoring", "ingress"])
+def test_each_has_a_condition_that_begins_with_what_was_being_done(name: str) -> None:
+    """The words people know stand before the reason."""
+    (step,) = (each for each in planned(platform(**EVERYTHING)).steps if each.name == name)
+    doing = "setup failed" if name in ("monitoring", "ingress") else "deployment failed"
+    assert (step.condition, step.failed_to) == (f"{name.capitalize()}Ready", f"{name.capitalize()} {doing}")
+
+
+def test_everything_carries_the_name_of_the_platform() -> None:
+    """All objects, and the pods; selectors go by something else."""
+    for child in made(planned(platform(**EVERYTHING), Given(served=MONITORED))).values():
+        assert child["metadata"]["labels"]["platform"] == "shop"
+        if child["kind"] == "Deployment":
+            assert child["spec"]["template"]["metadata"]["labels"] == child["metadata"]["labels"]
+            assert child["spec"]["selector"]["matchLabels"] == {"app": child["metadata"]["name"]}
+
+
+@pytest.mark.parametrize(
+    ("environment", "replicas", "storage", "backup", "spread"),
+    [
+        ("production", 3, "100Gi", True, True),
+        ("staging", 2, "50Gi", True, False),
+        ("development", 1, "10Gi", False, False),
+    ],
+)
+def test_the_environment_decides_where_the_spec_is_silent(
+    environment: str, replicas: int, storage: str, backup: bool, spread: bool
+) -> None:
+    """The table of environments: database, backup, and what is done against loss."""
+    plan = planned(platform(environment=environment), Given(served=MONITORED))
+    objects = made(plan)
+    database = objects["PostgreSQL", "shop-db"]["spec"]
+    assert (database["replicas"], database["storage"]) == (replicas, storage)
+    assert database["backup"] == {"enabled": backup, "schedule": "0 2 * * *", "retention": "30d"}
+    backend = objects["Deployment", "shop-backend"]["spec"]
+    assert backend["replicas"] == replicas
+    assert ("affinity" in backend["template"]["spec"]) is spread
+    assert (("PodDisruptionBudget", "shop-backend") in objects) is spread
+    assert (("PrometheusRule", "shop") in objects) is spread
+
+
+@pytest.mark.parametrize("environment", ["production", "staging", "development"])
+def test_every_container_is_restricted_and_sized(environment: str) -> None:
+    """In every environment; a user's image may write to its own filesystem."""
+    objects = made(planned(platform(environment=environment)))
+    for name, read_only in (("shop-cache", True), ("shop-backend", False), ("shop-frontend", False)):
+        found = container(objects, name)
+        assert found["resources"].keys() == {"requests", "limits"}
+        context = dict(found["securityContext"])
+        context.pop("runAsUser", None)
+        assert context == {
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": read_only,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+
+
+def test_the_spec_says_otherwise() -> None:
+    """What is said counts more than the environment; a Ti is written in Gi."""
+    plan = planned(
+        platform(
+            environment="production",
+            database={"version": 14, "storage": "1Ti", "replicas": 5, "backup": {"enabled": False}},
+            backend={
+                "image": "shop/backend:v2",
+                "replicas": 40,
+                "port": 3000,
+                "resources": {"limits": {"cpu": "2"}},
+                "securityContext": {"runAsUser": 101},
+                "env": [{"name": "CACHE_URL", "value": "redis://elsewhere"}],
+            },
+            monitoring={"alerts": False},
+        ),
+        Given(served=MONITORED),
+    )
+    objects = made(plan)
+    database = objects["PostgreSQL", "shop-db"]["spec"]
+    said = {key: database[key] for key in ("version", "storage", "replicas")}
+    assert said == {"version": "14", "storage": "1024Gi", "replicas": 5}
+    assert database["backup"]["enabled"] is False
+    backend = container(objects, "shop-backend")
+    assert objects["Deployment", "shop-backend"]["spec"]["replicas"] == 40
+    assert backend["ports"][0]["containerPort"] == 3000
+    assert backend["resources"] == {"limits": {"cpu": "2"}}
+    assert backend["securityContext"]["runAsUser"] == 101
+    assert [each for each in backend["env"] if each["name"] == "CACHE_URL"] == [
+        {"name": "CACHE_URL", "value": "redis://elsewhere"}
+    ]
+    assert ("PrometheusRule", "shop") not in objects
+
+
+@pytest.mark.parametrize(
+    ("storage", "written"),
+    [("1Ti", "1024Gi"), ("500Gi", "500Gi"), ("1.5Ti", "1536Gi"), ("500Mi", "1Gi"), (2**40, "1024Gi")],
+)
+def test_storage_is_written_in_whole_gibibytes(storage: str | int, written: str) -> None:
+    """As PostgreSQL takes it; rounded up, so that nobody gets less than was asked for."""
+    objects = made(planned(platform(database={"storage": storage})))
+    assert objects["PostgreSQL", "shop-db"]["spec"]["storage"] == written
+
+
+def test_the_applications_are_told_where_the_others_are() -> None:
+    """The backend its database and the cache, the frontend the backend and the cache."""
+    objects = made(planned(platform()))
+    cache = {"name": "CACHE_URL", "value": "redis://shop-cache.eu.svc:6379"}
+    assert container(objects, "shop-backend")["env"] == [
+        {"name": "DATABASE_HOST", "value": "shop-db"},
+        {"name": "DATABASE_PORT", "value": "5432"},
+        {"name": "DATABASE_NAME", "value": "app"},
+        {"name": "DATABASE_USER", "value": "app"},
+        {"name": "DATABASE_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "shop-db-user-app", "key": "password"}}},
+        {
+            "name": "DATABASE_URL",
+            "value": "postgresql://$(DATABASE_USER):$(DATABASE_PASSWORD)@$(DATABASE_HOST):$(DATABASE_PORT)"
+            "/$(DATABASE_NAME)",
+        },
+        cache,
+    ]
+    backend = {"name": "BACKEND_URL", "value": "http://shop-backend.eu.svc:8080"}
+    assert container(objects, "shop-frontend")["env"] == [backend, cache]
+
+
+def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -> None:
+    """The one setting moves the cache's image and no other."""
+    objects = made(planned(platform(), Given(settings={"registry": "registry.company.com"})))
+    images = {name: container(objects, f"shop-{name}")["image"] for name in ("cache", "backend", "frontend")}
+    assert images == {
+        "cache": "registry.company.com/valkey/valkey:8.1",
+        "backend": "shop/backend:v2",
+        "frontend": "shop/frontend:v2",
+    }
+
+
+def test_an_ingress_leads_to_the_frontend() -> None:
+    """With a certificate it speaks https; without a host there is none."""
+    objects = made(planned(platform(host="shop.example.com", tlsSecretName="shop-tls", ingressClassName="public")))
+    service = {"name": "shop-frontend", "port": {"name": "http"}}
+    assert objects["Ingress", "shop"]["spec"] == {
+        "ingressClassName": "public",
+        "tls": [{"hosts": ["shop.example.com"], "secretName": "shop-tls"}],
+        "rules": [
+            {
+                "host": "shop.example.com",
+                "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": service}}]},
+            }
+        ],
+    }
+    assert made(planned(platform()), "Ingress") == {}
+
+
+def test_without_the_apis_of_prometheus_services_are_annotated() -> None:
+    """And the condition says so, without keeping anything waiting."""
+    plan = planned(platform(environment="production", monitoring={"path": "/stats"}))
+    annotations = made(plan)["Service", "shop-backend"]["metadata"]["annotations"]
+    assert annotations == {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": "8080",
+        "prometheus.io/path": "/stats",
+    }
+    (step,) = (each for each in plan.steps if each.name == "monitoring")
+    note = "ServiceMonitor and PrometheusRule of monitoring.coreos.com not served here: Services are annotated instead"
+    assert (list(step.writes), step.holds, step.note) == ([], True, note)
+
+
+def test_with_the_apis_of_prometheus_services_are_selected() -> None:
+    """The ServiceMonitor finds the Services of backend and frontend by their labels."""
+    objects = made(planned(platform(), Given(served=MONITORED)))
+    assert objects["ServiceMonitor", "shop"]["spec"] == {
+        "selector": {
+            "matchLabels": {"platform": "shop"},
+            "matchExpressions": [
+                {"key": "app.kubernetes.io/component", "operator": "In", "values": ["backend", "frontend"]}
+            ],
+        },
+        "endpoints": [{"port": "http", "path": "/metrics", "interval": "30s"}],
+    }
+    assert "annotations" not in objects["Service", "shop-backend"]["metadata"]
+
+
+def test_what_is_switched_off_is_removed_by_its_uid() -> None:
+    """Cache, monitoring and host; what stays wanted stays."""
+    before = made(planned(platform(**EVERYTHING), Given(served=MONITORED))).values()
+    off = platform(cache={"enabled": False}, monitoring={"enabled": False})
+    plan = planned(off, given(before, served=MONITORED))
+    assert deleted(plan) == [
+        "deployments/shop-cache",
+        "services/shop-cache",
+        "poddisruptionbudgets/shop-backend",
+        "poddisruptionbudgets/shop-frontend",
+        "servicemonitors/shop",
+        "prometheusrules/shop",
+        "ingresses/shop",
+    ]
+    assert [step.condition for step in plan.steps if step.condition] == [
+        "DatabaseReady",
+        "BackendReady",
+        "FrontendReady",
+    ]
+    assert all(each["name"] != "CACHE_URL" for each in container(made(plan), "shop-backend")["env"])
+
+
+def children(**spec: Any) -> list[Object]:
+    """What a platform has made once it runs."""
+    return [ready(each) for each in made(planned(platform(**spec))).values()]
+
+
+def seen_without(kind: str, name: str, *more: Object) -> Given:
+    """All children ready but one, and others in its place."""
+    others = [each for each in children() if (each["kind"], each["metadata"]["name"]) != (kind, name)]
+    return Given(children=[*others, *more])
+
+
+RUNNING, DEPLOYING = {"phase": "Running", "observedGeneration": 1}, {"phase": "Deploying", "observedGeneration": 1}
+DATABASE, BACKEND = (
+    made(planned(platform()))[each] for each in (("PostgreSQL", "shop-db"), ("Deployment", "shop-backend"))
+)
+
+
+def condition(reason: str, message: str, **more: Any) -> Object:
+    """The status of a database that is not ready."""
+    ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
+    return unready(DATABASE, observedGeneration=1, conditions=[ready], **more)
+
+
+QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}
+
+
+@pytest.mark.parametrize(
+    ("seen", "step", "note", "before", "phase"),
+    [
+        (Given(), "backend", "waiting for database", {}, "Deploying"),
+        (seen_without("PostgreSQL", "shop-db"), "database", "", {}, "Deploying"),
+        (
+            seen_without("PostgreSQL", "shop-db", condition("Progressing", "waiting for instances")),
+            "database",
+            "PostgreSQL shop-db: waiting for instances",
+            DEPLOYING,
+            "Deploying",
+        ),
+        (
+            seen_without("PostgreSQL", "shop-db", condition("Invalid", "no room", phase="Failed")),
+            "database",
+            Problem("PostgreSQL shop-db: no room", "Invalid"),
+            DEPLOYING,
+            "Failed",
+        ),
+        (
+            seen_without("Deployment", "shop-backend", unready(BACKEND, observedGeneration=1, updatedReplicas=1)),
+            "backend",
+            "0 of 1 replicas are ready",
+            RUNNING,
+            "Degraded",
+        ),
+        (
+            seen_without("Deployment", "shop-backend", unready(BACKEND, observedGeneration=0)),
+            "backend",
+            "0 of 1 replicas are ready",
+            RUNNING | {"observedGeneration": 0},
+            "Deploying",
+        ),
+        (
+            seen_without("Deployment", "shop-backend", unready(BACKEND, conditions=[QUOTA])),
+            "backend",
+            Problem("exceeded quota", "FailedCreate"),
+            RUNNING,
+            "Degraded",
+        ),
+    ],
+)
+def test_what_is_missing_is_told(seen: Given, step: str, note: str | Problem, before: Object, phase: str) -> None:
+    """Each component says why it is not ready; the phase says whether it was."""
+    plan = planned(platform() | {"status": before}, seen)
+    (found,) = (each for each in plan.steps if each.name == step)
+    assert (found.holds, found.note, plan.status.to_api()["phase"]) == (False, note, phase)
+    assert plan.requeue_after == timedelta(seconds=30)
+
+
+def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
+    """Its status says where everything is."""
+    plan = planned(platform(), Given(children=children()))
+    assert all(step.holds for step in plan.steps)
+    assert plan.requeue_after == timedelta(minutes=10)
+    assert plan.status.to_api() == {
+        "phase": "Running",
+        "endpoints": {
+            "database": "postgresql://shop-db.eu.svc:5432",
+            "cache": "redis://shop-cache.eu.svc:6379",
+            "backend": "http://shop-backend.eu.svc:8080",
+            "frontend": "http://shop-frontend.eu.svc:8080",
+        },
+    }
+
+
+def test_an_image_that_nobody_named_is_asked_for() -> None:
+    """Ready is False, reason Incomplete; the others are made, and what runs is left alone."""
+    plan = planned(platform(backend={}), Given(children=children()))
+    assert plan.problem == Problem("Backend deployment failed: spec.backend.image is not set", "Incomplete")
+    assert deleted(plan) == []
+    assert ("Deployment", "shop-frontend") in made(plan)
+
+
+def test_another_type_of_database_leaves_the_data_alone() -> None:
+    """What is there stays, and the condition says what to do; the backend keeps its login."""
+    plan = planned(platform(database={"type": "mysql"}), Given(children=children()))
+    wrong = "it is postgresql, and spec.database.type: mysql would leave its data behind; set it back"
+    assert plan.problem == Problem(f"Database deployment failed: {wrong}", "TypeChanged")
+    assert (deleted(plan), made(plan, "StatefulSet"), made(plan, "PostgreSQL")) == ([], {}, {})
+    backend = next(each for each in children() if each["metadata"]["name"] == "shop-backend")
+    assert made(plan)["Deployment", "shop-backend"]["spec"] == backend["spec"]
+
+
+async def test_from_nothing_to_running_and_quiet() -> None:
+    """Whole passes on a fake client: each step once the one before it holds, then not one write more."""
+    client = FakeClient()
+    await client.create(ECOMMERCE_PLATFORM.resource, platform(host="shop.example.com"))
+    passes: list[list[str]] = []
+
+    async def look() -> Object:
+        before = len(client.writes)
+        await reconcile(ECOMMERCE_PLATFORM, client, "shop", "eu")
+        passes.append(client.writes[before:])
+        return dict((await client.get(ECOMMERCE_PLATFORM.resource, "shop", "eu"))["status"])
+
+    async def becomes_ready(resource: Any, name: str) -> None:
+        child = await client.get(resource, name, "eu")
+        generation = child["metadata"].get("generation", 0)
+        status = ready(child)["status"] | {"observedGeneration": generation}
+        await client.apply(
+            resource,
+            {"metadata": {"name": name, "namespace": "eu"}, "status": status},
+            field_manager="test",
+            subresource="status",
+        )
+
+    status = await look()
+    assert status["phase"] == "Deploying"
+    told = {each["type"]: each["message"] for each in status["conditions"]}
+    assert told["BackendReady"] == "waiting for database"
+    assert told["Ready"] == "waiting for database, cache, backend, frontend, monitoring, ingress"
+    deployments = next(each for each in ECOMMERCE_PLATFORM.owns if each.plural == "deployments")
+    await becomes_ready(POSTGRESQL, "shop-db")
+    await becomes_ready(deployments, "shop-cache")
+    await look()
+    await becomes_ready(deployments, "shop-backend")
+    await look()
+    await becomes_ready(deployments, "shop-frontend")
+    status = await look()
+    assert (status["phase"], status["conditions"][-1]["status"]) == ("Running", "True")
+    await look()
+    of_status = "apply ecommerceplatforms/status eu/shop"
+    assert passes == [
+        [
+            "apply postgresqls eu/shop-db",
+            "apply deployments eu/shop-cache",
+            "apply services eu/shop-cache",
+            of_status,
+        ],
+        ["apply deployments eu/shop-backend", "apply services eu/shop-backend", of_status],
+        ["apply deployments eu/shop-frontend", "apply services eu/shop-frontend", of_status],
+        ["apply servicemonitors eu/shop", "apply ingresses eu/shop", of_status],
+        [],
+    ]
+    assert (await client.get(POSTGRESQL, "shop-db", "eu"))["metadata"]["labels"]["platform"] == "shop"
+
+
+def test_a_label_of_its_own_is_not_lost_on_the_way() -> None:
+    """A platform is its own platform, whatever label it carries itself."""
+    labelled = platform()
+    labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "other"}}
+    assert {each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()} == {"shop"}
+
+
+@pytest.mark.parametrize("name", ["database", "cache", "backend", "frontend", "ingress"])
+def test_every_object_says_where_its_fields_come_from(name: str) -> None:
+    """What a user can set is traced, so that a denial names the platform's own field."""
+    plan = planned(platform(**EVERYTHING))
+    (step,) = (each for each in plan.steps if each.name == name)
+    sources = {source for write in step.writes for source in getattr(write, "origin", {}).values()}
+    wanted = {
+        "database": {f"spec.database.{each}" for each in ("version", "storage", "replicas", "backup", "resources")}
+        | {"spec.monitoring"},
+        "cache": {"spec.cache.resources"},
+        "ingress": {"spec.host", "spec.tlsSecretName", "spec.ingressClassName"},
+    }
+    fields = ("replicas", "image", "port", "resources", "env", "securityContext")
+    assert sources == wanted.get(name, {f"spec.{name}.{each}" for each in fields}) | {"metadata.name"}
