@@ -1,0 +1,72 @@
+# PostgreSQL: a dump in custom format for each database, and of a whole server the roles, without their passwords.
+# shellcheck shell=bash
+
+EXTENSION=.dump
+export PGHOST=$SOURCE_HOST PGPORT=$SOURCE_PORT PGUSER=$SOURCE_USERNAME PGPASSWORD=$SOURCE_PASSWORD
+export PGCONNECT_TIMEOUT=15
+
+# Choose the clients: of the server's major version, or the next one there is, for an older pg_dump refuses.
+connect() {
+    local any server major
+    any=$(clients | tail -n 1)
+    PGDATABASE=${SOURCE_DATABASE:-postgres}
+    export PGDATABASE
+    server=$("${any#* }/psql" -A -t -X -c 'SHOW server_version_num')
+    server=$((server / 10000))
+    bin=""
+    while read -r major path; do
+        if [ -z "$bin" ] && [ "$major" -ge "$server" ]; then
+            bin=$path
+        fi
+    done < <(clients)
+    [ -n "$bin" ] || fail "the server is PostgreSQL $server, and the newest clients here are of ${any%% *}"
+}
+
+# Print the clients there are, each with its major version, the oldest first.
+clients() {
+    local path
+    for path in "${POSTGRESQL_CLIENTS:-/usr/lib/postgresql}"/*/bin; do
+        printf '%s %s\n' "$(basename "$(dirname "$path")")" "$path"
+    done | sort -n
+}
+
+files() {
+    if [ -n "${SOURCE_DATABASE:-}" ]; then
+        echo "$SOURCE_DATABASE$EXTENSION"
+        return
+    fi
+    echo globals.sql
+    "$bin/psql" -A -t -X -c \
+        "SELECT datname || '$EXTENSION' FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY 1"
+}
+
+dump() {
+    if [ "$1" = globals.sql ]; then
+        "$bin/pg_dumpall" --globals-only --no-role-passwords
+    else
+        PGDATABASE=${1%"$EXTENSION"} "$bin/pg_dump" --format=custom
+    fi
+}
+
+check() {
+    if [ "$1" = globals.sql ]; then
+        grep -q 'PostgreSQL database cluster dump complete'
+    else
+        "$bin/pg_restore" --list >/dev/null
+    fi
+}
+
+# A database is restored as a whole or not at all. Roles that exist already are left alone.
+restore() {
+    local database=$2 there
+    if [ "$1" = globals.sql ]; then
+        "$bin/psql" -X -q -f - >/dev/null 2> >(grep -v 'already exists' >&2)
+        return
+    fi
+    there=$("$bin/psql" -A -t -X -v name="$database" <<<"SELECT count(*) FROM pg_database WHERE datname = :'name'")
+    if [ "$there" -eq 0 ]; then
+        "$bin/psql" -X -q -v name="$database" <<<'CREATE DATABASE :"name"'
+    fi
+    "$bin/pg_restore" --clean --if-exists --exit-on-error --single-transaction \
+        --dbname="dbname='$(sed "s/[\\\\']/\\\\&/g" <<<"$database")'"
+}

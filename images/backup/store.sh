@@ -1,0 +1,81 @@
+# What backup.sh and restore.sh share: the store, and how they end.
+#
+# Secrets come by the environment, and leave it only for the environment or a file of a tool: never for its arguments.
+# shellcheck shell=bash
+
+export LC_ALL=C RCLONE_CONFIG=/dev/null RCLONE_LOG_LEVEL=ERROR
+# A stream's length is not known before: a part must be large enough for all of them to hold it (10,000 parts of 64 MiB).
+export RCLONE_S3_CHUNK_SIZE=${RCLONE_S3_CHUNK_SIZE:-64M} RCLONE_S3_UPLOAD_CONCURRENCY=${RCLONE_S3_UPLOAD_CONCURRENCY:-2}
+export RCLONE_AZUREBLOB_CHUNK_SIZE=${RCLONE_AZUREBLOB_CHUNK_SIZE:-16M} RCLONE_AZUREBLOB_UPLOAD_CONCURRENCY=4
+
+NAME='[0-9]{8}T[0-9]{6}Z-[a-z0-9]+'
+
+: "${SOURCE_TYPE:?}" "${SOURCE_HOST:?}" "${SOURCE_PORT:?}" "${SOURCE_USERNAME:?}" "${SOURCE_PASSWORD:?}"
+: "${DESTINATION_PATH:?}" "${RCLONE_CONFIG_DESTINATION_TYPE:?}"
+store=destination:$DESTINATION_PATH
+scratch=$(mktemp -d)
+doing="starting"
+
+# All that is said on stderr goes there, and is kept for the last word.
+exec 3>&2 2> >(tee "$scratch/errors" >&3)
+listening=$!
+
+end() {
+    local status=$? said
+    trap - EXIT
+    exec 2>&3
+    wait "$listening" || true
+    if [ "$status" -ne 0 ]; then
+        said=$(sed -E 's#^[0-9]{4}/[0-9/]+ [0-9:]+ ##; /^[[:space:]]/d; /^$/d' "$scratch/errors" | tail -n 1)
+        echo "failed while $doing: ${said:-exit code $status}" >&2
+        report 'failed while %s: %s\n' "$doing" "${said:-exit code $status}"
+    fi
+    rm -rf "$scratch"
+    exit "$status"
+}
+trap end EXIT
+trap 'exit 143' TERM
+trap 'exit 130' INT
+
+# Leave word for who reads the pod's status.
+report() {
+    # shellcheck disable=SC2059
+    printf "$@" >"${TERMINATION_LOG:-/dev/termination-log}" || true
+}
+
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
+# Print the names of all complete backups, the oldest first.
+backups() {
+    local status=0
+    rclone lsf --recursive --max-depth 2 --files-only --include '/*/SHA256SUMS' "$store" >"$scratch/found" || status=$?
+    if [ "$status" -ne 0 ] && [ "$status" -ne 3 ]; then # 3: there is nothing yet
+        return "$status"
+    fi
+    sed -n -E "s#^($NAME)/SHA256SUMS\$#\1#p" "$scratch/found" | sort
+}
+
+# Read files of a backup back, as listed on stdin with their sums; each must be whole, and what its source calls sound.
+verify() {
+    local sum file
+    while read -r sum file; do
+        doing="verifying $file in the store"
+        mkfifo "$scratch/stream"
+        sha256sum <"$scratch/stream" >"$scratch/sum" &
+        rclone cat "$store/$1/$file" </dev/null | tee -p "$scratch/stream" | check "$file"
+        wait $!
+        rm "$scratch/stream"
+        if [ "$(cut -d ' ' -f 1 "$scratch/sum")" != "$sum" ]; then
+            fail "$1/$file is not what was dumped: its checksum differs"
+        fi
+    done
+}
+
+# The source defines: EXTENSION; connect; files, which prints the files that a backup has; dump FILE to stdout;
+# check FILE on stdin; restore FILE on stdin into DATABASE.
+[ -f "$here/sources/$SOURCE_TYPE.sh" ] || fail "there is no source of type $SOURCE_TYPE"
+# shellcheck source=images/backup/sources/postgresql.sh
+. "$here/sources/$SOURCE_TYPE.sh"
