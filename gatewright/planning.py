@@ -57,8 +57,13 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
 
 
 def _violation(path: str, text: str) -> Violation:
-    found, colon, rule = text.rpartition(": ")
-    return Violation(path, found if colon else "not what its kind says", rule, "correct it")
+    """Return a fault of an object, `FOUND: RULE` or `FOUND; RULE`, as a policy would tell it."""
+    for divides in (": ", "; "):
+        found, is_divided, rule = text.rpartition(divides)
+        if is_divided:
+            return Violation(path, found, rule, "add it" if found == "missing" else "correct it")
+    found, is_choice, known = text.partition(" is not one of ")
+    return Violation(path, found, f"must be one of {known}" if is_choice else "its type refuses it", "correct it")
 
 
 def _kind(resource: Resource) -> Kind:

@@ -1,0 +1,132 @@
+"""What the controller would make is judged with its parent: by every policy, for every kind, as if it were sent."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.api.webapp import WebApp
+from config.defaulting import defaulted
+from config.documents import parse_documents, read_documents
+from config.settings import Settings
+from controller.reconcilers import planned_kinds
+from controller.runtime.plan import PlannedKind
+from gatewright.planning import planner, planner_settings, planners_of
+from tests.webhook.test_any_review import TEXT
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Planners, RefusedError
+from webhook.engine.look_ups import LOOK_UPS, with_object
+from webhook.engine.policy_set import load
+from webhook.harness.reviews import Admission
+from webhook.harness.trial import ask
+from webhook.policies import catalogue
+
+SAMPLES = Path(__file__).parents[2] / "config" / "samples"
+RULE = re.compile(r"; (.*?)\. ")
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+HOME = "gatewright-system"
+PLANNERS = planners_of(Settings(), HOME)
+POLICIES = list(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()))
+OBJECTS = [
+    defaulted(document.value)
+    for file in sorted(SAMPLES.glob("*.yaml"))
+    for document in read_documents(file)
+    if document.value["kind"] in {kind.resource.kind for kind in planned_kinds()}
+]
+IMAGES = ("nginx:latest", f"mirror.company.com/hub/app@sha256:{'a' * 64}")
+USER = {"username": PLANNERS.maker.username, "groups": PLANNERS.maker.groups}
+LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: TODAY} | {name: [] for name in LOOK_UPS}
+
+
+def found(answer):
+    """Return what an answer denies: policy and rule of each line, whatever the field is called."""
+    causes = answer.response.get("status", {}).get("details", {}).get("causes", ())
+    return [(cause["reason"], RULE.search(cause["message"])[1]) for cause in causes]
+
+
+def children(object, namespace):
+    """Return what would be made of an object as somebody who sends it would: whole, with its namespace."""
+    group = object["apiVersion"].partition("/")[0]
+    (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, object["kind"]))
+    return [
+        each.object for each in about.plan(object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY)
+    ]
+
+
+@given(st.sampled_from(OBJECTS), st.lists(st.sampled_from(POLICIES), unique_by=lambda each: each.name), st.data())
+def test_parent_and_children_have_one_verdict(parent, policies, data):
+    """A parent is denied if and only if it, or a child sent on its own, would be, and for the same reasons."""
+    always = [policy for policy in POLICIES if policy.policy.always and policy not in policies]
+    whole, alone = (Engine([*policies, *always], planners) for planners in (PLANNERS, Planners()))
+    parent = parent | {"spec": _changed(parent["spec"], data)}
+    admission = Admission(object=parent, namespace="shop")
+    answer, expected = ask(whole, admission, LOOKED_UP), found(ask(alone, admission, LOOKED_UP))
+    looked_up = LOOKED_UP
+    for child in children(answer.object, "shop"):
+        sent = ask(whole, Admission(object=defaulted(child), namespace="shop", **USER), looked_up)
+        expected += found(sent)
+        looked_up = with_object(looked_up, sent.object, "shop")
+    assert set(found(answer)) == set(expected)
+    assert answer.allowed is (not expected)
+
+
+def _changed(spec, data):
+    """Return a spec of which some numbers and images are others."""
+    changed = {}
+    for name, value in spec.items():
+        if isinstance(value, dict):
+            changed[name] = _changed(value, data)
+        elif name == "image":
+            changed[name] = data.draw(st.sampled_from([value, *IMAGES]))
+        elif name == "replicas":
+            changed[name] = data.draw(st.sampled_from([1, value, 5]))
+        else:
+            changed[name] = value
+    return changed
+
+
+def test_the_settings_of_the_controller_are_those_that_children_are_judged_by():
+    """Images that we choose come from the same registry in both processes; the account is where we are installed."""
+    settings = Settings(registry="registry.company.com", controller_account="maker")
+    assert planner_settings(settings) == {"registry": "registry.company.com"}
+    assert planners_of(settings, "gates").maker.username == "system:serviceaccount:gates:maker"
+
+
+@pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])
+def test_every_sample_can_be_planned(sample):
+    """What is made of each is of the kinds that its planner says it makes."""
+    group = sample["apiVersion"].partition("/")[0]
+    (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"]))
+    assert all(about.made_kind(each.object) in about.makes for each in about.plan(sample, TODAY))
+
+
+def test_what_a_type_refuses_is_told_by_field():
+    """Each field that the type does not take is a violation of its own."""
+    webapp = {"metadata": {"name": "shop"}, "spec": {"replicas": 11, "port": "http"}}
+    with pytest.raises(RefusedError) as caught:
+        PLANNERS.of("example.com", "webapps").plan(webapp, TODAY)
+    assert [each.message for each in caught.value.violations] == [
+        "spec.replicas: 11; should be less than or equal to 10. Correct it.",
+        "spec.image: missing; it is required. Add it.",
+        'spec.port: "http"; should be a valid integer. Correct it.',
+    ]
+
+
+def test_a_planner_that_raises_is_told_as_an_error():
+    """A kind whose plan fails denies its objects: nobody knows what would be made."""
+
+    def plan(webapp, seen, now):
+        raise ZeroDivisionError(webapp.name)
+
+    engine = Engine([], Planners([planner(PlannedKind(WebApp, plan=plan), {})]))
+    webapp = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "shop"}}
+    answer = ask(
+        engine, Admission(object=webapp | {"spec": {"replicas": 1, "image": "x"}}, namespace="shop"), LOOKED_UP
+    )
+    assert (answer.response["status"]["code"], answer.response["status"]["message"]) == (
+        500,
+        "1 policy failure\n- webapp-plan: failed with an internal error (ZeroDivisionError). "
+        "Tell those who run Gatewright.",
+    )
