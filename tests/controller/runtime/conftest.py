@@ -12,6 +12,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
+import controller.runtime.backoff
+import kube.backoff
 from config.api.definition import Definition
 from controller.runtime.events import EVENT
 from controller.runtime.plan import Plan, PlannedKind, Seen
@@ -148,6 +150,16 @@ class Things:
 
 Planner = Callable[[Thing, Seen, datetime], Plan]
 Running = Callable[..., AbstractAsyncContextManager[Things]]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a failure everybody tries again soon: milliseconds for seconds."""
+    monkeypatch.setattr(controller.runtime.backoff, "FIRST", 0.01)
+    monkeypatch.setattr(controller.runtime.backoff, "JITTER", 0.01)
+    monkeypatch.setattr(controller.runtime.backoff, "LONGEST", 0.1)
+    monkeypatch.setattr(kube.backoff, "LONGEST", 0.05)
+    monkeypatch.setattr(kube.backoff, "LONGEST_UNREACHABLE", 0.05)
 
 
 @pytest.fixture

@@ -66,7 +66,8 @@ class Chaos:
         self.server.change(CONFIGMAP, name, {"data": {"size": "edited"}}, NAMESPACE)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("seed", range(20))
 async def test_in_the_end_all_is_as_planned(running: Running, seed: int) -> None:
     """Each Thing that is left has its ConfigMap with what was asked last, and is ready for that generation."""
 
