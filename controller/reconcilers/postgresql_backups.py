@@ -1,0 +1,159 @@
+"""Backups of a PostgreSQL: a Backup object where there is a destination, else a CronJob and a claim of its own."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from config.api.backup import Backup
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers import backup_env
+from controller.reconcilers.postgresql_claims import CLAIM, KIND, claim_spec, claims_of, patch
+from controller.reconcilers.postgresql_pods import PORT, client, credentials, metadata, mount, pod, volumes
+from controller.runtime.conditions import ready_in
+from controller.runtime.plan import Apply, Delete, Object, Once, Problem, Reference, Seen, Write
+from kube.resource import Resource
+
+CRON_JOB = Resource("batch", "v1", "cronjobs", "CronJob")
+_ABOUT = Backup.definition
+BACKUP = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
+
+DIRECTORY = "/backup"
+CRON_JOB_ORIGIN = {
+    "metadata.name": "metadata.name",
+    "spec.schedule": "spec.backup.schedule",
+    "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.version",
+}
+BACKUP_ORIGIN = {
+    "metadata.name": "metadata.name",
+    "spec.schedule": "spec.backup.schedule",
+    "spec.retention": "spec.backup.retention",
+    "spec.destination": "spec.backup.destination",
+}
+
+
+def name_of(database: PostgreSQL) -> str:
+    """Return the name that all objects of backups have."""
+    return f"{database.name}-backup"
+
+
+def writes(database: PostgreSQL, seen: Seen, version: str) -> list[Write]:
+    """Return all that makes backups as asked, and the removal of what does so no more."""
+    spec = database.spec.backup
+    if not spec.enabled:
+        return [*_removed(database, seen, CRON_JOB), *_removed(database, seen, BACKUP)]
+    if spec.destination is not None:
+        return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, seen, CRON_JOB)]
+    storage = spec.storage or database.spec.storage
+    claim = {**KIND, "metadata": metadata(database, name_of(database), "backup")}
+    claim["spec"] = claim_spec(storage, database.spec.storage_class_name)
+    return [
+        Once(claim, is_kept=True),
+        *(patch(each, database, storage, seen) for each in claims_of(database, seen, "backup")),
+        Apply(_cron_job(database, seen, version), CRON_JOB_ORIGIN),
+        *_removed(database, seen, BACKUP),
+    ]
+
+
+def _removed(database: PostgreSQL, seen: Seen, resource: Resource) -> list[Delete]:
+    child = seen.child(resource, name_of(database))
+    if child is None:
+        return []
+    return [Delete(Reference(resource, name_of(database), child["metadata"]["uid"], database.namespace))]
+
+
+def _backup(database: PostgreSQL) -> Object:
+    spec = database.spec.backup
+    connection = {"host": database.name, "port": PORT, "secretRef": {"name": credentials(database)}}
+    return {
+        "apiVersion": BACKUP.api_version,
+        "kind": BACKUP.kind,
+        "metadata": metadata(database, name_of(database), "backup"),
+        "spec": {
+            "source": {"type": "postgresql", "connection": connection},
+            "destination": spec.destination.to_api() if spec.destination else {},
+            "schedule": spec.schedule,
+            "retention": spec.retention,
+        },
+    }
+
+
+def _cron_job(database: PostgreSQL, seen: Seen, version: str) -> Object:
+    about = metadata(database, name_of(database), "backup")
+    runs = client(database, seen, version, "backup")
+    container = {
+        **runs,
+        "env": [*runs["env"], {"name": "RETENTION", "value": database.spec.backup.retention}],
+        "volumeMounts": [*runs["volumeMounts"], mount("backup", DIRECTORY)],
+    }
+    claim = {"name": "backup", "persistentVolumeClaim": {"claimName": name_of(database)}}
+    of_all = {"labels": about["labels"]}
+    template = {**pod([container], [*volumes(database), claim]), "restartPolicy": "OnFailure"}
+    return {
+        "apiVersion": CRON_JOB.api_version,
+        "kind": CRON_JOB.kind,
+        "metadata": about,
+        "spec": {
+            "schedule": database.spec.backup.schedule,
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 3600,
+            "successfulJobsHistoryLimit": 1,
+            "failedJobsHistoryLimit": 1,
+            "jobTemplate": {
+                "metadata": of_all,
+                "spec": {"backoffLimit": 2, "template": {"metadata": of_all, "spec": template}},
+            },
+        },
+    }
+
+
+def missing(database: PostgreSQL) -> Iterator[str]:
+    """Yield the fields of the destination without which the Backup object has nothing to do."""
+    if database.spec.backup.enabled and database.spec.backup.destination is not None:
+        for field in backup_env.missing(Backup.model_validate(_backup(database))):
+            yield field.replace("spec.", "spec.backup.", 1)
+
+
+def are_made(database: PostgreSQL, seen: Seen) -> bool:
+    """Tell whether backups will be made as asked."""
+    spec = database.spec.backup
+    if not spec.enabled:
+        return True
+    if spec.destination is None:
+        return seen.child(CRON_JOB, name_of(database)) is not None and bool(claims_of(database, seen, "backup"))
+    ready = _ready(database, seen)
+    return ready is not None and ready["status"] == "True"
+
+
+def failure(database: PostgreSQL, seen: Seen) -> Problem | None:
+    """Return why the Backup object cannot do its work."""
+    ready = _ready(database, seen) if database.spec.backup.enabled and database.spec.backup.destination else None
+    if ready is None or ready["status"] == "True" or ready["reason"] in ("Progressing", "Updating", "Degraded"):
+        return None
+    return Problem(f"Backup {name_of(database)}: {ready['message']}", ready["reason"])
+
+
+def _ready(database: PostgreSQL, seen: Seen) -> Object | None:
+    child = seen.child(BACKUP, name_of(database)) or {}
+    return ready_in(child.get("status", {}))
+
+
+def last_time(database: PostgreSQL, seen: Seen) -> datetime | None:
+    """Return when the last good backup was made."""
+    children = (seen.child(resource, name_of(database)) for resource in (CRON_JOB, BACKUP))
+    times = [child.get("status", {}).get("lastSuccessfulTime") for child in children if child]
+    return max((datetime.fromisoformat(time) for time in times if time), default=None)
+
+
+def kept(database: PostgreSQL, seen: Seen) -> list[Object]:
+    """Return the claim that outlives the object unless it is asked to go."""
+    return [each for each in claims_of(database, seen, "backup") if "deletionTimestamp" not in each["metadata"]]
+
+
+def removal(database: PostgreSQL, seen: Seen) -> list[Delete]:
+    """Return the removal of that claim, where all data is to go with the object."""
+    if database.metadata.deletion_timestamp is None or database.spec.deletion_policy == "Retain":
+        return []
+    return [
+        Delete(Reference(CLAIM, each["metadata"]["name"], each["metadata"]["uid"], database.namespace))
+        for each in kept(database, seen)
+    ]

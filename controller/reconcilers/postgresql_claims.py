@@ -1,0 +1,165 @@
+"""The volumes of a PostgreSQL: how large they are, which version's data they hold, how they grow, what is refused.
+
+The StatefulSet's template of claims cannot change: it stays as it was made, and claims grow one by one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers.labels import inherited
+from controller.reconcilers.postgresql_instances import STATEFUL_SET
+from controller.reconcilers.postgresql_pods import COMPONENT, INSTANCE, VERSION, labels
+from controller.runtime.plan import Object, Patch, Reference, Seen
+from kube.resource import Resource
+from webhook.engine.quantities import parse_quantity
+
+CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+STORAGE_CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
+
+
+@dataclass(frozen=True, slots=True)
+class Volumes:
+    """What there is, and what of the spec it allows."""
+
+    version: str
+    template: Object
+    claims: Sequence[Object]
+    patches: Sequence[Patch]
+    refused: Sequence[str]
+
+    @property
+    def smallest(self) -> str | None:
+        """The size that all volumes have at least, as far as there are any."""
+        capacities = [capacity for claim in self.claims if (capacity := _capacity(claim))]
+        return min(capacities, key=_amount, default=None)
+
+    @property
+    def are_grown(self) -> bool:
+        """Whether no claim is still to be made larger."""
+        return all(not grows(claim, write.fields) for claim, write in zip(self.claims, self.patches, strict=True))
+
+
+def volumes(database: PostgreSQL, seen: Seen) -> Volumes:
+    """Hold the spec against the volumes that there are."""
+    stateful_set = seen.child(STATEFUL_SET, database.name)
+    claims = claims_of(database, seen, "database")
+    template = _template(database, claims) if stateful_set is None else _stored_template(stateful_set)
+    version = template["metadata"]["labels"].get(VERSION, database.spec.version)
+    return Volumes(
+        version=version,
+        template=template,
+        claims=claims,
+        patches=[patch(claim, database, database.spec.storage, seen) for claim in claims],
+        refused=[*_refused(database, version, template), *_refused_sizes(database, template, claims, seen)],
+    )
+
+
+def claims_of(database: PostgreSQL, seen: Seen, component: str) -> list[Object]:
+    """Return the claims that there are for the instances, or for backups."""
+    found = seen.find(CLAIM, "instance", database.name)
+    mine = [claim for claim in found if claim["metadata"]["labels"].get(COMPONENT) == component]
+    return sorted(mine, key=lambda claim: str(claim["metadata"]["name"]))
+
+
+def by_label(object: Object) -> Iterator[str]:
+    """Yield the name of the PostgreSQL that something was made for."""
+    if instance := object["metadata"].get("labels", {}).get(INSTANCE):
+        yield instance
+
+
+def by_name(object: Object) -> Iterator[str]:
+    """Yield an object's own name."""
+    yield object["metadata"]["name"]
+
+
+def claim_spec(storage: str, class_name: str | None) -> Object:
+    """Return what a claim asks for."""
+    asked: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+    return {**asked, "storageClassName": class_name} if class_name else asked
+
+
+def patch(claim: Object, database: PostgreSQL, storage: str, seen: Seen) -> Patch:
+    """Return what a claim lacks: labels, and its new size where that can be asked for now."""
+    about = claim["metadata"]
+    fields: Object = {"metadata": {"labels": inherited(database)}}
+    bound = claim.get("status", {}).get("phase") == "Bound"
+    if bound and _amount(storage) >= _asked(claim) and _expands(claim, seen):
+        fields["spec"] = {"resources": {"requests": {"storage": storage}}}
+    return Patch(Reference(CLAIM, about["name"], about["uid"], about.get("namespace")), fields)
+
+
+def grows(claim: Object, fields: Object) -> bool:
+    """Tell whether a patch makes a claim larger."""
+    return "spec" in fields and _amount(fields["spec"]["resources"]["requests"]["storage"]) > _asked(claim)
+
+
+def _template(database: PostgreSQL, claims: Sequence[Object]) -> Object:
+    """Return the template of a new StatefulSet; volumes that an earlier one left hold data of their version."""
+    about = {**labels(database, "database"), VERSION: database.spec.version}
+    left = (claim["metadata"]["labels"].get(VERSION) for claim in claims)
+    if version := next(filter(None, left), None):
+        about[VERSION] = version
+    spec = claim_spec(database.spec.storage, database.spec.storage_class_name)
+    return {**KIND, "metadata": {"name": "data", "labels": about}, "spec": spec}
+
+
+def _stored_template(stateful_set: Object) -> Object:
+    (template,) = stateful_set["spec"]["volumeClaimTemplates"]
+    about = template["metadata"]
+    return {**KIND, "metadata": {"name": about["name"], "labels": about.get("labels", {})}, "spec": template["spec"]}
+
+
+def _refused(database: PostgreSQL, version: str, template: Object) -> Iterator[str]:
+    """Yield what of the spec would need other volumes than those there are."""
+    spec, class_name = database.spec, template["spec"].get("storageClassName")
+    if spec.version != version:
+        yield (
+            f"spec.version: {spec.version}; the data is of PostgreSQL {version}, and nothing upgrades it here. "
+            f"Set it back to {version}, or move a dump to a new database"
+        )
+    if spec.storage_class_name not in (None, class_name):
+        yield (
+            f"spec.storageClassName: {spec.storage_class_name}; the volumes' class is {class_name or 'the default'} "
+            "and cannot change. Set it back"
+        )
+
+
+def _refused_sizes(database: PostgreSQL, template: Object, claims: Sequence[Object], seen: Seen) -> Iterator[str]:
+    wanted = database.spec.storage
+    largest = max([template, *claims], key=_asked)
+    if _amount(wanted) < _asked(largest):
+        had = largest["spec"]["resources"]["requests"]["storage"]
+        yield f"spec.storage: {wanted}; volumes of {had} cannot shrink. Set it to {had} or more"
+        return
+    fixed = [claim for claim in claims if _asked(claim) < _amount(wanted) and not _expands(claim, seen)]
+    for class_name in sorted({_class_of(claim) for claim in fixed}):
+        named = f"storage class {class_name}" if class_name else "no storage class"
+        yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {_had(fixed)}"
+
+
+def _had(claims: Sequence[Object]) -> str:
+    return str(max(claims, key=_asked)["spec"]["resources"]["requests"]["storage"])
+
+
+def _class_of(claim: Object) -> str:
+    return str(claim["spec"].get("storageClassName") or "")
+
+
+def _expands(claim: Object, seen: Seen) -> bool:
+    return any(each.get("allowVolumeExpansion") for each in seen.find(STORAGE_CLASS, "name", _class_of(claim)))
+
+
+def _asked(claim: Object) -> Fraction:
+    return _amount(claim["spec"]["resources"]["requests"]["storage"])
+
+
+def _capacity(claim: Object) -> str | None:
+    capacity = claim.get("status", {}).get("capacity", {}).get("storage")
+    return None if capacity is None else str(capacity)
+
+
+def _amount(storage: str) -> Fraction:
+    return parse_quantity(str(storage)).value

@@ -1,0 +1,176 @@
+"""The instances of a PostgreSQL: a StatefulSet whose first pod is the primary, and the Services that lead to it."""
+
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers import restricted
+from controller.reconcilers.images import image
+from controller.reconcilers.postgresql_pods import (
+    PORT,
+    RUN,
+    SCRIPTS,
+    TEMPORARY,
+    VERSION,
+    container,
+    credentials,
+    labels,
+    metadata,
+    mount,
+    pod,
+    script,
+    secret_value,
+    selector,
+    volumes,
+)
+from controller.runtime.plan import Object, Seen
+from kube.resource import Resource
+
+STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet")
+SERVICE = Resource("", "v1", "services", "Service")
+
+DATA = "/var/lib/postgresql/data"
+MOST = 5  # instances that the schema allows
+EXPORTER = "v0.17.1"
+METRICS = 9187
+CONTAINER = "spec.template.spec.containers[name=postgres]"
+ORIGIN = {
+    "metadata.name": "metadata.name",
+    "spec.replicas": "spec.replicas",
+    f"{CONTAINER}.image": "spec.version",
+    f"{CONTAINER}.resources": "spec.resources",
+    "spec.template.spec.initContainers[name=prepare].image": "spec.version",
+    "spec.template.spec.initContainers[name=prepare].resources": "spec.resources",
+    "spec.volumeClaimTemplates": "spec.storage",
+}
+SERVICE_ORIGIN = {"metadata.name": "metadata.name"}
+
+
+def primary(database: PostgreSQL) -> str:
+    """Return the name of the pod that is the primary."""
+    return f"{database.name}-0"
+
+
+def headless(database: PostgreSQL) -> str:
+    """Return the name of the Service that gives each pod a name of its own."""
+    return f"{database.name}-headless"
+
+
+def stateful_set(database: PostgreSQL, seen: Seen, version: str, claim: Object) -> Object:
+    """Return the StatefulSet: `version` and the template of the claims are what its data has."""
+    about = metadata(database, database.name, "database")
+    return {
+        "apiVersion": STATEFUL_SET.api_version,
+        "kind": STATEFUL_SET.kind,
+        "metadata": {**about, "labels": {**about["labels"], VERSION: version}},
+        "spec": {
+            "serviceName": headless(database),
+            "replicas": database.spec.replicas,
+            "podManagementPolicy": "OrderedReady",
+            "selector": {"matchLabels": selector(database, "database")},
+            "persistentVolumeClaimRetentionPolicy": {
+                "whenDeleted": database.spec.deletion_policy,
+                "whenScaled": "Retain",
+            },
+            "volumeClaimTemplates": [claim],
+            "template": {"metadata": _pod_metadata(database), "spec": _pod(database, seen, version)},
+        },
+    }
+
+
+def _pod_metadata(database: PostgreSQL) -> Object:
+    annotations = {"prometheus.io/scrape": "true", "prometheus.io/port": str(METRICS)}
+    monitored = {"annotations": annotations} if database.spec.monitoring.enabled else {}
+    return {"labels": labels(database, "database"), **monitored}
+
+
+def _pod(database: PostgreSQL, seen: Seen, version: str) -> Object:
+    spread = {
+        "topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": selector(database, "database")},
+    }
+    preferred = [{"weight": 100, "podAffinityTerm": spread}]
+    answers = {"exec": {"command": ["pg_isready", "--quiet"]}, "timeoutSeconds": 5}
+    serving = {
+        **_instance(database, seen, version, "postgres", ["postgres", "-c", f"config_file={RUN}/postgresql.conf"]),
+        "ports": [{"name": "postgresql", "containerPort": PORT, "protocol": "TCP"}],
+        "startupProbe": {**answers, "periodSeconds": 2, "failureThreshold": 1800},  # a crash may take an hour to replay
+        "readinessProbe": {**answers, "periodSeconds": 5},
+        "livenessProbe": {**answers, "periodSeconds": 10, "failureThreshold": 6},
+    }
+    exporters = [_exporter(seen)] if database.spec.monitoring.enabled else []
+    own = [
+        {"name": "run", "emptyDir": {"sizeLimit": "16Mi"}},
+        {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "128Mi"}},
+    ]
+    return {
+        **pod([serving, *exporters], [*volumes(database), *own]),
+        "initContainers": [_instance(database, seen, version, "prepare", script("prepare.sh"))],
+        "terminationGracePeriodSeconds": 120,
+        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
+    }
+
+
+def _instance(database: PostgreSQL, seen: Seen, version: str, name: str, command: list[str]) -> Object:
+    standbys = (f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MOST))
+    secret = credentials(database)
+    return {
+        **container(seen, version, name, command),
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "PGDATA", "value": f"{DATA}/pgdata"},
+            {"name": "PGHOST", "value": RUN},
+            {"name": "PGPORT", "value": str(PORT)},
+            {"name": "PGUSER", "value": "postgres"},
+            {"name": "PRIMARY_HOST", "value": f"{primary(database)}.{headless(database)}"},
+            {"name": "STANDBY_HOSTS", "value": " ".join(standbys)},
+            secret_value("POSTGRES_PASSWORD", secret, "password"),
+            secret_value("REPLICATION_PASSWORD", secret, "replication-password"),
+        ],
+        "resources": database.spec.resources.to_api(),
+        "volumeMounts": [
+            mount("data", DATA),
+            mount("run", RUN),
+            mount("scripts", SCRIPTS),
+            mount("tmp", TEMPORARY),
+            mount("shm", "/dev/shm"),  # noqa: S108  (a volume of its own)
+        ],
+    }
+
+
+def _exporter(seen: Seen) -> Object:
+    answers = {"httpGet": {"path": "/", "port": "metrics"}}
+    return {
+        "name": "exporter",
+        "image": image(seen.settings, "postgres-exporter", EXPORTER, published="quay.io/prometheuscommunity"),
+        "env": [{"name": "DATA_SOURCE_NAME", "value": f"host={RUN} user=exporter dbname=postgres sslmode=disable"}],
+        "ports": [{"name": "metrics", "containerPort": METRICS, "protocol": "TCP"}],
+        "securityContext": restricted.container(),
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "100m", "memory": "128Mi"}},
+        "readinessProbe": answers,
+        "livenessProbe": answers,
+        "volumeMounts": [mount("run", RUN)],
+    }
+
+
+def services(database: PostgreSQL) -> tuple[Object, Object]:
+    """Return the Service that gives pods their names, and the one of the primary."""
+    ports = [{"name": "postgresql", "port": PORT, "targetPort": PORT, "protocol": "TCP"}]
+    metrics = [{"name": "metrics", "port": METRICS, "targetPort": METRICS, "protocol": "TCP"}]
+    of_all, of_primary = (
+        {"apiVersion": "v1", "kind": "Service", "metadata": metadata(database, name, "database")}
+        for name in (headless(database), database.name)
+    )
+    pods = selector(database, "database")
+    return (
+        {
+            **of_all,
+            "spec": {
+                "clusterIP": "None",
+                "publishNotReadyAddresses": True,  # a standby finds the primary however busy that is
+                "selector": pods,
+                "ports": [*ports, *(metrics if database.spec.monitoring.enabled else [])],
+            },
+        },
+        {
+            **of_primary,
+            "spec": {"selector": {**pods, "statefulset.kubernetes.io/pod-name": primary(database)}, "ports": ports},
+        },
+    )

@@ -1,0 +1,124 @@
+"""What all pods of a PostgreSQL have in common: labels, scripts, and the ways they reach the database."""
+
+from functools import cache
+from importlib import resources
+
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers import restricted
+from controller.reconcilers.images import image
+from controller.reconcilers.labels import inherited
+from controller.runtime.plan import Object, Seen
+from kube.resource import Resource
+
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+
+COMPONENT = "app.kubernetes.io/component"
+INSTANCE = "app.kubernetes.io/instance"
+VERSION = "app.kubernetes.io/version"
+OURS = {"app.kubernetes.io/name": "postgresql", "app.kubernetes.io/managed-by": "gatewright"}
+PORT = 5432
+USER = 999  # of the official image
+SCRIPTS = "/etc/gatewright"
+RUN = "/var/run/postgresql"
+TEMPORARY = "/tmp"  # noqa: S108  (a volume of its own)
+
+
+def metadata(database: PostgreSQL, name: str, component: str) -> Object:
+    """Return the metadata of something that is made for a database."""
+    return {"name": name, "namespace": database.namespace, "labels": labels(database, component)}
+
+
+def labels(database: PostgreSQL, component: str) -> dict[str, str]:
+    """Return the labels of what is made for a database, pods included."""
+    return {**OURS, **selector(database, component), **inherited(database)}
+
+
+def selector(database: PostgreSQL, component: str) -> dict[str, str]:
+    """Return the labels by which pods are found; they never change."""
+    return {"app.kubernetes.io/name": "postgresql", INSTANCE: database.name, COMPONENT: component}
+
+
+def credentials(database: PostgreSQL) -> str:
+    """Return the name of the Secret with the superuser's password, and that of the standbys."""
+    return f"{database.name}-credentials"
+
+
+def scripts(database: PostgreSQL) -> Object:
+    """Return the ConfigMap with all that is run: a new release changes it, and restarts nothing."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata(database, scripts_name(database), "database"),
+        "data": dict(_scripts()),
+    }
+
+
+def scripts_name(database: PostgreSQL) -> str:
+    """Return the name of the ConfigMap with the scripts."""
+    return f"{database.name}-scripts"
+
+
+@cache
+def _scripts() -> dict[str, str]:
+    directory = resources.files("controller.reconcilers") / "postgresql_scripts"
+    return {file.name: file.read_text() for file in sorted(directory.iterdir(), key=lambda each: each.name)}
+
+
+def container(seen: Seen, version: str, name: str, command: list[str]) -> Object:
+    """Return a container of the database's image."""
+    return {
+        "name": name,
+        "image": image(seen.settings, "postgres", version),
+        "command": command,
+        "securityContext": restricted.container(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+    }
+
+
+def script(name: str) -> list[str]:
+    """Return the command that runs one of the scripts."""
+    return ["bash", f"{SCRIPTS}/{name}"]
+
+
+def client(database: PostgreSQL, seen: Seen, version: str, name: str) -> Object:
+    """Return a container that reaches the primary over the network, as superuser, and runs the script of its name."""
+    return {
+        **container(seen, version, name, script(f"{name}.sh")),
+        "env": [
+            {"name": "PGHOST", "value": database.name},
+            {"name": "PGPORT", "value": str(PORT)},
+            {"name": "PGUSER", "value": "postgres"},
+            secret_value("PGPASSWORD", credentials(database), "password"),
+        ],
+        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+        "volumeMounts": [mount("scripts", SCRIPTS), mount("tmp", TEMPORARY)],
+    }
+
+
+def pod(containers: list[Object], volumes: list[Object]) -> Object:
+    """Return a pod that has no more rights than it needs, and knows nothing of the cluster."""
+    return {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": restricted.pod(USER),
+        "containers": containers,
+        "volumes": volumes,
+    }
+
+
+def secret_value(name: str, secret: str, key: str) -> Object:
+    """Return an environment variable whose value is in a Secret."""
+    return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
+
+
+def mount(volume: str, path: str) -> Object:
+    """Return where a container has a volume."""
+    return {"name": volume, "mountPath": path}
+
+
+def volumes(database: PostgreSQL) -> list[Object]:
+    """Return the volumes that every pod has."""
+    return [
+        {"name": "scripts", "configMap": {"name": scripts_name(database), "defaultMode": 0o444}},
+        {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+    ]

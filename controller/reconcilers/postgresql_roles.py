@@ -1,0 +1,161 @@
+"""Users and databases of a PostgreSQL: a Secret for each password, and a Job that makes them with psql.
+
+The Job's name holds a hash of all that it does, the Secrets included: what changes makes another Job, which does the
+whole again.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers.postgresql_pods import (
+    COMPONENT,
+    client,
+    credentials,
+    metadata,
+    mount,
+    pod,
+    volumes,
+)
+from controller.runtime.plan import Delete, Object, Once, Problem, Random, Reference, Seen
+from kube.resource import Resource
+
+SECRET = Resource("", "v1", "secrets", "Secret")
+JOB = Resource("batch", "v1", "jobs", "Job")
+
+USER_NAME = re.compile(r"[a-z]([a-z0-9_]{0,61}[a-z0-9])?")
+DATABASE_NAME = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
+SUPERUSER = "postgres"
+RESERVED_USERS = frozenset({SUPERUSER, "replicator", "exporter"})
+RESERVED_DATABASES = frozenset({"postgres", "template0", "template1"})
+TRIES = 10
+
+
+def faults(database: PostgreSQL) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what is wrong with users and databases: the field, what is there, the rule, and what mends it."""
+    users = [user.name for user in database.spec.users]
+    named = "up to 63 lower-case letters, digits and _, beginning with a letter and not ending in _"
+    for at, name in enumerate(users):
+        path, found = f"spec.users[{at}].name", json.dumps(name)
+        if not USER_NAME.fullmatch(name) or name.startswith("pg_"):
+            yield path, found, f"a role's name must be {named}, and not begin with pg_", "rename it"
+        elif name in RESERVED_USERS:
+            yield path, found, "the name is that of a role of ours", "rename it"
+        elif name in users[:at]:
+            yield path, found, "a role must be listed once", "remove one of them"
+    databases = [each.name for each in database.spec.databases]
+    for at, each in enumerate(database.spec.databases):
+        path, found = f"spec.databases[{at}].name", json.dumps(each.name)
+        if not DATABASE_NAME.fullmatch(each.name):
+            yield path, found, f"a database's name must be {named.replace('and _,', '_ and -,', 1)}", "rename it"
+        elif each.name in RESERVED_DATABASES:
+            yield path, found, "the name is that of a database of PostgreSQL's own", "rename it"
+        elif each.name in databases[:at]:
+            yield path, found, "a database must be listed once", "remove one of them"
+        if each.owner not in (SUPERUSER, *users):
+            path, found = f"spec.databases[{at}].owner", json.dumps(each.owner)
+            yield path, found, "the owner must be postgres or one of spec.users", "add the user, or change the owner"
+
+
+def secrets(database: PostgreSQL) -> list[Once]:
+    """Return the Secrets, each made once: the superuser's and the standbys' passwords, and one for each user."""
+    keys = ("password", "replication-password")
+    own = {"username": SUPERUSER, "replication-username": "replicator"}
+    return [
+        Once(_secret(database, credentials(database), own), {f"data.{key}": Random(32) for key in keys}),
+        *(
+            Once(_secret(database, secret_of(database, name), {"username": name}), {"data.password": Random(32)})
+            for name in _users(database)
+        ),
+    ]
+
+
+def secret_of(database: PostgreSQL, user: str) -> str:
+    """Return the name of the Secret with a user's password."""
+    return f"{database.name}-user-{user.replace('_', '-')}"
+
+
+def _secret(database: PostgreSQL, name: str, values: dict[str, str]) -> Object:
+    about = metadata(database, name, "credentials")
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque", "stringData": values}
+
+
+def _users(database: PostgreSQL) -> list[str]:
+    names = dict.fromkeys(user.name for user in database.spec.users)
+    return [name for name in names if USER_NAME.fullmatch(name)]
+
+
+def job(database: PostgreSQL, seen: Seen, version: str) -> Object | None:
+    """Return the Job that makes users and databases; None where there are none, or wrong ones."""
+    if not _has_any(database) or any(faults(database)):
+        return None
+    spec = {
+        "backoffLimit": TRIES,
+        "template": {
+            "metadata": {"labels": metadata(database, "", "roles")["labels"]},
+            "spec": _pod(database, seen, version),
+        },
+    }
+    stored = [seen.child(SECRET, write.object["metadata"]["name"]) for write in secrets(database)]
+    versions = [each and (each["metadata"]["uid"], each["metadata"]["resourceVersion"]) for each in stored]
+    digest = hashlib.sha256(json.dumps([spec, versions], sort_keys=True).encode()).hexdigest()[:8]
+    about = metadata(database, f"{database.name}-roles-{digest}", "roles")
+    return {"apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": about, "spec": spec}
+
+
+def _has_any(database: PostgreSQL) -> bool:
+    return bool(database.spec.users or database.spec.databases)
+
+
+def _pod(database: PostgreSQL, seen: Seen, version: str) -> Object:
+    runs = client(database, seen, version, "roles")
+    lines = "\n".join(f"{each.name} {each.owner}" for each in database.spec.databases)
+    passwords = [
+        {"secret": {"name": secret_of(database, name), "items": [{"key": "password", "path": name}]}}
+        for name in _users(database)
+    ]
+    container = {
+        **runs,
+        "env": [*runs["env"], {"name": "DATABASES", "value": lines}],
+        "volumeMounts": [*runs["volumeMounts"], mount("users", "/users")],
+    }
+    users = {"name": "users", "projected": {"sources": passwords, "defaultMode": 0o440}}
+    return {**pod([container], [*volumes(database), users]), "restartPolicy": "OnFailure"}
+
+
+def superseded(database: PostgreSQL, seen: Seen, wanted: Object | None) -> list[Delete]:
+    """Return the removal of Jobs that another has taken the place of."""
+    if wanted is None and _has_any(database):
+        return []
+    jobs = [
+        each for each in seen.find(JOB, "instance", database.name) if each["metadata"]["labels"][COMPONENT] == "roles"
+    ]
+    names = {each["metadata"]["name"]: each["metadata"] for each in jobs}
+    names.pop(wanted["metadata"]["name"] if wanted else "", None)
+    return [
+        Delete(Reference(JOB, name, about["uid"], about["namespace"]))
+        for name, about in names.items()
+        if seen.child(JOB, name) is not None
+    ]
+
+
+def is_done(seen: Seen, wanted: Object | None) -> bool:
+    """Tell whether the Job has come to its end."""
+    return wanted is None or _condition(seen, wanted, "Complete") is not None
+
+
+def failure(seen: Seen, wanted: Object | None) -> Problem | None:
+    """Return why the Job was given up."""
+    found = None if wanted is None else _condition(seen, wanted, "Failed")
+    if wanted is None or found is None:
+        return None
+    name = wanted["metadata"]["name"]
+    return Problem(f"{found.get('message', '')}: see the log of job/{name}, and delete it to try again", "JobFailed")
+
+
+def _condition(seen: Seen, wanted: Object, type: str) -> Object | None:
+    stored = seen.child(JOB, wanted["metadata"]["name"]) or {}
+    conditions: Sequence[Object] = stored.get("status", {}).get("conditions") or ()
+    return next((each for each in conditions if each["type"] == type and each["status"] == "True"), None)

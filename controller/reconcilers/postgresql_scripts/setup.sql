@@ -1,0 +1,12 @@
+-- What the primary has before anybody can reach it: our own roles, with the passwords of the Secret.
+\set VERBOSITY terse
+\set password `printenv POSTGRES_PASSWORD`
+\set replication_password `printenv REPLICATION_PASSWORD`
+SET log_statement = 'none';
+SET log_min_error_statement = 'panic';
+SELECT format('CREATE ROLE %I', name) FROM unnest(ARRAY['replicator', 'exporter']) AS name
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
+ALTER ROLE postgres PASSWORD :'password';
+ALTER ROLE replicator LOGIN REPLICATION PASSWORD :'replication_password';
+ALTER ROLE exporter LOGIN PASSWORD NULL;
+GRANT pg_monitor TO exporter;
