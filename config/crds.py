@@ -6,7 +6,7 @@ writes exclusive bounds as numbers. `structural` turns one into the other; all h
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
@@ -15,7 +15,7 @@ from config import api
 from config.api.definition import Column, Definition
 from config.api.meta import CustomResource
 
-HEADER = "# Generated from the types in config/api by `make manifests`; do not edit.\n"
+HEADER = "# Generated from the type of its objects by `gatewright crds`; do not edit.\n"
 NOISE = ("title", "additionalProperties", "$defs", "discriminator")
 Schema = dict[str, Any]
 
@@ -144,10 +144,10 @@ def _column(column: Column) -> dict[str, Any]:
     return {**written, "priority": 1} if column.wide else written
 
 
-def render() -> dict[str, str]:
-    """Write each definition as YAML, by file name."""
+def render(types: Iterable[type[CustomResource]] | None = None) -> dict[str, str]:
+    """Write the definitions of `types`, all of ours by default, as YAML, by file name."""
     resources: dict[tuple[str, str], list[type[CustomResource]]] = {}
-    for kind in kinds():
+    for kind in kinds() if types is None else types:
         resources.setdefault((kind.definition.group, kind.definition.plural), []).append(kind)
     return {
         f"{group}_{plural}.yaml": HEADER + yaml.safe_dump(definition(*versions), sort_keys=False, width=120)

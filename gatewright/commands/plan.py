@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 import yaml
 from pydantic import ValidationError
 
+from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError, read_documents, yaml_files
 from config.faults import FaultsError, did_you_mean, faults, parse
@@ -27,7 +29,7 @@ def command(files: tuple[Path, ...]) -> None:
 def _planned(document: Document) -> Iterator[str]:
     kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in planned_kinds()}
     require_object(document)
-    value = document.value
+    value = _stored(document)
     kind = kinds.get((value["apiVersion"], value["kind"]))
     if kind is None:
         found = f"{value['apiVersion']} {value['kind']}"
@@ -36,7 +38,7 @@ def _planned(document: Document) -> Iterator[str]:
     if not value["metadata"].get("name"):
         path = "metadata.name"
         raise DocumentError(f"{document.where(path)}: {path}: missing; what is made is named after it")
-    plan = _plan(kind, document)
+    plan = _plan(kind, document, value)
     title = f"{kind.resource.kind} {value['metadata']['name']}"
     if plan.problem is not None:
         raise DocumentError(f"{document.where()}: {title}: {plan.problem.message}")
@@ -46,8 +48,16 @@ def _planned(document: Document) -> Iterator[str]:
             yield f"# {title}: step {step.name}{needs}\n{yaml.safe_dump(object, sort_keys=False)}"
 
 
-def _plan(kind: PlannedKind, document: Document) -> Plan:  # type: ignore[type-arg]
-    object = defaulted(document.value)
+def _stored(document: Document) -> dict[str, Any]:
+    """Return the object in the version that is planned."""
+    try:
+        return stored(document.value)
+    except ConversionError as error:
+        raise DocumentError(f"{document.where()}: {error}") from None
+
+
+def _plan(kind: PlannedKind, document: Document, value: dict[str, Any]) -> Plan:  # type: ignore[type-arg]
+    object = defaulted(value)
     metadata = {"namespace": "default"} | object["metadata"]
     try:
         parse(kind.type.model_fields["spec"].annotation, object.get("spec"))

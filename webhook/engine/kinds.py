@@ -73,6 +73,8 @@ OTHER_KINDS = (
     Kind("", "ServiceAccount", "serviceaccounts"),
     Kind("app.example.com", "AppStack", "appstacks"),
     Kind("backup.example.com", "Backup", "backups"),
+    Kind("config.example.com", "AppConfig", "appconfigs"),
+    Kind("database.example.com", "PostgreSQL", "postgresqls"),
     Kind("example.com", "Widget", "widgets"),
     Kind("networking.k8s.io", "Ingress", "ingresses"),
     Kind("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
@@ -83,6 +85,7 @@ OTHER_KINDS = (
     Kind(RBAC, "Role", "roles"),
     Kind(RBAC, "RoleBinding", "rolebindings"),
     Kind("storage.k8s.io", "StorageClass", "storageclasses", namespaced=False),
+    Kind("voting.schoolofdevops.com", "VoteConfig", "voteconfigs"),
 )
 
 POLICY_KINDS = (

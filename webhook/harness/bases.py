@@ -29,6 +29,8 @@ SPECS: dict[str, dict[str, Any]] = {
     "Job": JOB,
     "WebApp": {"replicas": 1, "image": "registry.example/app:1.0", "port": 8080},
     "Widget": {"replicas": 1},
+    "AppConfig": {"application": "shop", "environment": "dev", "config": {}},
+    "VoteConfig": {"poll": {"question": "Which?"}, "options": [{"id": "a", "label": "Cats"}]},
     "Backup": {},
     "AppStack": {},
     "EcommercePlatform": {},

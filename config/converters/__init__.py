@@ -1,0 +1,48 @@
+"""Turns objects of our kinds from one version into another: pure functions, for the webhook's /convert.
+
+A kind of several versions has a module here with `UP`, which turns each other version into the stored one, and `DOWN`,
+which turns that into each other.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from config.converters import voteconfig
+from config.converters.errors import ConversionError
+
+__all__ = ["ConversionError", "convert", "stored"]
+
+Object = dict[str, Any]
+Converters = Mapping[str, Callable[[Object], Object]]
+
+KINDS: Mapping[tuple[str, str], tuple[str, Converters, Converters]] = {
+    (voteconfig.GROUP, voteconfig.KIND): (voteconfig.STORED, voteconfig.UP, voteconfig.DOWN)
+}
+
+
+def convert(object: Object, desired: str) -> Object:
+    """Return `object` in the version `desired`, such as `example.com/v1`; it is not changed itself.
+
+    ConversionError where there is no such version, or the object is not what its version says.
+    """
+    group, _, version = str(object.get("apiVersion")).rpartition("/")
+    wanted_group, _, wanted = desired.rpartition("/")
+    kind = str(object.get("kind"))
+    known = KINDS.get((group, kind))
+    if known is None or group != wanted_group:
+        raise ConversionError(f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot become {desired[:256]}")
+    hub, up, down = known
+    for each in (version, wanted):
+        if each != hub and each not in up:
+            raise ConversionError(f"{kind} has no version {each[:64]}; it has {', '.join(sorted({hub, *up}))}")
+    if version == wanted:
+        return object
+    lifted = object if version == hub else up[version](object)
+    return {**(lifted if wanted == hub else down[wanted](lifted)), "apiVersion": desired}
+
+
+def stored(object: Object) -> Object:
+    """Return an object in the version that is stored and planned; one of a kind with a single version as it is."""
+    group, _, version = str(object.get("apiVersion")).rpartition("/")
+    known = KINDS.get((group, str(object.get("kind"))))
+    return object if known is None or version not in known[1] else convert(object, f"{group}/{known[0]}")

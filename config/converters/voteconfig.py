@@ -1,0 +1,120 @@
+"""VoteConfig: v1alpha1 and v1, each turned into the other without loss.
+
+The question moved: `spec.question` of v1alpha1 is `spec.poll.question` of v1. What v1 says beyond v1alpha1 (an option's
+description) is kept in an annotation of the v1alpha1 object, by the option's id, and put back on the way to v1. So
+whoever edits labels in v1alpha1, or takes an option out, leaves the descriptions of the others alone.
+
+Fields that neither version knows pass through: v1alpha1 keeps what v1 wrote while nobody converted.
+"""
+
+from typing import Any
+
+import orjson
+
+from config.api.voteconfig import GROUP, KIND, OptionV1Alpha1, VoteConfig, VoteConfigV1Alpha1
+from config.converters.errors import ConversionError
+
+Object = dict[str, Any]
+
+STORED, OLD = VoteConfig.definition.version, VoteConfigV1Alpha1.definition.version
+KEPT = f"{GROUP}/v1"  # the annotation with what v1alpha1 has no place for
+OPTION_FIELDS = frozenset(OptionV1Alpha1.model_fields)
+
+
+def to_v1(old: Object) -> Object:
+    """Return a v1alpha1 object as v1."""
+    metadata, kept = _taken_out(old.get("metadata") or {})
+    spec = dict(_object(old, "spec"))
+    if "question" in spec:
+        spec["poll"] = {
+            **_object(kept, "poll", KEPT),
+            **_object(spec, "poll", "spec."),
+            "question": spec.pop("question"),
+        }
+    elif "poll" in kept:
+        spec["poll"] = _object(kept, "poll", KEPT)
+    if "options" in spec:
+        rest = list(_objects(kept, "options", KEPT))
+        spec["options"] = [{**option, **_rest_of(option, rest)} for option in _objects(spec, "options", "spec.")]
+    return _with(old, metadata, spec)
+
+
+def to_v1alpha1(new: Object) -> Object:
+    """Return a v1 object as v1alpha1."""
+    metadata, _ = _taken_out(new.get("metadata") or {}, read=False)
+    spec = dict(_object(new, "spec"))
+    kept: Object = {}
+    if "poll" in spec:
+        poll = dict(_object(spec, "poll", "spec."))
+        del spec["poll"]
+        if "question" in poll:
+            spec["question"] = poll.pop("question")
+            kept = {"poll": poll} if poll else {}
+        else:
+            kept = {"poll": poll}
+    if "options" in spec:
+        options = list(_objects(spec, "options", "spec."))
+        spec["options"] = [{key: option[key] for key in option if key in OPTION_FIELDS} for option in options]
+        ids = [option.get("id") for option in options if option.keys() - OPTION_FIELDS]
+        rest = [_beyond(option) for option in options if option.get("id") in ids]  # an id may be there twice
+        kept |= {"options": rest} if rest else {}
+    if kept:
+        text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode()
+        metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), KEPT: text}}
+    return _with(new, metadata, spec)
+
+
+UP = {OLD: to_v1}
+DOWN = {OLD: to_v1alpha1}
+__all__ = ["DOWN", "GROUP", "KEPT", "KIND", "STORED", "UP"]
+
+
+def _with(object: Object, metadata: Object, spec: Object) -> Object:
+    """Return an object with another spec, and none where it had none."""
+    return {**object, "metadata": metadata} | ({"spec": spec} if "spec" in object or spec else {})
+
+
+def _taken_out(metadata: Object, *, read: bool = True) -> tuple[Object, Object]:
+    """Return metadata without our annotation, and what that held."""
+    annotations = dict(metadata.get("annotations") or {})
+    if KEPT not in annotations:
+        return metadata, {}
+    text = annotations.pop(KEPT)
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    metadata = {**rest, "annotations": annotations} if annotations else rest
+    if not read:
+        return metadata, {}
+    try:
+        kept = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise ConversionError(f"metadata.annotations[{KEPT}]: is not JSON: {error}; remove it") from None
+    if not isinstance(kept, dict):
+        raise ConversionError(f"metadata.annotations[{KEPT}]: must be a JSON object; remove it")
+    return metadata, kept
+
+
+def _beyond(option: Object) -> Object:
+    """Return what v1alpha1 has no place for, with the id to find it by."""
+    return {key: option[key] for key in option if key == "id" or key not in OPTION_FIELDS}
+
+
+def _rest_of(option: Object, rest: list[Object]) -> Object:
+    """Return what was kept of an option, and take it from the list."""
+    for number, each in enumerate(rest):
+        if each.get("id") == option.get("id"):
+            return rest.pop(number)
+    return {}
+
+
+def _object(parent: Object, field: str, where: str = "") -> Object:
+    value = parent.get(field)
+    if value is not None and not isinstance(value, dict):
+        raise ConversionError(f"{where}{field}: must be an object")
+    return value or {}
+
+
+def _objects(parent: Object, field: str, where: str) -> list[Object]:
+    value = parent.get(field)
+    if value is not None and not (isinstance(value, list) and all(isinstance(each, dict) for each in value)):
+        raise ConversionError(f"{where}{field}: must be a list of objects")
+    return value or []

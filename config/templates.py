@@ -1,0 +1,142 @@
+"""Renders the values of an AppConfig: Jinja2 templates of which only variables and a few filters are let through.
+
+A template is parsed and never compiled or run: its tree is walked here, and any node but text, a known variable and one
+of `FILTERS` is a fault. So there are no loops, calls, attributes or arithmetic, and all that can grow is bounded: the
+words between braces, the arguments of filters, and what comes out.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, nodes
+
+FILTERS = {"capitalize": (0,), "lower": (0,), "replace": (2,), "title": (0,), "trim": (0, 1), "upper": (0,)}
+MARKS = ("{{", "{%", "{#")
+MOST_TOKENS = 4_000  # in all values together: words and signs between braces
+LONGEST_ARGUMENT = 256  # characters
+LONGEST_RESULT = 4_096  # characters that one filter is given
+
+
+class TemplateError(ValueError):
+    """A value cannot be rendered; the text says why."""
+
+
+def rendered(values: Mapping[str, str], variables: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """Return the values that could be rendered, and the faults of the others, each with its key.
+
+    Faults are in the order of keys, so that the first is always the same one.
+    """
+    done: dict[str, str] = {}
+    faults: list[tuple[str, str]] = []
+    allowance = iter(range(MOST_TOKENS))
+    for key, value in sorted(values.items()):
+        if not any(mark in value for mark in MARKS):
+            done[key] = value
+            continue
+        try:
+            _count(value, allowance)
+            done[key] = _rendered(value, variables)
+        except TemplateError as error:
+            faults.append((key, str(error)))
+    return done, faults
+
+
+def _count(value: str, allowance: Iterator[int]) -> None:
+    """Take as many of the allowance as words and signs stand between braces; TemplateError if it does not suffice."""
+    from jinja2 import TemplateSyntaxError
+
+    try:
+        for _, kind, _ in _environment().lex(value):
+            if kind != "data" and next(allowance, None) is None:
+                raise TemplateError(f"all templates together have more than {MOST_TOKENS} words and signs; use fewer")
+    except TemplateSyntaxError as error:
+        raise TemplateError(f"line {error.lineno}: {error.message}") from None
+
+
+def _rendered(value: str, variables: Mapping[str, str]) -> str:
+    from jinja2 import TemplateSyntaxError, nodes
+
+    try:
+        tree = _environment().parse(value)
+    except TemplateSyntaxError as error:
+        raise TemplateError(f"line {error.lineno}: {error.message}") from None
+    except RecursionError:
+        raise TemplateError("it is nested too deeply") from None
+    except ValueError:
+        raise TemplateError("a number in it is too long") from None
+    parts: list[str] = []
+    for statement in tree.body:
+        if not isinstance(statement, nodes.Output):
+            raise _refused(statement)
+        parts += (_expression(node, variables) for node in statement.nodes)
+    return "".join(parts)
+
+
+def _expression(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
+    """Return what text, a variable, or a variable with filters comes to."""
+    from jinja2 import nodes
+
+    filters: list[nodes.Filter] = []
+    inner: nodes.Expr | None = node
+    while isinstance(inner, nodes.Filter):
+        filters.append(inner)
+        inner = inner.node
+    if isinstance(inner, nodes.TemplateData) and not filters:
+        return inner.data
+    if not isinstance(inner, nodes.Name):
+        raise _refused(inner or node)
+    if inner.name not in variables:
+        raise TemplateError(f'line {inner.lineno}: undefined variable "{inner.name}"; there are {_listed(variables)}')
+    value = variables[inner.name]
+    for each in reversed(filters):
+        value = _filtered(each, value)
+    return value
+
+
+def _filtered(node: "nodes.Filter", value: str) -> str:
+    """Return a value after one filter."""
+    from jinja2.nodes import EvalContext
+
+    arguments = list(_arguments(node))
+    if len(arguments) not in FILTERS.get(node.name, ()):
+        takes = FILTERS.get(node.name)
+        told = f"takes {' or '.join(map(str, takes))} arguments" if takes else f"is none of {_listed(FILTERS)}"
+        raise TemplateError(f'line {node.lineno}: filter "{node.name}" {told}')
+    if len(value) > LONGEST_RESULT:
+        raise TemplateError(f"line {node.lineno}: more than {LONGEST_RESULT} characters come out of its filters")
+    environment = _environment()
+    return str(environment.call_filter(node.name, value, arguments, eval_ctx=EvalContext(environment)))
+
+
+def _arguments(node: "nodes.Filter") -> Iterator[str]:
+    from jinja2 import nodes
+
+    if odd := next(filter(None, (*node.kwargs, node.dyn_args, node.dyn_kwargs)), None):
+        raise _refused(odd)
+    for argument in node.args:
+        if not isinstance(argument, nodes.Const) or not isinstance(argument.value, str):
+            raise _refused(argument)
+        if len(argument.value) > LONGEST_ARGUMENT:
+            raise TemplateError(f"line {node.lineno}: an argument has more than {LONGEST_ARGUMENT} characters")
+        yield argument.value
+
+
+def _refused(node: "nodes.Node") -> TemplateError:
+    what = type(node).__name__
+    return TemplateError(
+        f"line {node.lineno}: {what} is not allowed; only variables and filters are, with text as their arguments"
+    )
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(sorted(names))
+
+
+@cache
+def _environment() -> "Environment":
+    """Return how templates are read; imported where there is one to read, for it takes 8 MB."""
+    from jinja2 import Environment
+
+    return Environment(keep_trailing_newline=True)  # noqa: S701  a ConfigMap is no HTML

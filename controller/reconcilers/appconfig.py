@@ -1,0 +1,36 @@
+"""AppConfig: a ConfigMap with rendered settings, and the restart of what uses it when they change."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from config.api.appconfig import AppConfig
+from config.config_maps import settings, settings_name
+from controller.reconcilers.rolling import CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
+from controller.runtime.plan import Object, Plan, PlannedKind, Seen
+
+ORIGIN = {"metadata.name": "spec.application", "data": "spec.config"}
+MOST_TOLD = 3
+
+
+def plan(appconfig: AppConfig, seen: Seen, now: datetime) -> Plan:
+    """Say what should exist for `appconfig`, given what was `seen`."""
+    spec = appconfig.spec
+    if not spec.application:
+        return refused(appconfig.status, "spec.application: needed; the ConfigMap is named after it", "Incomplete")
+    data, faults = settings(spec.application, spec.environment, appconfig.namespace, spec.config)
+    if faults:
+        told = [f"{path}: {text}" for path, text in faults[:MOST_TOLD]]
+        more = [f"and {len(faults) - MOST_TOLD} more"] if len(faults) > MOST_TOLD else []
+        return refused(appconfig.status, "; ".join(told + more), "Invalid")
+    return rolled(appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, seen, now)
+
+
+def by_config_map(appconfig: Object) -> Iterator[str]:
+    """Yield the name of its ConfigMap, by which the workloads that use it wake it."""
+    if application := (appconfig.get("spec") or {}).get("application"):
+        yield settings_name(application)
+
+
+APPCONFIG = PlannedKind(
+    AppConfig, plan=plan, owns=(CONFIG_MAP,), reads=READS, patches=WORKLOADS, indexes={INDEX: by_config_map}
+)

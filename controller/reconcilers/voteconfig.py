@@ -1,0 +1,58 @@
+"""VoteConfig: the ConfigMap that a vote app reads, and the restart of what uses it when it changes.
+
+It keeps a finalizer as an example of one: there is nothing to undo, so it is dropped in the first pass after somebody
+asks for the deletion, whatever else fails. The ConfigMap goes by its owner reference.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from config.api.appconfig import ConfigMapStatus
+from config.api.voteconfig import GROUP, VoteConfig
+from config.config_maps import votes, votes_name
+from controller.reconcilers.rolling import CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
+from controller.runtime.plan import Object, Plan, PlannedKind, Seen
+
+FINALIZER = f"{GROUP}/finalizer"
+ORIGIN = {"metadata.name": "metadata.name", "data": "spec.options", "data.question": "spec.poll.question"}
+
+
+def plan(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:
+    """Say what should exist for `voteconfig`, given what was `seen`."""
+    if voteconfig.metadata.deletion_timestamp is not None:
+        return Plan((), ConfigMapStatus(), finalized=True)
+    return replace(_living(voteconfig, seen, now), finalized=False)
+
+
+def _living(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:
+    spec = voteconfig.spec
+    question = spec.asked
+    missing = [
+        f"{path}: needed"
+        for path, given in (("spec.poll.question", question), ("spec.options", spec.options))
+        if not given
+    ]
+    missing += [f"spec.options[{number}].id: needed" for number, each in enumerate(spec.options) if not each.id]
+    if missing or question is None:
+        return refused(voteconfig.status, "; ".join(missing), "Incomplete")
+    data, faults = votes(question, spec.options)
+    if faults:
+        return refused(voteconfig.status, "; ".join(f"{path}: {text}" for path, text in faults), "Invalid")
+    return rolled(voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, seen, now)
+
+
+def by_config_map(voteconfig: Object) -> Iterator[str]:
+    """Yield the name of its ConfigMap, by which the workloads that use it wake it."""
+    yield votes_name(voteconfig["metadata"]["name"])
+
+
+VOTECONFIG = PlannedKind(
+    VoteConfig,
+    plan=plan,
+    owns=(CONFIG_MAP,),
+    reads=READS,
+    patches=WORKLOADS,
+    indexes={INDEX: by_config_map},
+    finalizer=FINALIZER,
+)

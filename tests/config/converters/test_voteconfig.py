@@ -1,0 +1,140 @@
+import json
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config.converters import ConversionError, convert, stored
+from config.converters.voteconfig import KEPT
+
+V1, OLD = "voting.schoolofdevops.com/v1", "voting.schoolofdevops.com/v1alpha1"
+
+texts = st.text("aäb \n", max_size=3)
+metadata = st.fixed_dictionaries(
+    {"name": texts, "uid": texts},
+    optional={
+        "labels": st.dictionaries(texts, texts, max_size=2),
+        "annotations": st.dictionaries(texts, texts, min_size=1, max_size=2),
+        "finalizers": st.lists(texts, max_size=2),
+    },
+)
+statuses = st.fixed_dictionaries({}, optional={"checksum": texts, "conditions": st.just([{"type": "Ready"}])})
+
+
+def objects(api_version: str, spec: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects of a version."""
+    about = {"apiVersion": st.just(api_version), "kind": st.just("VoteConfig"), "metadata": metadata}
+    return st.fixed_dictionaries(about, optional={"spec": spec, "status": statuses})
+
+
+def specs(question: dict[str, st.SearchStrategy[Any]], **option: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Specs with a question somewhere, and options whose ids may be there twice, or not at all."""
+    options = st.lists(st.fixed_dictionaries({}, optional={"id": st.sampled_from("ab"), "label": texts, **option}))
+    return st.fixed_dictionaries({}, optional={**question, "options": options})
+
+
+polls = st.fixed_dictionaries({}, optional={"question": texts, "later": texts})
+
+
+@settings(max_examples=40)
+@given(objects(V1, specs({"poll": polls}, description=texts, later=texts)))
+def test_v1_survives_v1alpha1(new: dict[str, Any]) -> None:
+    """What is stored comes back whole from v1alpha1, whose fields hold nothing that v1alpha1 does not know."""
+    before = deepcopy(new)
+    old = convert(new, OLD)
+    assert old["apiVersion"] == OLD
+    assert old.get("spec", {}).keys() <= {"question", "options"}
+    assert all(option.keys() <= {"id", "label"} for option in old.get("spec", {}).get("options", ()))
+    assert convert(old, V1) == before == new
+
+
+@settings(max_examples=40)
+@given(objects(OLD, specs({"question": texts})))
+def test_v1alpha1_survives_v1(old: dict[str, Any]) -> None:
+    """And the other way; of the metadata nothing changes but our annotation."""
+    before = deepcopy(old)
+    new = convert(old, V1)
+    assert "question" not in new.get("spec", {})
+    assert convert(new, OLD) == before == old
+    assert new["metadata"] == old["metadata"]
+
+
+def vote(api_version: str, spec: Any, **annotations: str) -> dict[str, Any]:
+    """A VoteConfig."""
+    about = {"name": "pets"} | ({"annotations": annotations} if annotations else {})
+    return {"apiVersion": api_version, "kind": "VoteConfig", "metadata": about, "spec": spec}
+
+
+NEW = vote(
+    V1,
+    {
+        "poll": {"question": "Which?"},
+        "options": [
+            {"id": "cats", "label": "Cats", "description": "Purr."},
+            {"id": "dogs", "label": "Dogs", "description": "Bark."},
+        ],
+    },
+)
+
+
+def test_the_question_moves_and_descriptions_are_kept_aside() -> None:
+    """As people see it with `kubectl get voteconfigs.v1alpha1.voting.schoolofdevops.com`."""
+    old = convert(NEW, OLD)
+    assert old["spec"] == {
+        "question": "Which?",
+        "options": [{"id": "cats", "label": "Cats"}, {"id": "dogs", "label": "Dogs"}],
+    }
+    kept = {"options": [{"id": "cats", "description": "Purr."}, {"id": "dogs", "description": "Bark."}]}
+    assert json.loads(old["metadata"]["annotations"][KEPT]) == kept
+
+
+def test_an_edit_in_v1alpha1_keeps_the_other_descriptions() -> None:
+    """Options are found again by their id: one is gone, one is new, and the order is another."""
+    old = convert(NEW, OLD)
+    old["spec"] = {"question": "Who?", "options": [{"id": "fish"}, {"id": "dogs", "label": "Hounds"}]}
+    assert convert(old, V1) == vote(
+        V1,
+        {
+            "poll": {"question": "Who?"},
+            "options": [{"id": "fish"}, {"id": "dogs", "label": "Hounds", "description": "Bark."}],
+        },
+    )
+
+
+def test_what_was_written_while_nobody_converted_is_understood() -> None:
+    """With strategy None the API server stores v1alpha1 as v1 as it stands, and shows v1 as v1alpha1."""
+    as_stored = vote(V1, {"question": "Which?", "options": [{"id": "cats"}]})
+    assert convert(as_stored, OLD)["spec"] == as_stored["spec"]
+    as_shown = vote(OLD, {"poll": {"question": "Which?"}, "options": [{"id": "cats", "description": "Purr."}]})
+    assert convert(as_shown, V1)["spec"] == as_shown["spec"]
+
+
+@pytest.mark.parametrize(
+    ("object", "desired", "message"),
+    [
+        (vote(OLD, "?"), V1, "spec: must be an object"),
+        (vote(V1, {"poll": []}), OLD, "spec.poll: must be an object"),
+        (vote(OLD, {"options": ["cats"]}), V1, "spec.options: must be a list of objects"),
+        (vote(OLD, {}, **{KEPT: "{"}), V1, f"metadata.annotations[{KEPT}]: is not JSON: "),
+        (vote(OLD, {}, **{KEPT: "[]"}), V1, f"metadata.annotations[{KEPT}]: must be a JSON object; remove it"),
+        (vote(V1, {}), "voting.schoolofdevops.com/v2", "VoteConfig has no version v2; it has v1, v1alpha1"),
+        (vote("voting.schoolofdevops.com/v3", {}), V1, "VoteConfig has no version v3; it has v1, v1alpha1"),
+        (vote(V1, {}), "example.com/v1", f"VoteConfig of {V1} cannot become example.com/v1"),
+        (vote("example.com/v1", {}), "example.com/v2", "VoteConfig of example.com/v1 cannot become example.com/v2"),
+        ({}, V1, f"None of None cannot become {V1}"),
+    ],
+)
+def test_what_cannot_be_converted_is_named(object: dict[str, Any], desired: str, message: str) -> None:
+    """The message says which field, or which versions there are."""
+    with pytest.raises(ConversionError) as raised:
+        convert(object, desired)
+    assert str(raised.value).startswith(message)
+
+
+def test_what_is_planned_is_the_stored_version() -> None:
+    """Whatever version somebody wrote; kinds of one version pass."""
+    assert stored(vote(OLD, {"question": "Which?"})) == vote(V1, {"poll": {"question": "Which?"}})
+    for object in (NEW, {"apiVersion": "example.com/v1", "kind": "WebApp"}):
+        assert stored(object) is object

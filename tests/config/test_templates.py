@@ -1,0 +1,79 @@
+import pytest
+
+from config.templates import MOST_TOKENS, rendered
+
+VARIABLES = {"application": "shop", "environment": "prod", "namespace": "sales"}
+
+
+def one(template: str) -> str:
+    """What a template becomes, or what is wrong with it."""
+    done, faults = rendered({"key": template}, VARIABLES)
+    (found,) = [*done.values(), *(text for _, text in faults)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("plain { text }\n", "plain { text }\n"),
+        ("{{ application }}.{{namespace}}.svc\n", "shop.sales.svc\n"),
+        ("{{ environment | upper | lower | title }}", "Prod"),
+        ("{{ application | capitalize }}-{{ application | trim('sp') }}", "Shop-ho"),
+        ("{{ application | replace('shop', '{{ x }}') }}", "{{ x }}"),
+        ("{% raw %}{{ .Values.x }}{% endraw %}{# a comment #}!", "{{ .Values.x }}!"),
+    ],
+)
+def test_variables_filters_and_text_are_rendered(template, expected):
+    """What comes out is never looked at again."""
+    assert one(template) == expected
+
+
+ONLY = "is not allowed; only variables and filters are, with text as their arguments"
+
+
+@pytest.mark.parametrize(
+    ("template", "fault"),
+    [
+        ("\n{{ secret }}", 'line 2: undefined variable "secret"; there are application, environment, namespace'),
+        ("{{ 'a'*300000000 }}", f"line 1: Mul {ONLY}"),
+        ("{{ application.__class__ }}", f"line 1: Getattr {ONLY}"),
+        ("{{ application() }}", f"line 1: Call {ONLY}"),
+        ("{{ 'text' }}", f"line 1: Const {ONLY}"),
+        ("{% for x in application %}{% endfor %}", f"line 1: For {ONLY}"),
+        ("{% include '/etc/passwd' %}", f"line 1: Include {ONLY}"),
+        ("{{ application | replace('a', namespace) }}", f"line 1: Name {ONLY}"),
+        ("{{ application | replace('a', new='b') }}", f"line 1: Keyword {ONLY}"),
+        ("{{ application | trim(9) }}", f"line 1: Const {ONLY}"),
+        (
+            "{{ application | center('9') }}",
+            'line 1: filter "center" is none of capitalize, lower, replace, title, trim, upper',
+        ),
+        ("{{ application | replace('a') }}", 'line 1: filter "replace" takes 2 arguments'),
+        ("{{ application }", "line 1: unexpected '}'"),
+        ("{{" + "(" * 3000 + "}}", "line 1: unexpected '}', expected ')'"),
+        ("{{" + "(" * 1500 + "a" + ")" * 1500 + "}}", "it is nested too deeply"),
+        ("{{ " + "1" * 5000 + " }}", "a number in it is too long"),
+        (
+            "{{ application" + "|replace('', 'xxxxxxxxxxxxxxxxxxxx')" * 9 + " }}",
+            "line 1: more than 4096 characters come out of its filters",
+        ),
+        ("{{ application | trim('" + "x" * 257 + "') }}", "line 1: an argument has more than 256 characters"),
+    ],
+)
+def test_anything_else_is_a_fault(template, fault):
+    """Each is told with its line, and none takes long or makes much."""
+    assert one(template) == fault
+
+
+def test_all_templates_share_one_allowance():
+    """Many templates, good or bad, cost no more than one; plain text is free."""
+    values = {str(number): "{{ application }}" for number in range(MOST_TOKENS)} | {"plain": "text"}
+    done, faults = rendered(values, VARIABLES)
+    assert len(done) == MOST_TOKENS // 5 + 1
+    assert {text for _, text in faults} == {"all templates together have more than 4000 words and signs; use fewer"}
+
+
+def test_each_key_is_named():
+    """All faults come at once, by key."""
+    faults = rendered({"b": "{{ x }}", "a": "{{ 1 }}", "c": ""}, VARIABLES)[1]
+    assert [key for key, _ in faults] == ["a", "b"]

@@ -1,0 +1,122 @@
+"""What an AppConfig becomes."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from config.api.appconfig import AppConfig
+from controller.reconcilers.appconfig import APPCONFIG, by_config_map
+from controller.reconcilers.rolling import checksum_of
+from controller.runtime.plan import Apply, Given, Plan
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def planned(status: Any = None, seen: Given | None = None, **spec: Any) -> Plan:
+    """The plan of an AppConfig."""
+    metadata = {"name": "settings", "namespace": "sales", "uid": "1", "labels": {"platform": "store", "team": "a"}}
+    object = {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
+    return APPCONFIG.plan(AppConfig.model_validate(object), seen or Given(), NOW)
+
+
+def test_it_makes_one_configmap() -> None:
+    """With rendered values, the platform's label, and what they come from; nobody is restarted."""
+    plan = planned(
+        application="shop", environment="staging", config={"url": "http://{{ application }}.{{ namespace }}"}
+    )
+    (step,) = plan.steps
+    (write,) = step.writes
+    assert isinstance(write, Apply)
+    data = {"url": "http://shop.sales"}
+    assert write.object == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "shop-config",
+            "namespace": "sales",
+            "labels": {"platform": "store"},
+            "annotations": {"checksum.gatewright.io/data": checksum_of(data)},
+        },
+        "data": data,
+    }
+    assert write.origin == {"metadata.name": "spec.application", "data": "spec.config"}
+    assert not step.holds
+    assert plan.status.to_api() == {}
+
+
+def test_the_status_speaks_of_what_is_there() -> None:
+    """Only once the ConfigMap holds the data; the time moves only with it."""
+    checksum = checksum_of({"a": "1"})
+    child = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "shop-config", "annotations": {"checksum.gatewright.io/data": checksum}},
+    }
+    seen = Given(children=[child])
+    status = planned(seen=seen, application="shop", config={"a": "1"}).status.to_api()
+    assert status == {"configMapName": "shop-config", "checksum": checksum, "lastUpdated": "2026-01-01T00:00:00Z"}
+    before = status | {"lastUpdated": "2025-01-01T00:00:00Z", "conditions": [], "observedGeneration": 1}
+    again = planned(before, seen, application="shop", config={"a": "1"}).status.to_api()
+    assert again == status | {"lastUpdated": "2025-01-01T00:00:00Z"}
+    assert planned(before, seen, application="shop", config={"a": "2"}).status.to_api() == again
+
+
+TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "message"),
+    [
+        ({}, "Incomplete", "spec.application: needed; the ConfigMap is named after it"),
+        (
+            {"application": "shop", "config": {"a": "{{ secret }}"}},
+            "Invalid",
+            'spec.config[a]: line 1: undefined variable "secret"; there are application, environment, namespace',
+        ),
+        (
+            {"application": "shop", "config": {"a/b": ""}},
+            "Invalid",
+            "spec.config[a/b]: a key of a ConfigMap has letters, digits, '-', '_' and '.', 253 at most",
+        ),
+        (
+            {"application": "shop", "config": {"..data": ""}},
+            "Invalid",
+            "spec.config[..data]: a key of a ConfigMap has letters, digits, '-', '_' and '.', 253 at most",
+        ),
+        ({"application": "a" * 247}, "Invalid", f"spec.application: {TOO_LONG}"),
+        (
+            {"application": "Sh"},
+            "Invalid",
+            "spec.application: the ConfigMap's name, Sh-config, may have lower-case letters, digits, '-' and '.' only",
+        ),
+        (
+            {"application": "shop", "config": {"a": "ä" * 524_288, "b": "1"}},
+            "Invalid",
+            "spec.config: the ConfigMap would hold 1048577 bytes; the limit is 1048576",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) -> None:
+    """Nothing is written, what was observed stays, and the field is named."""
+    status = {"configMapName": "shop-config", "checksum": "1", "lastUpdated": "2025-01-01T00:00:00Z"}
+    plan = planned(status | {"conditions": []}, **spec)
+    assert (plan.steps, plan.status.to_api()) == ((), status)
+    assert plan.problem is not None
+    assert (plan.problem.reason, plan.problem.message) == (reason, message)
+
+
+def test_many_faults_are_cut_short() -> None:
+    """Three are told, and how many more there are."""
+    problem = planned(application="shop", config=dict.fromkeys("abcde", "{{ 1 }}")).problem
+    assert problem is not None
+    assert problem.message.endswith(
+        "spec.config[c]: line 1: Const is not allowed; only variables and filters are, with "
+        "text as their arguments; and 2 more"
+    )
+
+
+def test_it_is_found_by_its_configmap() -> None:
+    """By the name that workloads use."""
+    assert list(by_config_map({"spec": {"application": "shop"}})) == ["shop-config"]
+    assert list(by_config_map({"spec": {}})) == []

@@ -1,0 +1,194 @@
+"""What a change of a ConfigMap's data restarts: exactly those who used it then, each once."""
+
+from typing import Any
+
+import pytest
+
+from controller.reconcilers.appconfig import APPCONFIG
+from controller.reconcilers.rolling import CHECKSUM, CONFIG_MAP, WORKLOADS, annotation_key, config_maps_of
+from controller.runtime.plan import Object
+from controller.runtime.result import TerminalError
+from controller.runtime.testing import FakeClient, reconcile
+
+DAEMON_SET, DEPLOYMENT, STATEFUL_SET = WORKLOADS
+USES: Object = {"containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "shop-config"}}]}]}
+KEY = "checksum.gatewright.io/shop-config"
+
+
+class Shop(FakeClient):
+    """An AppConfig of the application `shop`, and workloads."""
+
+    async def begin(self, *workloads: str, **config: str) -> None:
+        """Create the AppConfig, workloads that use its ConfigMap, and look once."""
+        await self.create(
+            APPCONFIG.resource,
+            {
+                "metadata": {"name": "settings", "namespace": "default"},
+                "spec": {"application": "shop", "environment": "prod", "config": config},
+            },
+        )
+        for name in workloads:
+            await self.workload(name)
+        await self.look()
+
+    async def workload(self, name: str, resource: Any = DEPLOYMENT, namespace: str = "default") -> None:
+        """Create a workload that uses the ConfigMap."""
+        spec = {"template": {"metadata": {"labels": {"app": name}}, "spec": USES}}
+        await self.create(resource, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
+
+    async def change(self, **config: str) -> None:
+        """Change the settings and look once."""
+        spec = {"application": "shop", "environment": "prod", "config": config}
+        await self.patch(APPCONFIG.resource, "settings", {"spec": spec}, "default")
+        await self.look()
+
+    async def look(self) -> None:
+        """Reconcile once, as a process that has just started; `writes` are those of this time."""
+        self.writes.clear()
+        await reconcile(APPCONFIG, self, "settings")
+
+    async def annotation(self, name: str, resource: Any = DEPLOYMENT) -> str | None:
+        """What the pods of a workload are annotated with."""
+        stored = await self.get(resource, name, "default")
+        return stored["spec"]["template"]["metadata"].get("annotations", {}).get(KEY)
+
+    async def status(self) -> Object:
+        """The AppConfig's status."""
+        return dict((await self.get(APPCONFIG.resource, "settings", "default"))["status"])
+
+
+MADE = ["apply configmaps default/shop-config", "apply appconfigs/status default/settings"]
+
+
+async def test_neither_making_nor_adopting_restarts() -> None:
+    """Two writes make it; who used it already, and who comes later, is left alone."""
+    client = Shop()
+    await client.begin("before", a="1")
+    assert client.writes == MADE
+    await client.workload("after")
+    await client.look()
+    assert client.writes == []
+    assert (await client.annotation("before"), await client.annotation("after")) == (None, None)
+
+
+async def test_a_change_restarts_all_who_use_it_once() -> None:
+    """Whatever their kind, here and in no other namespace: one field each, and nothing the next time."""
+    client = Shop()
+    await client.begin("web", a="1")
+    await client.workload("agent", DAEMON_SET)
+    await client.workload("queue", STATEFUL_SET)
+    await client.workload("elsewhere", namespace="other")
+    await client.create(DEPLOYMENT, {"metadata": {"name": "none", "namespace": "default"}, "spec": {"template": {}}})
+    await client.change(a="2")
+    assert client.writes == [
+        MADE[0],
+        "apply daemonsets default/agent",
+        "apply deployments default/web",
+        "apply statefulsets default/queue",
+        MADE[1],
+    ]
+    status = await client.status()
+    assert {
+        await client.annotation("web"),
+        await client.annotation("agent", DAEMON_SET),
+        await client.annotation("queue", STATEFUL_SET),
+    } == {status["checksum"]}
+    assert (await client.get(DEPLOYMENT, "web", "default"))["spec"]["template"]["metadata"]["labels"] == {"app": "web"}
+    await client.look()
+    assert client.writes == []
+
+
+@pytest.mark.parametrize("done", [0, 1, 2])
+async def test_what_a_crash_left_is_finished(done: int) -> None:
+    """After the ConfigMap and before the last patch: the rest is restarted, nobody twice, and no newcomer."""
+    client = Shop()
+    await client.begin("a", "b", x="1")
+    before = [await client.get(DEPLOYMENT, name, "default") for name in "ab"]
+    old = await client.get(APPCONFIG.resource, "settings", "default")
+    await client.change(x="2")
+    for unreached in before[done:]:
+        spec = unreached["spec"]["template"]["metadata"] | {"annotations": {KEY: None}}
+        await client.patch(
+            DEPLOYMENT, unreached["metadata"]["name"], {"spec": {"template": {"metadata": spec}}}, "default"
+        )
+    await client.patch(APPCONFIG.resource, "settings", {"status": old["status"]}, "default")
+    await client.workload("newcomer")
+    await client.look()
+    assert client.writes == [*(f"apply deployments default/{name}" for name in "ab"[done:]), MADE[1]]
+    assert (await client.annotation("newcomer")) is None
+
+
+async def test_a_hand_edit_is_put_back_and_restarts_nobody() -> None:
+    """Neither does a ConfigMap that was deleted, and is the same again."""
+    client = Shop()
+    await client.begin("web", a="1")
+    updated = (await client.status())["lastUpdated"]
+    await client.patch(CONFIG_MAP, "shop-config", {"data": {"a": "9"}}, "default")
+    await client.look()
+    assert client.writes == MADE[:1]
+    assert (await client.get(CONFIG_MAP, "shop-config", "default"))["data"] == {"a": "1"}
+    await client.delete(CONFIG_MAP, "shop-config", "default")
+    await client.look()
+    assert client.writes == MADE[:1]
+    assert (await client.status())["lastUpdated"] == updated
+
+
+async def test_a_change_while_the_configmap_is_gone_restarts() -> None:
+    """The status still knows what its users were started with."""
+    client = Shop()
+    await client.begin("web", a="1")
+    await client.delete(CONFIG_MAP, "shop-config", "default")
+    await client.change(a="2")
+    assert "apply deployments default/web" in client.writes
+
+
+async def test_the_second_of_one_application_has_no_name_and_restarts_nobody() -> None:
+    """Only the first may write the ConfigMap that both would make."""
+    client = Shop()
+    await client.begin("web", a="1")
+    other = {
+        "metadata": {"name": "other", "namespace": "default"},
+        "spec": {"application": "shop", "config": {"a": "2"}},
+    }
+    await client.create(APPCONFIG.resource, other)
+    client.writes.clear()
+    with pytest.raises(TerminalError, match="ConfigMap shop-config exists and belongs to AppConfig settings"):
+        await reconcile(APPCONFIG, client, "other")
+    assert client.writes == ["apply appconfigs/status default/other"]
+    status = (await client.get(APPCONFIG.resource, "other", "default"))["status"]
+    assert [each["reason"] for each in status["conditions"]] == ["NameTaken"]
+    assert "checksum" not in status
+
+
+REFERENCE = {"name": "c"}
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        {"containers": [{"envFrom": [{"prefix": "A_", "configMapRef": REFERENCE}]}]},
+        {"initContainers": [{"envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": REFERENCE}]}]},
+        {"containers": [{"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {**REFERENCE, "key": "a"}}}]}]},
+        {"initContainers": [{"env": [{"name": "A", "value": "1"}, {"valueFrom": {"configMapKeyRef": REFERENCE}}]}]},
+        {"volumes": [{"name": "v", "configMap": REFERENCE}]},
+        {"volumes": [{"name": "v", "projected": {"sources": [{"secret": {}}, {"configMap": REFERENCE}]}}]},
+    ],
+)
+def test_every_way_to_use_a_configmap_is_seen(pod: Object) -> None:
+    """In containers, init containers and volumes."""
+    assert [each for each in config_maps_of({"spec": {"template": {"spec": pod}}}) if each] == ["c"]
+
+
+@pytest.mark.parametrize("workload", [{}, {"spec": None}, {"spec": {"template": {"spec": {"containers": None}}}}])
+def test_a_workload_without_pods_uses_none(workload: Object) -> None:
+    """Whatever is missing."""
+    assert list(config_maps_of(workload)) == []
+
+
+def test_a_long_name_is_hashed_in_the_annotation() -> None:
+    """A key has 63 characters at most behind the slash; two long names have two keys."""
+    assert annotation_key("a" * 63) == f"checksum.gatewright.io/{'a' * 63}"
+    one, other = annotation_key("a" * 64), annotation_key("a" * 65)
+    assert one != other
+    assert {len(each.partition("/")[2]) for each in (one, other)} == {63}
+    assert CHECKSUM not in (one, other)

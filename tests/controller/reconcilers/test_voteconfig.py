@@ -1,0 +1,123 @@
+"""What a VoteConfig becomes, and how it goes."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from config.api.voteconfig import VoteConfig
+from controller.reconcilers.rolling import CONFIG_MAP, checksum_of
+from controller.reconcilers.voteconfig import FINALIZER, VOTECONFIG
+from controller.runtime.plan import Apply, Given, Object, Plan
+from controller.runtime.testing import FakeClient, reconcile
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+POLL = {"question": "Which?"}
+OPTIONS = [{"id": "a", "label": "Cats", "description": "Purr."}, {"id": "b-2"}]
+
+
+def planned(**spec: Any) -> Plan:
+    """The plan of a VoteConfig."""
+    object = {"metadata": {"name": "pets", "namespace": "sales", "uid": "1"}, "spec": spec}
+    return VOTECONFIG.plan(VoteConfig.model_validate(object), Given(), NOW)
+
+
+def data_of(plan: Plan) -> dict[str, str]:
+    """The data that a plan writes."""
+    (write,) = plan.steps[0].writes
+    assert isinstance(write, Apply)
+    assert write.object["metadata"]["name"] == "pets-config"
+    return dict(write.object["data"])
+
+
+def test_the_configmap_is_what_a_vote_app_reads() -> None:
+    """One JSON document, the question, and a key for each option that is a variable to envFrom."""
+    data = data_of(planned(poll=POLL, options=OPTIONS))
+    document = json.loads(data.pop("config.json"))
+    assert data == {"question": "Which?", "OPTION_A": "Cats", "OPTION_B_2": "b-2"}
+    assert document == {
+        "question": "Which?",
+        "options": [{"id": "a", "label": "Cats", "description": "Purr."}, {"id": "b-2", "label": "b-2"}],
+    }
+
+
+def test_the_question_is_read_where_v1alpha1_has_it() -> None:
+    """As the API server stores it while no webhook converts; poll wins."""
+    assert data_of(planned(question="Old?", options=OPTIONS))["question"] == "Old?"
+    assert data_of(planned(question="Old?", poll=POLL, options=OPTIONS))["question"] == "Which?"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason", "message"),
+    [
+        ({}, "Incomplete", "spec.poll.question: needed; spec.options: needed"),
+        ({"poll": POLL, "options": [{"label": "Cats"}]}, "Incomplete", "spec.options[0].id: needed"),
+        (
+            {"poll": POLL, "options": [{"id": "a b"}]},
+            "Invalid",
+            "spec.options[0].id: an id has letters, digits, '-', '_' and '.', 63 at most, and begins and ends with a "
+            "letter or digit",
+        ),
+        (
+            {"poll": POLL, "options": [{"id": "a-b"}, {"id": "A.b"}]},
+            "Invalid",
+            "spec.options[1].id: another option has the key OPTION_A_B too",
+        ),
+        (
+            {"poll": POLL, "options": [{"id": "a", "label": "x" * 600_000}]},
+            "Invalid",
+            "spec.options: the ConfigMap would hold 1200100 bytes; the limit is 1048576",
+        ),
+    ],
+)
+def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) -> None:
+    """Nothing is written, and each field is named."""
+    plan = planned(**spec)
+    assert plan.steps == ()
+    assert plan.problem is not None
+    assert (plan.problem.reason, plan.problem.message) == (reason, message)
+
+
+async def stored(client: FakeClient, **spec: Any) -> None:
+    """Create a VoteConfig."""
+    object = {"metadata": {"name": "pets", "namespace": "default"}, "spec": {"poll": POLL, **spec}}
+    await client.create(VOTECONFIG.resource, object)
+
+
+async def current(client: FakeClient) -> Object:
+    """The VoteConfig as it is stored."""
+    return await client.get(VOTECONFIG.resource, "pets", "default")
+
+
+async def test_three_writes_make_it_and_none_follow() -> None:
+    """Its finalizer, the ConfigMap and its status."""
+    client = FakeClient()
+    await stored(client, options=OPTIONS)
+    await reconcile(VOTECONFIG, client, "pets")
+    await reconcile(VOTECONFIG, client, "pets")
+    assert client.writes[1:] == [
+        "patch voteconfigs default/pets",
+        "apply configmaps default/pets-config",
+        "apply voteconfigs/status default/pets",
+    ]
+    object = await current(client)
+    assert object["metadata"]["finalizers"] == [FINALIZER] == ["voting.schoolofdevops.com/finalizer"]
+    data = (await client.get(CONFIG_MAP, "pets-config", "default"))["data"]
+    status = object["status"]
+    assert (status["configMapName"], status["checksum"]) == ("pets-config", checksum_of(data))
+    assert [each["status"] for each in status["conditions"]] == ["True"]
+
+
+@pytest.mark.parametrize("spec", [{"options": OPTIONS}, {"options": []}, {"options": "what?"}])
+async def test_it_goes_in_the_first_pass(spec: Any) -> None:
+    """Whatever is wrong with it: the finalizer is dropped, and that is all that is written."""
+    client = FakeClient()
+    await stored(client, **spec)
+    await client.patch(VOTECONFIG.resource, "pets", {"metadata": {"finalizers": [FINALIZER, "theirs"]}}, "default")
+    await client.delete(VOTECONFIG.resource, "pets", "default")
+    client.writes.clear()
+    await reconcile(VOTECONFIG, client, "pets")
+    await reconcile(VOTECONFIG, client, "pets")
+    assert client.writes == ["patch voteconfigs default/pets"]
+    assert (await current(client))["metadata"]["finalizers"] == ["theirs"]

@@ -1,0 +1,32 @@
+"""An AppConfig can become a ConfigMap.
+
+Why: a template with a fault, or a key that no ConfigMap may have, would be let in and never take effect. Always in
+force: it belongs to the kind, and says at once what the AppConfig's status would say later.
+
+Allowed: `url: "http://{{ application }}.{{ namespace }}"`, with the variables environment, application and namespace
+         and the filters capitalize, lower, replace, title, trim and upper.
+Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`; values of more than 1 MiB altogether; an application that
+         cannot be the beginning of a ConfigMap's name.
+Fix: correct the template or the key. What looks like a template and is none stands between {% raw %} and {% endraw %}.
+See: https://jinja.palletsprojects.com/en/stable/templates/.
+"""
+
+from collections.abc import Iterator
+
+from config.config_maps import settings
+from webhook.engine import Params, Policy, Request, Violation
+
+STANDS_IN = "application"  # while the AppConfig names none
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield one violation for each field that stands in the way."""
+    spec = request.fields("spec")
+    application = spec.string("application") or STANDS_IN
+    config = spec.texts("config")
+    _, faults = settings(application, spec.string("environment") or "dev", request.about.namespace, config)
+    for path, text in faults:
+        yield Violation(path, found="the ConfigMap cannot be made of it", rule=text, fix="correct it")
+
+
+POLICY = Policy("appconfig-rules", validate=validate, kinds=("AppConfig",), category="appconfig", always=True)

@@ -1,0 +1,34 @@
+"""A VoteConfig can become a ConfigMap.
+
+Why: two options with one key, or an id that no key may have, would be let in and never take effect. Always in force: it
+belongs to the kind, and says at once what the VoteConfig's status would say later. v1alpha1 is judged as the v1 that it
+is stored as.
+
+Allowed: options with the ids `cats` and `dogs-2`.
+Denied:  two options with the id `cats`, or `a-b` beside `A.b`: both would be `OPTION_A_B`; the id `big cats`; more than
+         1 MiB altogether; a name of more than 246 characters.
+Fix: give each option an id of its own: letters, digits, `-`, `_` and `.`, 63 at most.
+"""
+
+from collections.abc import Iterator
+
+from config.api.voteconfig import Option
+from config.config_maps import name_fault, votes, votes_name
+from webhook.engine import Params, Policy, Request, Violation
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield one violation for each field that stands in the way."""
+    spec = request.fields("spec")
+    question = spec.string("poll.question") or spec.string("question") or ""
+    options = [
+        Option(id=each.string("id"), label=each.string("label"), description=each.string("description"))
+        for each in spec.each("options")
+    ]
+    name = request.string("metadata.name")
+    faults = list(name_fault("metadata.name", votes_name(name))) if name else []
+    for path, text in [*faults, *votes(question, options)[1]]:
+        yield Violation(path, found="the ConfigMap cannot be made of it", rule=text, fix="correct it")
+
+
+POLICY = Policy("voteconfig-rules", validate=validate, kinds=("VoteConfig",), category="voteconfig", always=True)
