@@ -7,7 +7,7 @@ HELM ?= helm
 export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster run lint format test test-unit test-integration bench manifests install \
+.PHONY: help demo cluster run lint format test test-unit test-integration databases bench manifests install \
 	docker-build deploy undeploy clean
 
 help: ## list the targets
@@ -40,11 +40,14 @@ format: .venv/ready ## let ruff format and sort
 
 test: test-unit test-integration ## every test
 
-test-unit: .venv/ready ## the tests that need no control plane
-	$(BIN)/pytest -m "not controlplane" --numprocesses auto
+test-unit: .venv/ready ## the tests that need no control plane and no database
+	$(BIN)/pytest -m "not controlplane and not databases" --numprocesses auto
 
-test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes)
-	$(BIN)/pytest -m controlplane
+test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes) and databases
+	$(BIN)/pytest -m "controlplane or databases"
+
+databases: ## install the database servers that tests start (apt-get, as root; else those tests are skipped)
+	@tests/databases/install.sh
 
 bench: .venv/ready ## processor time of one review, beside a floor
 	@$(BIN)/python -m benchmarks.reviews

@@ -69,6 +69,10 @@ BACKUP = PlannedKind(
     Backup,
     plan=plan,
     owns=(CRONJOB,),
-    reads=(Reads(JOB, {"backup": by_label}), Reads(POD, {"backup": by_label}), Reads(SECRET, {"secret": by_name})),
+    reads=(
+        Reads(JOB, {"backup": by_label}, labels=LABEL),
+        Reads(POD, {"backup": by_label}, labels=LABEL),
+        Reads(SECRET, {"secret": by_name}),
+    ),
     indexes={"backup": by_name, "secret": by_secret},
 )
