@@ -26,6 +26,8 @@ class Changes:
         self.subscribers: list[Callable[[Change], None]] = []
         self.on_served: list[Callable[[], None]] = []
         """Called when the API server has the resource, and before it had not, or the other way round."""
+        self.on_listed: list[Callable[[], None]] = []
+        """Called when everything that exists is known: what came and went unseen is never told."""
         self._store = store
         self._unfound: set[str] | None = None
 
@@ -40,12 +42,15 @@ class Changes:
 
     def end_listing(self, version: str) -> None:
         """Remove what was not found: everything that existed at `version` was."""
-        for key in self._unfound or ():
-            self._remove(key)
-        self._unfound = None
+        gone = {key: self._store.remove(key) for key in self._unfound or ()}
         self.reached(version)
+        for key, old in gone.items():
+            self._tell("deleted", key, old, None)
+        self._unfound = None
         self._store.synced.set()
         self._served(True)
+        for tell in self.on_listed:
+            tell()
 
     def vanished(self) -> None:
         """Remove everything: the API server does not have the resource, so none of it exists."""

@@ -69,6 +69,10 @@ class Watch:
         """Call `callback` with each change, once the store has it."""
         self._changes.subscribers.append(callback)
 
+    def subscribe_listed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` whenever all that exists has been read, once the store has it."""
+        self._changes.on_listed.append(callback)
+
     def subscribe_served(self, callback: Callable[[], None]) -> None:
         """Call `callback` when the API server begins to have the resource, or ends."""
         self._changes.on_served.append(callback)
@@ -170,13 +174,14 @@ class Watch:
 
     def _take(self, kind: str, object: Object) -> bool:
         """Take one event; say whether something happened, beyond listing what exists."""
+        version = object["metadata"]["resourceVersion"]
+        if not self._changes.listing:
+            self._changes.reached(version)  # so that whoever is told knows how far we are
         if kind == "DELETED":
             self._changes.remove(object)
         elif kind != "BOOKMARK":
             self._changes.put(object)
-        version = object["metadata"]["resourceVersion"]
         if not self._changes.listing:
-            self._changes.reached(version)
             self._version = version
             self._bookmarks |= kind == "BOOKMARK"
             return kind != "BOOKMARK"

@@ -89,6 +89,11 @@ class Cache:
         for watch in self.watches:
             watch.subscribe(callback)
 
+    def subscribe_listed(self, callback: Callable[[], None]) -> None:
+        """Call `callback` whenever all that exists has been read, once it is here."""
+        for watch in self.watches:
+            watch.subscribe_listed(callback)
+
     def subscribe_served(self, callback: Callable[[], None]) -> None:
         """Call `callback` when the API server begins to have the resource, or ends."""
         for watch in self.watches:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from controller.runtime.backoff import Backoff
@@ -67,13 +67,11 @@ class Controller:
         def on_change(change: Change) -> None:
             for request in wakes(change):
                 self.add(request, priority=LOW if change.initial else NORMAL)
-            for parked in self._own_writes.writers(cache, change.key):
-                if parked in self._parked and not self._own_writes.wait(parked):
-                    self._parked.discard(parked)
-                    self.add(parked)
+            self._unpark(self._own_writes.writers(cache, change.key))
 
         self.caches.append(cache)
         cache.subscribe(on_change)
+        cache.subscribe_listed(lambda: self._unpark(list(self._parked)))
         if periodic:
             self._periodic.append(cache)
 
@@ -98,6 +96,13 @@ class Controller:
     def stop(self) -> None:
         """Begin no reconcile any more."""
         self.queue.close()
+
+    def _unpark(self, requests: Iterable[Request]) -> None:
+        """Look at once at what waited for the caches to know what was written for it, and need not any more."""
+        for request in requests:
+            if request in self._parked and not self._own_writes.wait(request):
+                self._parked.discard(request)
+                self.add(request)
 
     async def _work(self) -> None:
         while True:

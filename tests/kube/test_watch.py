@@ -123,6 +123,28 @@ async def test_changes_follow(server: FakeApiServer, client: Client) -> None:
         assert follower.store.get("default/one") is None
 
 
+async def test_who_is_told_knows_how_far_the_store_is(server: FakeApiServer, client: Client) -> None:
+    """At the moment of an event, and of what a new list shows to be gone, the store's version is past it."""
+    reached: list[tuple[str, int]] = []
+    async with following(client) as follower:
+        store = follower.store
+        follower.watch.subscribe(lambda change: reached.append((change.kind, store.resource_version)))
+        await follower.synced()
+        made = put(server, "one")
+        await follower.next()
+        server.delete(CONFIG_MAP, "one", "default")
+        await follower.next()
+        put(server, "two")
+        await follower.next()
+        for watcher in server.watches.open:
+            watcher.silent = True
+        server.delete(CONFIG_MAP, "two", "default")
+        server.expire_watches()
+        await follower.next()
+    first = int(made["metadata"]["resourceVersion"])
+    assert reached == [("added", first), ("deleted", first + 1), ("added", first + 2), ("deleted", first + 3)]
+
+
 async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client) -> None:
     """A bookmark says how far we are, though none of our objects changed; a broken watch goes on from there."""
     async with following(client) as follower:
