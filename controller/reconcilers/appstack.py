@@ -5,9 +5,11 @@ from datetime import datetime
 from config.api.appstack import AppStack
 from controller.reconcilers.application import DEPLOYMENT, SERVICE
 from controller.reconcilers.components import BUDGET, Whole, cache, told, without_cache, without_workload, workload
-from controller.reconcilers.databases import POSTGRESQL, database, variables, without_database
+from controller.reconcilers.databases import BACKUPS, OWNED, POSTGRESQL, database, variables, without_database
 from controller.reconcilers.labels import inherited
-from controller.reconcilers.mysql import SECRET, STATEFUL_SET
+from controller.reconcilers.mysql import STATEFUL_SET
+from controller.reconcilers.mysql_backups import BACKUP
+from controller.reconcilers.mysql_claims import CLAIM, INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.plan import Plan, PlannedKind, Seen
@@ -37,5 +39,14 @@ def plan(stack: AppStack, seen: Seen, now: datetime) -> Plan:
     return rolled_up(stack, [(component, components[:index]) for index, component in enumerate(components)])
 
 
-REMOVED = (DEPLOYMENT, SERVICE, BUDGET, POSTGRESQL, STATEFUL_SET)
-APP_STACK = PlannedKind(AppStack, plan=plan, owns=(SECRET, *REMOVED), deletes=REMOVED)
+REMOVED = (DEPLOYMENT, SERVICE, BUDGET)
+APP_STACK = PlannedKind(
+    AppStack,
+    plan=plan,
+    owns=(*OWNED, *REMOVED),
+    reads=(READS_CLAIMS,),
+    patches=(CLAIM,),
+    deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, *BACKUPS),
+    optional=(BACKUP,),
+    indexes={INDEX: by_parent},
+)

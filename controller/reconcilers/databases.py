@@ -6,9 +6,11 @@ from math import ceil
 
 from config.api.components import Database
 from config.api.postgresql import PostgreSQL
-from controller.reconcilers import mysql
+from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.application import SERVICE
-from controller.reconcilers.components import Component, Whole, rolled_out, without
+from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
+from controller.reconcilers.images import image
+from controller.reconcilers.mysql_claims import CLAIM, claims_of, grown, shrunk, template_storage
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Object, Problem
 from kube.resource import Resource
@@ -16,6 +18,9 @@ from webhook.engine.quantities import parse_quantity
 
 _ABOUT = PostgreSQL.definition
 POSTGRESQL = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
+
+OWNED = (POSTGRESQL, mysql.SECRET, mysql.STATEFUL_SET, CLAIM, mysql_backups.CRON_JOB, mysql_backups.BACKUP)
+BACKUPS = (mysql_backups.CRON_JOB, mysql_backups.BACKUP)
 
 PORTS = {"postgresql": 5432, "mysql": mysql.PORT}
 DEFAULT_POSTGRESQL = "17"
@@ -48,7 +53,8 @@ def without_database(whole: Whole) -> Component:
     """Return a database that is not wanted: what ran is removed, volumes and passwords stay."""
     name = whole.named("db")
     services = [(SERVICE, name), (SERVICE, f"{name}-headless")]
-    return without(whole, "database", [(POSTGRESQL, name), (mysql.STATEFUL_SET, name), *services])
+    places = [(POSTGRESQL, name), (mysql.STATEFUL_SET, name), *services, *_backup_places(name)]
+    return without(whole, "database", places)
 
 
 def type_of(whole: Whole, spec: Database) -> str:
@@ -104,18 +110,34 @@ def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
 
 
 def _mysql(whole: Whole, name: str, spec: Database) -> Component:
-    stored = whole.seen.child(mysql.STATEFUL_SET, name)
-    writes = mysql.mysql(
-        name,
-        whole.namespace,
-        whole.labelled("database"),
-        version=spec.version or mysql.DEFAULT_VERSION,
+    stored, claims = whole.seen.child(mysql.STATEFUL_SET, name), claims_of(whole.seen, name)
+    server = mysql.Server(
+        name=name,
+        namespace=whole.namespace,
+        labels=whole.labelled("database"),
+        image=image(whole.seen.settings, "mysql", spec.version or mysql.DEFAULT_VERSION),
         storage=whole_gibi(spec.storage or whole.tier.storage),
         resources=_resources(whole, spec),
-        settings=whole.seen.settings,
     )
+    backup = (mysql_backups.CRON_JOB if spec.backup.destination is None else mysql_backups.BACKUP,)
+    is_backed_up = whole.tier.backup if spec.backup.enabled is None else spec.backup.enabled
+    writes = [
+        *mysql.writes(server, template_storage(stored, server.storage)),
+        *grown(claims, server.storage),
+        *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
+        *removed(whole, _backup_places(name, but=backup if is_backed_up else ())),
+    ]
     holds, note = rolled_out(stored, 1)
-    return Component("database", writes, holds=holds, note=note, url=whole.url("mysql", "db", PORTS["mysql"]))
+    url = whole.url("mysql", "db", PORTS["mysql"])
+    if wrong := shrunk(claims, server.storage):
+        problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
+        return Component("database", writes, holds=False, note=wrong, url=url, problem=problem)
+    return Component("database", writes, holds=holds, note=note, url=url)
+
+
+def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[Place]:
+    resources = (each for each in (mysql_backups.CRON_JOB, mysql_backups.BACKUP) if each not in but)
+    return [(each, mysql_backups.name_of(name)) for each in resources]
 
 
 def variables(whole: Whole, spec: Database) -> Sequence[Object]:

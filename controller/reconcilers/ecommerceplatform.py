@@ -6,10 +6,11 @@ from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
 from controller.reconcilers.application import DEPLOYMENT, SERVICE
 from controller.reconcilers.components import BUDGET, Component, Whole, cache, told, without, workload
-from controller.reconcilers.databases import POSTGRESQL, database, variables
+from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR, annotations, monitoring
-from controller.reconcilers.mysql import SECRET, STATEFUL_SET
+from controller.reconcilers.mysql_backups import BACKUP
+from controller.reconcilers.mysql_claims import CLAIM, INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Seen
@@ -84,7 +85,10 @@ REMOVED = (DEPLOYMENT, SERVICE, BUDGET, INGRESS, SERVICE_MONITOR, PROMETHEUS_RUL
 ECOMMERCE_PLATFORM = PlannedKind(
     EcommercePlatform,
     plan=plan,
-    owns=(POSTGRESQL, SECRET, STATEFUL_SET, *REMOVED),
-    deletes=REMOVED,
-    optional=(SERVICE_MONITOR, PROMETHEUS_RULE),
+    owns=(*OWNED, *REMOVED),
+    reads=(READS_CLAIMS,),
+    patches=(CLAIM,),
+    deletes=(*REMOVED, *BACKUPS),
+    optional=(BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),
+    indexes={INDEX: by_parent},
 )

@@ -5,9 +5,10 @@ as it starts. So a volume that outlived its Secret serves again.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from controller.reconcilers import restricted
-from controller.reconcilers.images import image
+from controller.reconcilers.mysql_claims import OURS
 from controller.runtime.plan import Apply, Object, Once, Random, Write
 from kube.resource import Resource
 
@@ -36,52 +37,67 @@ ORIGIN = {
 }
 
 
-def mysql(
-    name: str,
-    namespace: str,
-    labels: Mapping[str, str],
-    *,
-    version: str,
-    storage: str,
-    resources: Object,
-    settings: Mapping[str, str],
-) -> list[Write]:
-    """Return all that is made for a server of this name; `labels` are those beside the one that selectors go by."""
-    selector = {"app": name}
-    metadata: Object = {"name": name, "namespace": namespace, "labels": {**selector, **labels}}
-    credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": named(metadata, "credentials")}
-    passwords = {f"data.{key}": Random(32) for key in ("root-password", "password")}
-    server = image(settings, "mysql", version)
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server, and what is to be known of it."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]  # beside those of its own
+    image: str
+    storage: str
+    resources: Object
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """The labels by which StatefulSet and Services find the pod."""
+        return {"app": self.name}
+
+    def metadata(self, suffix: str = "", **labels: str) -> Object:
+        """Return the metadata of the server, or of what belongs to it under a name of its own."""
+        name = f"{self.name}-{suffix}" if suffix else self.name
+        return {
+            "name": name,
+            "namespace": self.namespace,
+            "labels": {**OURS, **self.selector, **self.labels, **labels},
+        }
+
+    def password(self, key: str) -> Object:
+        """Return where a password comes from: `root-password`, or `password` of the application's login."""
+        return password(self.name, key)
+
+
+def password(server: str, key: str) -> Object:
+    """Return where a password of the server of this name comes from."""
+    return {"secretKeyRef": {"name": f"{server}-credentials", "key": key}}
+
+
+def writes(server: Server, template_storage: str) -> list[Write]:
+    """Return all that is made for a server; `template_storage` is the size that its first claim had."""
+    metadata = server.metadata("credentials")
+    credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
+    headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
     return [
-        Once(credentials, passwords),
-        Apply(_stateful_set(metadata, selector, server, storage, resources), ORIGIN),
-        Apply(_service(named(metadata, "headless"), selector, {"clusterIP": "None", "publishNotReadyAddresses": True})),
-        Apply(_service(metadata, selector, {})),
+        Once(credentials, {f"data.{key}": Random(32) for key in ("root-password", "password")}),
+        Apply(_stateful_set(server, template_storage), ORIGIN),
+        Apply(_service(server, server.metadata("headless"), headless), {"metadata.name": "metadata.name"}),
+        Apply(_service(server, server.metadata(), {}), {"metadata.name": "metadata.name"}),
     ]
 
 
-def named(metadata: Object, suffix: str) -> Object:
-    """Return the metadata of what belongs to a server."""
-    return {**metadata, "name": f"{metadata['name']}-{suffix}"}
-
-
-def password(name: str, key: str) -> Object:
-    """Return where a password of the server of this name comes from."""
-    return {"secretKeyRef": {"name": f"{name}-credentials", "key": key}}
-
-
-def _service(metadata: Object, selector: Mapping[str, str], more: Object) -> Object:
+def _service(server: Server, metadata: Object, more: Object) -> Object:
     port = {"name": "mysql", "port": PORT, "targetPort": "mysql", "protocol": "TCP"}
-    spec = {**more, "selector": dict(selector), "ports": [port]}
+    spec = {**more, "selector": server.selector, "ports": [port]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def _stateful_set(metadata: Object, selector: Mapping[str, str], image: str, storage: str, resources: Object) -> Object:
+def _stateful_set(server: Server, template_storage: str) -> Object:
+    metadata = server.metadata()
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "data", "labels": metadata["labels"]},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": template_storage}}},
     }
     return {
         "apiVersion": "apps/v1",
@@ -89,29 +105,29 @@ def _stateful_set(metadata: Object, selector: Mapping[str, str], image: str, sto
         "metadata": metadata,
         "spec": {
             "replicas": 1,
-            "serviceName": f"{metadata['name']}-headless",
-            "selector": {"matchLabels": dict(selector)},
-            "template": {"metadata": {"labels": metadata["labels"]}, "spec": _pod(metadata["name"], image, resources)},
+            "serviceName": f"{server.name}-headless",
+            "selector": {"matchLabels": server.selector},
+            "template": {"metadata": {"labels": metadata["labels"]}, "spec": _pod(server)},
             "volumeClaimTemplates": [claim],
         },
     }
 
 
-def _pod(name: str, image: str, resources: Object) -> Object:
+def _pod(server: Server) -> Object:
     scratch = {"run": "/var/run/mysqld", "tmp": "/tmp"}  # noqa: S108  (a volume of the pod's own)
     answers = {"exec": {"command": ["mysqladmin", "ping", "--host=127.0.0.1", "--connect-timeout=3"]}}
     container = {
         "name": "mysql",
-        "image": image,
+        "image": server.image,
         "command": ["sh", "-c", START],
         "env": [
             {"name": "MYSQL_DATABASE", "value": DATABASE},
             {"name": "MYSQL_USER", "value": LOGIN},
-            {"name": "MYSQL_PASSWORD", "valueFrom": password(name, "password")},
-            {"name": "MYSQL_ROOT_PASSWORD", "valueFrom": password(name, "root-password")},
+            {"name": "MYSQL_PASSWORD", "valueFrom": server.password("password")},
+            {"name": "MYSQL_ROOT_PASSWORD", "valueFrom": server.password("root-password")},
         ],
         "ports": [{"name": "mysql", "containerPort": PORT, "protocol": "TCP"}],
-        "resources": resources,
+        "resources": server.resources,
         "startupProbe": {**answers, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 120},
         "readinessProbe": {**answers, "periodSeconds": 5, "timeoutSeconds": 5},
         "livenessProbe": {**answers, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6},

@@ -1,5 +1,6 @@
 """The MySQL server of a platform: its objects, and how it starts."""
 
+import gzip
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,8 +10,10 @@ import pytest
 
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.mysql import START
-from controller.runtime.plan import Given, Object, Once, Plan, Random
-from tests.controller.reconcilers.platforms import container, given, made, platform
+from controller.reconcilers.mysql_backups import DUMP
+from controller.reconcilers.mysql_claims import CLAIM, by_label, by_parent
+from controller.runtime.plan import Given, Object, Once, Patch, Plan, Random
+from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -33,8 +36,10 @@ def test_a_server_its_services_and_its_passwords() -> None:
         ("StatefulSet", "shop-db"),
         ("Service", "shop-db-headless"),
         ("Service", "shop-db"),
+        ("CronJob", "shop-db-backup"),
     ]
-    (once,) = (write for step in plan.steps for write in step.writes if isinstance(write, Once))
+    once, claim = (write for step in plan.steps for write in step.writes if isinstance(write, Once))
+    assert (claim.object["metadata"]["name"], claim.is_kept, once.is_kept) == ("shop-db-backup", True, False)
     assert once.object["metadata"]["name"] == "shop-db-credentials"
     assert once.object["metadata"]["labels"]["platform"] == "shop"
     assert once.generate == {"data.root-password": Random(32), "data.password": Random(32)}
@@ -44,7 +49,13 @@ def test_a_server_its_services_and_its_passwords() -> None:
 def test_every_label_reaches_pods_and_claims() -> None:
     """So that a selector shows them all."""
     spec = server(planned())["spec"]
-    labels = {"app": "shop-db", "platform": "shop", "app.kubernetes.io/component": "database"}
+    labels = {
+        "app.kubernetes.io/name": "mysql",
+        "app.kubernetes.io/managed-by": "gatewright",
+        "app": "shop-db",
+        "platform": "shop",
+        "app.kubernetes.io/component": "database",
+    }
     assert spec["template"]["metadata"]["labels"] == labels
     assert spec["volumeClaimTemplates"][0]["metadata"]["labels"] == labels
 
@@ -98,3 +109,110 @@ def test_passwords_of_a_volume_that_has_data_are_set_as_it_starts(tmp_path: Path
             "ALTER USER IF EXISTS 'root'@'localhost' IDENTIFIED BY 'b_2', 'root'@'%' IDENTIFIED BY 'b_2';\n"
             "ALTER USER IF EXISTS 'app'@'%' IDENTIFIED BY 'a-1';\n"
         )
+
+
+def test_backups_are_no_part_of_the_service() -> None:
+    """The CronJob's pods carry the platform's label, and not the one by which the server's pod is found."""
+    objects = made(planned(backup={"schedule": "@daily", "retention": "4w"}))
+    template = objects["CronJob", "shop-db-backup"]["spec"]["jobTemplate"]["spec"]["template"]
+    assert template["metadata"]["labels"]["platform"] == "shop"
+    assert template["metadata"]["labels"]["app"] != objects["Service", "shop-db"]["spec"]["selector"]["app"]
+    assert objects["CronJob", "shop-db-backup"]["spec"]["schedule"] == "@daily"
+    (container,) = template["spec"]["containers"]
+    assert {"name": "RETENTION", "value": "4w"} in container["env"]
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_backups_may_go_elsewhere() -> None:
+    """With a destination a Backup object makes them, as root, and the CronJob goes."""
+    before = made(planned()).values()
+    plan = planned(given(before), backup={"destination": {"type": "s3", "bucket": "dumps"}})
+    assert deleted(plan) == ["cronjobs/shop-db-backup"]
+    backup = made(plan)["Backup", "shop-db-backup"]
+    assert backup["spec"]["source"] == {
+        "type": "mysql",
+        "connection": {
+            "host": "shop-db",
+            "port": 3306,
+            "username": "root",
+            "secretRef": {"name": "shop-db-credentials", "passwordKey": "root-password"},
+        },
+    }
+    assert backup["spec"]["destination"]["bucket"] == "dumps"
+
+
+def test_backups_that_are_switched_off_go() -> None:
+    """Their claim stays."""
+    plan = planned(given(made(planned()).values()), backup={"enabled": False})
+    assert (deleted(plan), made(plan, "CronJob")) == (["cronjobs/shop-db-backup"], {})
+
+
+def claim(storage: str) -> Object:
+    """The claim of the server's volume."""
+    metadata = {"name": "data-shop-db-0", "namespace": "eu", "uid": "c", "labels": {"app": "shop-db"}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": {"resources": {"requests": {"storage": storage}}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("storage", "patched", "problem"),
+    [
+        ("200Gi", ["200Gi"], None),
+        ("100Gi", ["100Gi"], None),
+        (
+            "50Gi",
+            [],
+            "Database deployment failed: spec.database.storage: 50Gi; a volume of 100Gi cannot shrink. "
+            "Set it to 100Gi or more",
+        ),
+    ],
+)
+def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], problem: str | None) -> None:
+    """The StatefulSet keeps the template it was made with; the claim is what changes."""
+    children = [ready(each) for each in made(planned()).values()]
+    found = {(CLAIM, "database", "shop-db"): [claim("100Gi")]}
+    plan = planned(Given(children=children, found=found), storage=storage)
+    patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
+    assert [each.fields["spec"]["resources"]["requests"]["storage"] for each in patches] == patched
+    (template,) = server(plan)["spec"]["volumeClaimTemplates"]
+    assert template["spec"]["resources"]["requests"]["storage"] == "100Gi"
+    assert (plan.problem.message if plan.problem else None) == problem
+    assert list(by_label(claim("1Gi"))) == list(by_parent({"metadata": {"name": "shop"}})) == ["shop-db"]
+
+
+def dump(directory: Path, server: str) -> subprocess.CompletedProcess[str]:
+    """Run the backup's script in a directory, with a server that answers as told."""
+    tool = directory / "mysqldump"
+    tool.write_text(f"#!/bin/bash\n{server}\n")
+    tool.chmod(0o755)
+    environment = {"PATH": f"{directory}:/usr/bin:/bin", "SERVER": "shop-db", "RETENTION": "7d"}
+    script = DUMP.replace("/backup/", f"{directory}/backup/")
+    command = ["bash", "-c", script]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_good_dump_is_kept_and_old_ones_go(tmp_path: Path) -> None:
+    """Only what is older than the retention, and only after the new one was read back."""
+    backups = tmp_path / "backup"
+    backups.mkdir()
+    for name in ("20200101T000000Z.sql.gz", "29990101T000000Z.sql.gz", ".partial-20200101T000000Z"):
+        (backups / name).touch()
+    done = dump(tmp_path, 'printf "rows\\n-- Dump completed on today\\n"')
+    assert done.returncode == 0, done.stdout
+    (new,) = (each for each in backups.iterdir() if each.name != "29990101T000000Z.sql.gz")
+    assert gzip.decompress(new.read_bytes()) == b"rows\n-- Dump completed on today\n"
+    assert done.stdout.endswith("removed 20200101T000000Z.sql.gz, older than 7d\n")
+
+
+@pytest.mark.parametrize("server", ["echo half of it", "echo '-- Dump completed'; exit 2"])
+def test_a_dump_that_fails_leaves_the_others_alone(tmp_path: Path, server: str) -> None:
+    """Cut short or refused: nothing new, nothing removed."""
+    backups = tmp_path / "backup"
+    backups.mkdir()
+    (backups / "20200101T000000Z.sql.gz").touch()
+    assert dump(tmp_path, server).returncode != 0
+    assert [each.name for each in backups.iterdir()] == ["20200101T000000Z.sql.gz"]

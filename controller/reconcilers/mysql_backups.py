@@ -1,0 +1,114 @@
+"""Backups of a MySQL server: a Backup object where there is a destination, else a CronJob and a claim that is kept."""
+
+from config.api.backup import Backup
+from config.api.components import DatabaseBackup
+from controller.reconcilers import restricted
+from controller.reconcilers.mysql import PORT, USER, Server
+from controller.reconcilers.mysql_claims import CLAIM
+from controller.reconcilers.tiers import resources
+from controller.runtime.plan import Apply, Object, Once, Write
+from kube.resource import Resource
+
+CRON_JOB = Resource("batch", "v1", "cronjobs", "CronJob")
+_ABOUT = Backup.definition
+BACKUP = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
+
+RESOURCES = resources("100m", "128Mi", "1", "512Mi")
+DUMP = """\
+set -euo pipefail
+umask 077
+export LC_ALL=C TZ=UTC
+format=%Y%m%dT%H%M%SZ name=$(date "+$format") partial=/backup/.partial-$name
+trap 'rm -f "$partial"' EXIT
+rm -f /backup/.partial-*
+mysqldump --host="$SERVER" --user=root --all-databases --single-transaction --routines --events --hex-blob |
+  gzip >"$partial"
+zcat "$partial" | tail -n 1 | grep --quiet "^-- Dump completed"
+sync "$partial"
+mv "$partial" "/backup/$name.sql.gz"
+echo "backup $name is complete"
+case "$RETENTION" in *h) unit=hours ;; *d) unit=days ;; *w) unit=weeks ;; esac
+oldest=$(date --date="-${RETENTION%?} $unit" "+$format")
+for old in /backup/[0-9]*T[0-9]*Z.sql.gz; do
+  if [[ ${old##*/} < $oldest ]]; then rm "$old" && echo "removed ${old##*/}, older than $RETENTION"; fi
+done
+"""
+ORIGIN = {
+    "metadata.name": "metadata.name",
+    "spec.schedule": "spec.database.backup.schedule",
+    "spec.retention": "spec.database.backup.retention",
+    "spec.destination": "spec.database.backup.destination",
+    "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.database.version",
+}
+
+
+def name_of(server: str) -> str:
+    """Return the name that all objects of a server's backups have."""
+    return f"{server}-backup"
+
+
+def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
+    """Return what makes the backups of a server; its Services do not select their pods."""
+    metadata = server.metadata("backup", app=name_of(server.name), **{"app.kubernetes.io/component": "backup"})
+    if spec.destination is None:
+        about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": metadata}
+        asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": server.storage}}}
+        return [Once({**about, "spec": asked}, is_kept=True), Apply(_cron_job(server, metadata, spec), ORIGIN)]
+    reference = server.password("root-password")["secretKeyRef"]
+    login = {"username": "root", "secretRef": {"name": reference["name"], "passwordKey": reference["key"]}}
+    backup = {
+        "apiVersion": BACKUP.api_version,
+        "kind": BACKUP.kind,
+        "metadata": metadata,
+        "spec": {
+            "source": {"type": "mysql", "connection": {"host": server.name, "port": PORT, **login}},
+            "destination": spec.destination.to_api(),
+            "schedule": spec.schedule,
+            "retention": spec.retention,
+        },
+    }
+    return [Apply(backup, ORIGIN)]
+
+
+def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup) -> Object:
+    container = {
+        "name": "backup",
+        "image": server.image,
+        "command": ["bash", "-c", DUMP],
+        "env": [
+            {"name": "SERVER", "value": server.name},
+            {"name": "RETENTION", "value": spec.retention},
+            {"name": "MYSQL_PWD", "valueFrom": server.password("root-password")},
+        ],
+        "resources": RESOURCES,
+        "securityContext": restricted.container(),
+        "volumeMounts": [{"name": "backup", "mountPath": "/backup"}, {"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108
+    }
+    pod = {
+        "automountServiceAccountToken": False,
+        "restartPolicy": "OnFailure",
+        "securityContext": restricted.pod(USER),
+        "containers": [container],
+        "volumes": [
+            {"name": "backup", "persistentVolumeClaim": {"claimName": metadata["name"]}},
+            {"name": "tmp", "emptyDir": {}},
+        ],
+    }
+    labelled = {"labels": metadata["labels"]}
+    return {
+        "apiVersion": CRON_JOB.api_version,
+        "kind": CRON_JOB.kind,
+        "metadata": metadata,
+        "spec": {
+            "schedule": spec.schedule,
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 3600,
+            "successfulJobsHistoryLimit": 1,
+            "failedJobsHistoryLimit": 1,
+            "jobTemplate": {
+                "metadata": labelled,
+                "spec": {"backoffLimit": 2, "template": {"metadata": labelled, "spec": pod}},
+            },
+        },
+    }
