@@ -49,8 +49,13 @@ test-integration: .venv/ready ## the tests on a real control plane (built once b
 databases: ## install the database servers that tests start (apt-get, as root; else those tests are skipped)
 	@tests/databases/install.sh
 
-bench: .venv/ready ## processor time of one review, beside a floor
+bench: bench-reviews bench-controller ## every benchmark, each beside a floor
+
+bench-reviews: .venv/ready ## processor time of one review
 	@$(BIN)/python -m benchmarks.reviews
+
+bench-controller: .venv/ready ## what WebApps cost the controller, on a real API server (8 minutes)
+	@$(BIN)/python -m benchmarks.controller
 
 manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and docs/policies
 	$(BIN)/python -m tests.config.regenerate

@@ -1,7 +1,6 @@
 """`python -m benchmarks.reviews`: processor time of one review, served by the real webhook over TLS."""
 
 import asyncio
-import os
 import socket
 import ssl
 import statistics
@@ -19,6 +18,7 @@ from typing import Any
 import aiohttp
 import uvloop
 
+from benchmarks.measured import cpu_seconds, progress
 from certs import issue_ca, issue_serving
 from gatewright.commands.certs import write_pairs
 from gatewright.terminal import console, table
@@ -26,7 +26,6 @@ from webhook.harness.reviews import Admission, review
 
 ROUNDS, REVIEWS, CONNECTIONS = 5, 1000, 8
 READY_WITHIN = 20.0
-TICKS = os.sysconf("SC_CLK_TCK")
 ROOT = Path(__file__).parents[1]
 LIMITS = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}}
 
@@ -142,12 +141,6 @@ async def ask(trust: ssl.SSLContext, pid: int, port: int, path: str, body: bytes
     return Cost(used / len(latencies) * 1e6, cuts[49], cuts[98])
 
 
-def progress(text: str) -> None:
-    """Say on a terminal what is being done, on one line."""
-    if sys.stderr.isatty():
-        print(f"\r{text:<60}\r", end="", file=sys.stderr, flush=True)
-
-
 def _median(costs: list[Cost]) -> Cost:
     return Cost(*(statistics.median(getattr(each, field) for each in costs) for field in ("cpu", "p50", "p99")))
 
@@ -155,12 +148,6 @@ def _median(costs: list[Cost]) -> Cost:
 def _row(title: str, size: int, floor: Cost, ours: Cost) -> tuple[str, ...]:
     ratio = f"{ours.cpu / floor.cpu:.1f}"
     return title, str(size), f"{ours.cpu:.0f}", f"{floor.cpu:.0f}", ratio, f"{ours.p50:.1f}", f"{ours.p99:.1f}"
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time a process has used, user and system."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def free_port() -> int:

@@ -1,0 +1,42 @@
+"""What a process costs, as the kernel counts it, and how far a benchmark is."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+QUIET_SECONDS = 2.0
+QUIET_CPU = 0.03  # seconds of processor time in that time: what a settled controller spends on its Lease
+SETTLES_WITHIN = 900.0
+
+
+def cpu_seconds(pid: int) -> float:
+    """Return the processor time a process has used, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def megabytes(pid: int) -> float:
+    """Return what a process has in memory (VmRSS)."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
+
+
+def settled(pid: int) -> float:
+    """Wait until a process does nothing more, and return the processor time it has used by then."""
+    deadline = time.monotonic() + SETTLES_WITHIN
+    before = cpu_seconds(pid)
+    while time.monotonic() < deadline:
+        time.sleep(QUIET_SECONDS)
+        now = cpu_seconds(pid)
+        if now - before <= QUIET_CPU:
+            return before
+        before = now
+    sys.exit(f"process {pid} does not settle within {SETTLES_WITHIN:.0f} s")
+
+
+def progress(text: str) -> None:
+    """Say on a terminal what is being done, on one line."""
+    if sys.stderr.isatty():
+        print(f"\r{text:<60}\r", end="", file=sys.stderr, flush=True)

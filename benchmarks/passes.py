@@ -1,0 +1,69 @@
+"""How many reconciles a second find nothing to do: objects in the caches, all as they should be, no request made.
+
+`python -m benchmarks.passes KUBECONFIG NAMESPACE` prints it for the WebApps of a namespace, with warm caches: the
+reconciles alone, and whole passes with queue, metrics and log lines.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+import uvloop
+from prometheus_client import CollectorRegistry
+
+from controller.reconcilers.webapp import WEBAPP
+from controller.runtime.result import Request, Result
+from controller.runtime.runtime import Runtime
+from gatewright import logs
+from kube.credentials import load
+
+SECONDS = 3.0
+
+
+async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
+    """Return reconciles a second of processor time."""
+    runtime = Runtime(await load(kubeconfig), CollectorRegistry(), identity="benchmark", namespaces=[namespace])
+    runtime.add_kind(WEBAPP)
+    controller, stop = runtime.controllers[0], asyncio.Event()
+    reconcile, requests, left, done = controller.reconcile, list[Request](), set[Request](), asyncio.Event()
+
+    async def counted(request: Request) -> Result:
+        result = await reconcile(request)
+        left.discard(request)
+        if not left:
+            done.set()
+        return result
+
+    async def reconciles() -> None:
+        for request in requests:
+            await reconcile(request)
+
+    async def passes() -> None:
+        done.clear()
+        left.update(requests)
+        for request in requests:
+            controller.add(request)
+        await done.wait()
+
+    controller.reconcile = counted
+    async with asyncio.TaskGroup() as group:
+        group.create_task(runtime.run(stop))
+        await controller.synced()
+        requests += [Request.of(key) for key in runtime.caches.of(WEBAPP.resource)]
+        rates = {}
+        for name, once in {"reconciles": reconciles, "passes": passes}.items():
+            await once()  # warm
+            began, rounds = time.process_time(), 0
+            while time.process_time() - began < SECONDS:
+                await once()
+                rounds += 1
+            rates[name] = round(rounds * len(requests) / (time.process_time() - began))
+        stop.set()
+    return rates
+
+
+if __name__ == "__main__":
+    logs.install(text=False)
+    print(json.dumps(uvloop.run(measure(Path(sys.argv[1]), sys.argv[2]))))
