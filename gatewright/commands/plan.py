@@ -1,75 +1,93 @@
-"""`gatewright plan`: print what the controller would make, without a cluster."""
+"""`gatewright plan`: print what the controller would make, or what that would change."""
 
-from collections.abc import Iterator
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import click
 import yaml
-from pydantic import ValidationError
+from rich.text import Text
 
-from config.converters import ConversionError, stored
-from config.defaulting import defaulted
-from config.documents import Document, DocumentError, read_documents, yaml_files
-from config.faults import FaultsError, did_you_mean, faults, parse
-from controller.reconcilers import planned_kinds
-from controller.runtime.plan import Apply, Given, Once, Plan, PlannedKind, Step
-from webhook.harness.manifests import require_object
+from config.documents import DocumentError, read_documents, yaml_files
+from config.settings import Settings
+from gatewright.differences import Cluster, Difference
+from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, settings_options
+from gatewright.planning import planner_settings, planners_of
+from gatewright.plans import Parent, is_ours, parent_of, planned
+from gatewright.policies import HOME, engine_of
+from gatewright.terminal import console
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import ApiError
+from webhook.harness.manifests import Judged, judge
+
+BAD = {"denied": 1, "error": 3}
+STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 
 
 @click.command
+@settings_options("policies", "registry", "controller_account", *POLICIES, *CLUSTER)
+@click.option("--diff", is_flag=True, help="print what would change, against the cluster of --kubeconfig or nothing")
+@click.option("-n", "--namespace", default="default", help="where objects go that name no namespace [default]")
+@INSTALLED_IN
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
-def command(files: tuple[Path, ...]) -> None:
-    """Print, as YAML, what the controller would make of the custom resources in FILE, all steps of each."""
+def command(settings: Settings, files: tuple[Path, ...], diff: bool, namespace: str, home: str | None) -> int:
+    """Print, as YAML, what the controller would make of the custom resources in FILE, all steps of each.
+
+    With --diff, what that would change: the API server of --kubeconfig is asked what would come of it, and changes
+    nothing. Without a kubeconfig all is new. What the webhook would say of it, with --policies, is told as well.
+    """
     documents = [document for path in files for file in yaml_files(path) for document in read_documents(file)]
-    click.echo("---\n".join(text for document in documents for text in _planned(document)), nl=False)
-
-
-def _planned(document: Document) -> Iterator[str]:
-    kinds = {(kind.resource.api_version, kind.resource.kind): kind for kind in planned_kinds()}
-    require_object(document)
-    value = _stored(document)
-    kind = kinds.get((value["apiVersion"], value["kind"]))
-    if kind is None:
-        found = f"{value['apiVersion']} {value['kind']}"
-        known = [" ".join(each) for each in kinds]
-        raise DocumentError(f"{document.where('kind')}: {found} is not planned here{did_you_mean(found, known)}")
-    if not value["metadata"].get("name"):
-        path = "metadata.name"
-        raise DocumentError(f"{document.where(path)}: {path}: missing; what is made is named after it")
-    plan = _plan(kind, document, value)
-    title = f"{kind.resource.kind} {value['metadata']['name']}"
-    if plan.problem is not None:
-        raise DocumentError(f"{document.where()}: {title}: {plan.problem.message}")
-    for step in plan.steps:
-        for object in _objects(step):
-            needs = f", once {' and '.join(step.needs)} hold" if step.needs else ""
-            yield f"# {title}: step {step.name}{needs}\n{yaml.safe_dump(object, sort_keys=False)}"
-
-
-def _stored(document: Document) -> dict[str, Any]:
-    """Return the object in the version that is planned."""
+    ours = [document for document in documents if is_ours(document)] or documents
+    parents = [parent_of(document, namespace) for document in ours]
+    now = datetime.now(UTC)
+    home = home or settings.namespace or HOME
+    engine = engine_of(settings.policies, home, planners_of(settings, home))
+    judged = [each for each in judge(engine, documents, namespace, now) if each.document in ours]
+    changed = [parent.with_object(each.object) for parent, each in zip(parents, judged, strict=True)]
     try:
-        return stored(document.value)
-    except ConversionError as error:
-        raise DocumentError(f"{document.where()}: {error}") from None
+        _print_all(settings, changed, now, diff=diff)
+    finally:
+        for each in judged:
+            _tell(each)
+    return max((BAD.get(each.verdict, 0) for each in judged), default=0)
 
 
-def _plan(kind: PlannedKind, document: Document, value: dict[str, Any]) -> Plan:  # type: ignore[type-arg]
-    object = defaulted(value)
-    metadata = {"namespace": "default"} | object["metadata"]
-    try:
-        parse(kind.type.model_fields["spec"].annotation, object.get("spec"))
-        resource = kind.type.model_validate(object | {"metadata": metadata})
-    except ValidationError as error:
-        paths = faults(kind.type, error)
-    except FaultsError as error:
-        paths = [(f"spec.{path}" if path else "spec", text) for path, text in error.faults]
+def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff: bool) -> None:
+    given = planner_settings(settings)
+    if not diff:
+        made = (each for parent in parents for each in planned(parent, now, given))
+        texts = (f"# {each.title}\n{yaml.safe_dump(each.write.object, sort_keys=False)}" for each in made)
+        click.echo("---\n".join(texts), nl=False)
+    elif settings.kubeconfig is None:
+        for parent in parents:
+            for each in planned(parent, now, given):
+                _print(Difference(each, None, each.object))
     else:
-        return kind.plan(resource, Given(), datetime.now(UTC))
-    raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in paths))
+        asyncio.run(_print_differences(settings, settings.kubeconfig, parents, now))
 
 
-def _objects(step: Step) -> Iterator[dict[str, object]]:
-    yield from (write.object for write in step.writes if isinstance(write, Apply | Once))
+async def _print_differences(settings: Settings, kubeconfig: Path, parents: list[Parent], now: datetime) -> None:
+    try:
+        async with Client(await load(kubeconfig, settings.context)) as client:
+            cluster = Cluster(client, planner_settings(settings), now)
+            for parent in parents:
+                async for difference in cluster.differences(parent):
+                    _print(difference)
+    except ApiError as error:
+        raise DocumentError(f"{kubeconfig}: the API server cannot be asked: {error}") from error
+
+
+def _print(difference: Difference) -> None:
+    out = console()
+    for line in difference.lines():
+        style = "bold" if line.startswith(("---", "+++")) else STYLES.get(line[:1], "")
+        out.print(Text(line, style=style))
+
+
+def _tell(judged: Judged) -> None:
+    """Say on stderr what the webhook would say."""
+    if judged.findings:
+        click.echo(f"{judged.document.where()}: {judged.title}: {judged.verdict}", err=True)
+    for each in judged.findings:
+        click.echo(f"  {judged.document.where(each.path)}: {each.policy}: {each.message}", err=True)

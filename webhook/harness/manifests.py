@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonpatch
 
+from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Verdict
@@ -46,6 +47,7 @@ class Judged:
     verdict: str
     findings: tuple[Finding, ...]
     operations: tuple[dict[str, Any], ...]
+    object: dict[str, Any]  # in the version that is stored, with what was set
 
     @property
     def title(self) -> str:
@@ -115,13 +117,13 @@ def _namespace(value: dict[str, Any], namespace: str) -> str:
 
 
 def _judge(engine: Engine, document: Document, where: str, looked_up: dict[str, Any]) -> Judged:
-    admission = Admission(object=defaulted(document.value), namespace=where)
     try:
+        admission = Admission(object=defaulted(stored(document.value)), namespace=where)
         answer = ask(engine, admission, looked_up)
-    except MalformedRequestError as error:
+    except (ConversionError, MalformedRequestError) as error:
         raise DocumentError(f"{document.where()}: {error}") from None
     patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
-    return Judged(document, where, _verdict(answer), tuple(_findings(answer)), tuple(patch))
+    return Judged(document, where, _verdict(answer), tuple(_findings(answer)), tuple(patch), answer.object or {})
 
 
 def _verdict(answer: Answer) -> str:

@@ -1,0 +1,141 @@
+"""What carrying out a plan would change in a cluster, asked of the API server without changing anything."""
+
+import difflib
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import yaml
+
+from controller.runtime.claims import FIELD_MANAGER
+from controller.runtime.plan import Given, Object, Once
+from gatewright.plans import Parent, Planned, planned
+from kube.client import Client
+from kube.errors import ApiError, NotFound
+from kube.resource import Resource
+from kube.store import controller_of
+
+SERVERS_OWN = (
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+SECRET = ("data", "stringData")
+Id = tuple[Resource, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One object that would be made or changed: as it is, as it would be, and what else is to be said."""
+
+    made: Planned
+    before: Object | None
+    after: Object | None
+    note: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """Yield a unified diff, with nothing of what a Secret holds; nothing where nothing would change."""
+        object = self.made.object
+        name = f"{object['apiVersion']} {object['kind']} {self.made.parent.namespace}/{object['metadata']['name']}"
+        before, after = _shown(self.before, None), _shown(self.after, self.before)
+        found = difflib.unified_diff(before, after, f"{name} (there)", f"{name} (planned)", lineterm="")
+        if self.note:
+            yield f"# {name}: {self.note}"
+        yield from found
+
+
+class Cluster:
+    """What is there of the children of some parents."""
+
+    def __init__(self, client: Client, settings: Mapping[str, Any], now: datetime) -> None:
+        self._client = client
+        self._settings = settings
+        self._now = now
+
+    async def differences(self, parent: Parent) -> AsyncIterator[Difference]:
+        """Yield what would come of each object that is planned for `parent`, and of what is planned for those."""
+        there: dict[str, Object | None] = {}
+        children: dict[Id, Object] = {}
+        for made in planned(parent, self._now, self._settings):
+            await self._look(made, there, children)
+
+        def seen(each: Parent) -> Given:
+            uid = _uid(there.get(each.title))
+            ours = [child for child in children.values() if uid and _is_made_by(child, uid)]
+            return Given(children=ours, settings=self._settings)
+
+        for made in planned(parent, self._now, self._settings, seen):
+            await self._look(made, there, children)
+            uid = _uid(there[made.parent.title])
+            yield await self._difference(made, children.get(_id(made)), uid)
+
+    async def _look(self, made: Planned, there: dict[str, Object | None], children: dict[Id, Object]) -> None:
+        parent = made.parent
+        if parent.title not in there:
+            there[parent.title] = await self._get(parent.kind.resource, parent.namespace, parent.object)
+        if _id(made) not in children:
+            child = await self._get(made.resource, parent.namespace, made.object)
+            if child is not None:
+                children[_id(made)] = child
+
+    async def _difference(self, made: Planned, current: Object | None, uid: str) -> Difference:
+        if current is not None and not (uid and _is_made_by(current, uid)):
+            return Difference(made, None, None, f"is there and was not made by {made.parent.title}: it stays as it is")
+        if isinstance(made.write, Once):
+            return Difference(made, None, None) if current is not None else Difference(made, None, made.object)
+        exactly = {} if current is None else {"uid": _uid(current)}
+        wanted = made.object | {"metadata": made.object["metadata"] | exactly}
+        try:
+            after = await self._client.apply(
+                made.resource, wanted, field_manager=FIELD_MANAGER, force=current is not None, dry_run=True
+            )
+        except ApiError as error:
+            if error.code == 0:
+                raise  # nobody is there to be asked
+            return Difference(made, current, made.object, f"the API server refuses it: {error}")
+        return Difference(made, current, after)
+
+    async def _get(self, resource: Resource, namespace: str, object: Object) -> Object | None:
+        try:
+            return await self._client.get(
+                resource, object["metadata"]["name"], namespace if resource.namespaced else None
+            )
+        except NotFound:
+            return None
+
+
+def _id(made: Planned) -> Id:
+    return made.resource, made.resource.key(made.parent.namespace, made.object["metadata"]["name"])
+
+
+def _uid(object: Object | None) -> str:
+    return "" if object is None else str(object["metadata"]["uid"])
+
+
+def _is_made_by(object: Object, uid: str) -> bool:
+    owner = controller_of(object["metadata"])
+    return owner is not None and owner.uid == uid
+
+
+def _shown(object: Object | None, before: Object | None) -> list[str]:
+    """Return an object as lines of YAML: without what is the server's own, and without what is secret."""
+    if object is None:
+        return []
+    metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}
+    shown = {key: value for key, value in object.items() if key != "status"} | {"metadata": metadata}
+    if object["kind"] == "Secret":
+        shown |= {part: _hidden(object[part], (before or {}).get(part) or {}) for part in SECRET if object.get(part)}
+    text: str = yaml.safe_dump(shown, sort_keys=True)
+    return text.splitlines()
+
+
+def _hidden(data: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        key: "(secret)" if before.get(key, value) == value else "(secret, other than before)"
+        for key, value in data.items()
+    }

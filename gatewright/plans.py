@@ -1,0 +1,132 @@
+"""What the controller would make of a manifest, through all generations, without a cluster or given what is there."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from config.converters import ConversionError, stored
+from config.defaulting import defaulted
+from config.documents import Document, DocumentError
+from config.faults import FaultsError, did_you_mean, faults, parse
+from controller.reconcilers import planned_kinds
+from controller.runtime.plan import Apply, Given, Object, Once, Plan, PlannedKind, Seen, Step
+from kube.resource import Resource
+from webhook.harness.manifests import require_object
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """An object that things are made of, as the API server would store it."""
+
+    kind: PlannedKind[Any]
+    object: Object
+
+    @property
+    def title(self) -> str:
+        """Kind and name."""
+        return f"{self.kind.resource.kind} {self.object['metadata']['name']}"
+
+    @property
+    def namespace(self) -> str:
+        """Where it is, and what is made of it."""
+        return str(self.object["metadata"]["namespace"])
+
+    def plan(self, seen: Seen, now: datetime) -> Plan:
+        """Plan it, given what is there. DocumentError where its type refuses it, or the plan cannot be carried out."""
+        try:
+            plan = self.kind.plan(self.kind.type.model_validate(self.object), seen, now)
+        except ValidationError as error:
+            raise DocumentError(f"{self.title}: {FaultsError(faults(self.kind.type, error))}") from None
+        if plan.problem is not None:
+            raise DocumentError(f"{self.title}: {plan.problem.message}")
+        return plan
+
+    def with_object(self, object: Object) -> "Parent":
+        """Return it with what policies set, where it is now."""
+        return Parent(self.kind, object | {"metadata": {"namespace": self.namespace} | object["metadata"]})
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One object of a plan."""
+
+    parent: Parent
+    step: Step
+    write: Apply | Once
+
+    @property
+    def object(self) -> Object:
+        """The object, in its parent's namespace."""
+        placed = {"namespace": self.parent.namespace} if self.resource.namespaced else {}
+        return self.write.object | {"metadata": self.write.object["metadata"] | placed}
+
+    @property
+    def resource(self) -> Resource:
+        """Where it lives in the API."""
+        return self.parent.kind.owned(self.write.object)
+
+    @property
+    def title(self) -> str:
+        """Of what it is a part, and when it is made."""
+        needs = f", once {' and '.join(self.step.needs)} hold" if self.step.needs else ""
+        return f"{self.parent.title}: step {self.step.name}{needs}"
+
+
+def parent_of(document: Document, namespace: str) -> Parent:
+    """Return what a document asks for; `namespace` is where it goes if it names none. DocumentError if it cannot be."""
+    require_object(document)
+    try:
+        value = defaulted(stored(document.value))
+    except ConversionError as error:
+        raise DocumentError(f"{document.where()}: {error}") from None
+    kind = _kinds().get((value["apiVersion"], value["kind"]))
+    if kind is None:
+        found = f"{value['apiVersion']} {value['kind']}"
+        known = [" ".join(each) for each in _kinds()]
+        raise DocumentError(f"{document.where('kind')}: {found} is not planned here{did_you_mean(found, known)}")
+    if not value["metadata"].get("name"):
+        path = "metadata.name"
+        raise DocumentError(f"{document.where(path)}: {path}: missing; what is made is named after it")
+    try:
+        parse(kind.type.model_fields["spec"].annotation, value.get("spec"))
+        kind.type.model_validate(value)
+    except ValidationError as error:
+        paths = faults(kind.type, error)
+    except FaultsError as error:
+        paths = [(f"spec.{path}" if path else "spec", text) for path, text in error.faults]
+    else:
+        return Parent(kind, value | {"metadata": {"namespace": namespace} | value["metadata"]})
+    raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in paths))
+
+
+def is_ours(document: Document) -> bool:
+    """Whether a document is of a group that has a planned kind: what else stands beside it is not planned."""
+    require_object(document)
+    return document.value["apiVersion"].rpartition("/")[0] in {kind.resource.group for kind in planned_kinds()}
+
+
+def planned(
+    parent: Parent, now: datetime, settings: Settings, seen: Callable[[Parent], Seen] | None = None
+) -> Iterator[Planned]:
+    """Yield all that would be made of an object, what is made of that after it; `seen` says what is there already.
+
+    DocumentError where a plan cannot be carried out.
+    """
+    plan = parent.plan(Given(settings=settings) if seen is None else seen(parent), now)
+    for step in plan.steps:
+        for write in step.writes:
+            if isinstance(write, Apply | Once):
+                made = Planned(parent, step, write)
+                yield made
+                kind = _kinds().get((made.resource.api_version, made.resource.kind))
+                if kind is not None:
+                    yield from planned(Parent(kind, defaulted(made.object)), now, settings, seen)
+
+
+def _kinds() -> dict[tuple[str, str], PlannedKind[Any]]:
+    return {(kind.resource.api_version, kind.resource.kind): kind for kind in planned_kinds()}
