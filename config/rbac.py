@@ -4,7 +4,7 @@ Pure functions; the chart puts the rules into roles (`render` writes the file th
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import yaml
 
@@ -17,6 +17,7 @@ READ = ("get", "list", "watch")
 APPLY = (*READ, "create", "patch")  # server-side apply of an object that is not there yet needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
 Rule = dict[str, list[str]]
+Rights = dict[tuple[str, str], set[str]]  # verbs by group and resource
 POLICIES = [kind.definition for kind in (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)]
 
 
@@ -62,27 +63,35 @@ class Kind(Protocol):
 
 def controller(kinds: Iterable[Kind]) -> list[Rule]:
     """List the rights that reconciling `kinds` takes, everywhere in the cluster."""
-    rights: dict[tuple[str, str], set[str]] = {("events.k8s.io", "events"): {"create", "patch"}}
-
-    def grant(group: str, resource: str, verbs: Iterable[str]) -> None:
-        rights.setdefault((group, resource), set()).update(verbs)
-
+    rights: Rights = {("events.k8s.io", "events"): {"create", "patch"}}
     for about in POLICIES:
-        grant(about.group, about.plural, READ)
-        grant(about.group, f"{about.plural}/status", ["patch"])
+        _grant(rights, about, READ)
+        _grant(rights, about, ["patch"], "/status")
     for kind in kinds:
-        about = kind.type.definition
-        grant(about.group, about.plural, (*READ, "patch") if kind.finalizer else READ)
-        grant(about.group, f"{about.plural}/status", ["patch"])
-        grant(about.group, f"{about.plural}/finalizers", ["update"])  # lets it block the deletion of an owner
-        for owned in kind.owns:
-            grant(owned.group, owned.plural, APPLY)
-        for read in kind.reads:
-            grant(read.group, read.plural, READ)
-        for patched in kind.patches:
-            grant(patched.group, patched.plural, ["patch"])
-        for deleted in kind.deletes:
-            grant(deleted.group, deleted.plural, ["delete"])
+        _grant_kind(rights, kind)
+    return _rules(rights)
+
+
+def _grant_kind(rights: Rights, kind: Kind) -> None:
+    about = kind.type.definition
+    _grant(rights, about, (*READ, "patch") if kind.finalizer else READ)
+    _grant(rights, about, ["patch"], "/status")
+    _grant(rights, about, ["update"], "/finalizers")  # lets it block the deletion of an owner
+    for owned in kind.owns:
+        _grant(rights, owned, APPLY)
+    for read in kind.reads:
+        _grant(rights, read, READ)
+    for patched in kind.patches:
+        _grant(rights, patched, ["patch"])
+    for deleted in kind.deletes:
+        _grant(rights, deleted, ["delete"])
+
+
+def _grant(rights: Rights, resource: Named, verbs: Iterable[str], subresource: str = "") -> None:
+    rights.setdefault((resource.group, resource.plural + subresource), set()).update(verbs)
+
+
+def _rules(rights: Rights) -> list[Rule]:
     return [rule(group, [resource], verbs) for (group, resource), verbs in sorted(rights.items())]
 
 
@@ -122,3 +131,23 @@ def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
     rules = {"controller": controller(kinds), "webhook": webhook(looked_up)}
     ours = [*POLICIES, *(kind.type.definition for kind in kinds)]
     return HEADER + yaml.safe_dump({**rules, **people(ours)}, sort_keys=False)
+
+
+def roles(kind: Kind, namespace: str, account: str) -> list[dict[str, Any]]:
+    """List what gives a kind's rights to the controller's ServiceAccount, and to people, as the chart does for our own."""
+    name = f"gatewright-{kind.type.definition.name}"
+    rights: Rights = {}
+    _grant_kind(rights, kind)
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    binding = _object("ClusterRoleBinding", name) | {"roleRef": role, "subjects": [subject]}
+    aggregated = [
+        _object("ClusterRole", f"{name}-{each}", f"rbac.authorization.k8s.io/aggregate-to-{each}") | {"rules": rules}
+        for each, rules in people([kind.type.definition]).items()
+    ]
+    return [_object("ClusterRole", name) | {"rules": _rules(rights)}, binding, *aggregated]
+
+
+def _object(kind: str, name: str, *labels: str) -> dict[str, Any]:
+    metadata = {"name": name, "labels": {"app.kubernetes.io/name": "gatewright", **dict.fromkeys(labels, "true")}}
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}

@@ -17,7 +17,9 @@ COMMANDS = {
     "plan": "print what the controller would make",
     "explain": "list the policies, or explain one",
     "crds": "print the CustomResourceDefinitions",
+    "rbac": "print the rights of kinds that packages add",
     "certs": "make a certificate authority and a serving certificate",
+    "scaffold": "write a new kind: type, plan, tests and sample",
     "demo": "show denials and defaults, with no cluster",
     "version": "print the version",
 }

@@ -1,11 +1,20 @@
-"""`gatewright crds`."""
+"""`gatewright crds`: the CustomResourceDefinitions of our kinds, and of those of installed packages."""
 
 import click
 
-from config.crds import render
+from config import crds
+from config.faults import did_you_mean
+from controller.reconcilers import planned_kinds
 
 
 @click.command
-def command() -> None:
-    """Print the CustomResourceDefinitions, ready for `kubectl apply -f -`."""
-    click.echo("---\n".join(render().values()), nl=False)
+@click.argument("kinds", nargs=-1, metavar="[KIND…]")
+def command(kinds: tuple[str, ...]) -> None:
+    """Print the CustomResourceDefinitions, all of them or those of each KIND, ready for `kubectl apply -f -`."""
+    types = dict.fromkeys([*crds.kinds(), *(kind.type for kind in planned_kinds())])
+    known = {each.definition.kind for each in types}
+    for kind in kinds:
+        if kind not in known:
+            raise click.BadParameter(f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND")
+    wanted = [each for each in types if not kinds or each.definition.kind in kinds]
+    click.echo("---\n".join(crds.render(wanted).values()), nl=False)

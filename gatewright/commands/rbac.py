@@ -1,0 +1,31 @@
+"""`gatewright rbac`: the rights that the kinds of installed packages take; the chart knows those of our own."""
+
+import click
+import yaml
+
+from config.faults import did_you_mean
+from config.rbac import roles
+from config.settings import Settings
+from controller.reconcilers import own_kinds, planned_kinds
+from gatewright.options import settings_options
+from gatewright.policies import HOME
+
+
+@click.command
+@settings_options("namespace", "controller_account")
+@click.argument("kinds", nargs=-1, metavar="[KIND…]")
+def command(settings: Settings, kinds: tuple[str, ...]) -> None:
+    """Print roles, and who has them, for the kinds that installed packages add, or for each KIND.
+
+    One ClusterRole is bound to the controller's ServiceAccount; the others go into the cluster's view, edit and admin.
+    Ready for `kubectl apply -f -`.
+    """
+    known = {kind.resource.kind: kind for kind in planned_kinds()}
+    for kind in kinds:
+        if kind not in known:
+            raise click.BadParameter(f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND")
+    wanted = [known[each] for each in kinds] or [each for each in known.values() if each not in own_kinds()]
+    if not wanted:
+        raise click.UsageError("no installed package adds a kind; the chart has the rights of all others")
+    objects = [each for kind in wanted for each in roles(kind, settings.namespace or HOME, settings.controller_account)]
+    click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

@@ -1,0 +1,102 @@
+"""`gatewright scaffold`: write a new kind that works, to change."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from config import crds
+from config.documents import DocumentError
+from controller.reconcilers import planned_kinds
+from gatewright.scaffolding import NewKind, ScaffoldError, entry_point, in_package, in_project, package_of, plural_of
+
+CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/controller/reconcilers/__init__.py")
+
+
+@click.command
+@click.argument("kind")
+@click.option("--group", default="example.com", help="API group [example.com]")
+@click.option("--version", default="v1", help="version [v1]")
+@click.option("--plural", help="name of the resource in paths [KIND's plural]")
+@click.option(
+    "--package",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="directory of a package of your own, made where it is missing [Gatewright's checkout]",
+)
+def command(kind: str, group: str, version: str, plural: str | None, package: Path | None) -> None:
+    """Write the type, the plan, the tests and a sample of a new KIND: they work as they are, and are there to change.
+
+    In a checkout of Gatewright the kind becomes one of Gatewright's own. With --package it goes into a package that
+    Gatewright finds wherever both are installed. No file is ever overwritten.
+    """
+    try:
+        new = NewKind(kind, group, version, plural or plural_of(kind))
+        _refuse_known(new)
+        if package is None:
+            _scaffold_here(new)
+        else:
+            _scaffold_package(new, package)
+    except ScaffoldError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _refuse_known(new: NewKind) -> None:
+    known = [kind.definition for kind in (*crds.kinds(), *(each.type for each in planned_kinds()))]
+    for each in known:
+        if each.kind.lower() == new.module or (each.group, each.plural) == (new.group, new.plural):
+            raise ScaffoldError(f'"{new.kind}": there is a kind {each.kind} of {each.group} already')
+
+
+def _scaffold_here(new: NewKind) -> None:
+    here = Path()
+    if not all((here / each).is_file() for each in CHECKOUT):
+        raise ScaffoldError("this directory is no checkout of Gatewright; say --package DIR for a package of your own")
+    _write(here, in_project(new))
+    click.echo("next: make manifests (its CRD, rights and reference), make lint test")
+
+
+def _scaffold_package(new: NewKind, directory: Path) -> None:
+    project = directory / "pyproject.toml"
+    if not project.exists():
+        _write(directory, in_package(new, directory.resolve().name, is_new=True))
+        click.echo(
+            f"next: cd {directory}, pip install -e '.[dev]', make; then gatewright plan samples/my-{new.module}.yaml"
+        )
+        return
+    name = _name_in(project)
+    if not (directory / package_of(name)).is_dir():
+        raise DocumentError(f"{project}: there is no package {package_of(name)} beside it")
+    _write(directory, in_package(new, name, is_new=False))
+    click.echo(f'next: below [project.entry-points."gatewright.kinds"] in {project}, write')
+    click.echo(entry_point(new, name))
+
+
+def _name_in(project: Path) -> str:
+    try:
+        return str(tomllib.loads(project.read_text())["project"]["name"])
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise DocumentError(f"{project}: cannot be read: {error}") from None
+    except (KeyError, TypeError):
+        raise DocumentError(f"{project}: project.name is missing") from None
+
+
+def _write(directory: Path, files: Mapping[str, str]) -> None:
+    """Write all files or none."""
+    paths = {directory / path: text for path, text in files.items()}
+    if there := [str(path) for path in paths if path.exists()]:
+        raise DocumentError(f"{', '.join(there)}: exists already; nothing was written")
+    written: list[Path] = []
+    try:
+        for path, text in paths.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x") as file:
+                written.append(path)
+                file.write(text)
+    except OSError as error:
+        for path in written:
+            path.unlink()
+        raise DocumentError(f"{error.filename}: {error.strerror}; nothing was written") from None
+    for path in written:
+        click.echo(f"wrote {path}")

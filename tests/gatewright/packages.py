@@ -1,0 +1,35 @@
+"""Packages with kinds of their own, as they are when they are installed."""
+
+import importlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from controller.reconcilers import planned_kinds
+
+
+def declare(directory: Path, **entries: str) -> None:
+    """Say, as an installer does, that the package in `directory` adds kinds: entry points by name."""
+    about = directory / "our_kinds-0.1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: our-kinds\nVersion: 0.1.0\n")
+    lines = [f"{name} = {value}" for name, value in entries.items()]
+    (about / "entry_points.txt").write_text("\n".join(["[gatewright.kinds]", *lines, ""]))
+
+
+@contextmanager
+def installed(directory: Path) -> Iterator[None]:
+    """Let the package in `directory` be importable, and its entry points be found."""
+    before = set(sys.modules)
+    sys.path.insert(0, str(directory))
+    importlib.invalidate_caches()
+    planned_kinds.cache_clear()
+    try:
+        yield
+    finally:
+        sys.path.remove(str(directory))
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(directory)):
+                del sys.modules[name]
+        planned_kinds.cache_clear()

@@ -1,0 +1,328 @@
+"""New kinds: what is written, what is refused, and that Gatewright finds the kinds of packages."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from config import crds
+from controller.reconcilers import planned_kinds
+from controller.runtime.runtime import Runtime
+from gatewright.cli import main
+from gatewright.scaffolding import NewKind, in_package, in_project, plural_of
+from kube.resource import Resource
+from tests.fakes.apiserver import FakeApiServer
+from tests.gatewright.packages import declare, installed
+
+ROOT = Path(__file__).parents[2]
+CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
+GADGET = NewKind("Gadget", "example.com", "v1", "gadgets")
+WRITTEN = [
+    "pyproject.toml",
+    "README.md",
+    "Makefile",
+    "our_kinds/__init__.py",
+    "our_kinds/gadget.py",
+    "tests/test_gadget.py",
+    "samples/my-gadget.yaml",
+]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command line in a directory of the test's own; returns exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        out, err = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, out, err
+
+    return run
+
+
+@pytest.fixture
+def package(run: Run, tmp_path: Path) -> Iterator[Path]:
+    """A package as it is scaffolded, and installed."""
+    assert run("scaffold", "Gadget", "--package", "our-kinds")[0] == 0
+    declare(tmp_path / "our-kinds", gadget="our_kinds.gadget:GADGET")
+    with installed(tmp_path / "our-kinds"):
+        yield tmp_path / "our-kinds"
+
+
+def files(directory: Path) -> set[str]:
+    """The files below a directory."""
+    return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
+
+
+def test_a_package_is_written(run: Run, tmp_path: Path) -> None:
+    """Each file is named, and what to do next."""
+    code, out, err = run("scaffold", "Gadget", "--package", "our-kinds")
+    assert (code, err) == (0, "")
+    *named, then = out.splitlines()
+    assert named == [f"wrote our-kinds/{each}" for each in WRITTEN]
+    assert then.startswith("next: cd our-kinds, pip install")
+    assert files(tmp_path / "our-kinds") == set(WRITTEN)
+
+
+def test_a_second_kind_joins_the_package(run: Run, tmp_path: Path) -> None:
+    """What stands around the first one is left as it is; the line that declares the second is told."""
+    run("scaffold", "Gadget", "--package", "our-kinds")
+    project = (tmp_path / "our-kinds/pyproject.toml").read_text()
+    code, out, err = run("scaffold", "Gizmo", "--group", "toys.example.com", "--package", "our-kinds")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [
+        "wrote our-kinds/our_kinds/gizmo.py",
+        "wrote our-kinds/tests/test_gizmo.py",
+        "wrote our-kinds/samples/my-gizmo.yaml",
+        'next: below [project.entry-points."gatewright.kinds"] in our-kinds/pyproject.toml, write',
+        'gizmo = "our_kinds.gizmo:GIZMO"',
+    ]
+    assert (tmp_path / "our-kinds/pyproject.toml").read_text() == project
+
+
+def test_a_checkout_gets_a_kind_of_its_own(run: Run, tmp_path: Path) -> None:
+    """The type, the plan, their tests, a sample and a page, where the others are."""
+    for each in (
+        "config/api/meta.py",
+        "controller/reconcilers/__init__.py",
+        "tests/controller/reconcilers/__init__.py",
+    ):
+        (tmp_path / each).parent.mkdir(parents=True)
+        (tmp_path / each).touch()
+    before = files(tmp_path)
+    code, out, err = run("scaffold", "Gadget")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[-1].startswith("next: make manifests")
+    assert (
+        files(tmp_path) - before
+        == set(in_project(GADGET))
+        == {
+            "config/api/gadget.py",
+            "controller/reconcilers/gadget.py",
+            "tests/config/api/test_gadget.py",
+            "tests/controller/reconcilers/test_gadget.py",
+            "config/samples/my-gadget.yaml",
+            "docs/kinds/gadget.md",
+        }
+    )
+
+
+def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
+    """One file that is there already, and none is written."""
+    there = tmp_path / "our-kinds/samples/my-gadget.yaml"
+    there.parent.mkdir(parents=True)
+    there.write_text("mine")
+    expected = "our-kinds/samples/my-gadget.yaml: exists already; nothing was written\n"
+    assert run("scaffold", "Gadget", "--package", "our-kinds") == (3, "", expected)
+    assert files(tmp_path) == {"our-kinds/samples/my-gadget.yaml"}
+    assert there.read_text() == "mine"
+
+
+def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
+    """Where one file cannot be written, those before it are taken back."""
+    (tmp_path / "our-kinds").mkdir()
+    (tmp_path / "our-kinds/tests").write_text("a file, where a directory should be")
+    code, out, err = run("scaffold", "Gadget", "--package", "our-kinds")
+    assert (code, out, err) == (3, "", "our-kinds/tests: File exists; nothing was written\n")
+    assert files(tmp_path) == {"our-kinds/tests"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["gadget"], '"gadget": a kind is written in CamelCase, such as Gadget'),
+        (["VM"], '"VM": a kind is written in CamelCase, such as Gadget'),
+        (["Lambda"], '"Lambda": the code of every kind uses this name for something else'),
+        (["Plan"], '"Plan": the code of every kind uses this name for something else'),
+        (["Gadget", "--group", "toys"], '"toys": a group is a domain name, such as example.com'),
+        (["Gadget", "--version", "1"], '"1": a version is written as v1, v1beta1 or v1alpha1'),
+        (
+            ["Gadget", "--plural", "Gadgets"],
+            "\"Gadgets\": a plural is lower-case letters, digits and '-', such as gadgets",
+        ),
+        (["Widget"], '"Widget": there is a kind Widget of example.com already'),
+        (["Gear", "--plural", "widgets"], '"Gear": there is a kind Widget of example.com already'),
+        (["Gadget"], "this directory is no checkout of Gatewright; say --package DIR for a package of your own"),
+        (["Gadget", "--package", "config"], '"config": a package of Gatewright has this name'),
+        (
+            ["Gadget", "--package", "2-kinds"],
+            "\"2-kinds\": a package is named in letters, digits and '-', such as our-kinds",
+        ),
+    ],
+)
+def test_a_name_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, arguments: list[str], error: str) -> None:
+    """With what a good one looks like; nothing is written."""
+    code, out, err = run("scaffold", *arguments)
+    assert (code, out) == (2, "")
+    assert err.endswith(f"\n\nError: {error}\n")
+    assert files(tmp_path) == set()
+
+
+@pytest.mark.parametrize(
+    ("project", "error"),
+    [
+        ("[project]\n", "project.name is missing"),
+        ('[project]\nname = "theirs"\n', "there is no package theirs beside it"),
+        ("[project\n", "cannot be read: Expected ']' at the end of a table declaration (at line 1, column 9)"),
+    ],
+)
+def test_a_project_that_cannot_be_joined_is_told(run: Run, tmp_path: Path, project: str, error: str) -> None:
+    """With what is wrong with it."""
+    (tmp_path / "pyproject.toml").write_text(project)
+    assert run("scaffold", "Gadget", "--package", ".") == (3, "", f"pyproject.toml: {error}\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural"),
+    [("Gadget", "gadgets"), ("Proxy", "proxies"), ("Key", "keys"), ("Box", "boxes"), ("Bus", "buses")],
+)
+def test_plurals_are_built_as_usual(kind: str, plural: str) -> None:
+    """And can be said where they are not."""
+    assert plural_of(kind) == plural
+
+
+def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> None:
+    """Its definition, its rights, and what would be made of its sample."""
+    code, out, err = run("crds", "Gadget")
+    assert (code, err) == (0, "")
+    assert yaml.safe_load(out)["metadata"]["name"] == "gadgets.example.com"
+    code, out, err = run("rbac")
+    assert (code, err) == (0, "")
+    role, binding, *people = yaml.safe_load_all(out)
+    assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
+        (["configmaps"], ["create", "get", "list", "patch", "watch"]),
+        (["gadgets"], ["get", "list", "watch"]),
+        (["gadgets/finalizers"], ["update"]),
+        (["gadgets/status"], ["patch"]),
+    ]
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "gatewright-controller-manager", "namespace": "gatewright-system"}
+    ]
+    assert [each["metadata"]["name"] for each in people] == [
+        f"gatewright-gadgets.example.com-{each}" for each in ("view", "edit", "admin")
+    ]
+    code, out, err = run("plan", str(package / "samples/my-gadget.yaml"))
+    assert (code, err) == (0, "")
+    assert yaml.safe_load(out)["data"] == {"message": "hello"}
+
+
+def test_without_packages_there_are_no_more_rights(run: Run) -> None:
+    """The chart has those of our own kinds; of one of them they can be asked for."""
+    code, _, err = run("rbac")
+    assert code == 2
+    assert err.endswith("Error: no installed package adds a kind; the chart has the rights of all others\n")
+    code, out, _ = run("rbac", "Widget", "--namespace", "ours", "--controller-account", "maker")
+    assert code == 0
+    assert list(yaml.safe_load_all(out))[1]["subjects"] == [
+        {"kind": "ServiceAccount", "name": "maker", "namespace": "ours"}
+    ]
+
+
+async def test_the_kind_of_a_package_converges(package: Path) -> None:
+    """Its sample becomes ready, and what is edited by hand is put back."""
+    (gadget,) = [kind for kind in planned_kinds() if kind.name == "gadget"]
+    sample = yaml.safe_load((package / "samples/my-gadget.yaml").read_text())
+    stop, changed = asyncio.Event(), asyncio.Event()
+    async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
+        server.storage.listeners.append(lambda _: changed.set())
+        server.define(crds.definition(gadget.type))
+        runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+        runtime.add_kind(gadget)
+        group.create_task(runtime.run(stop))
+        server.create(gadget.resource, sample | {"metadata": {"name": "my-gadget", "namespace": "default"}})
+
+        async def until(holds: Callable[[], bool]) -> None:
+            while not holds():
+                changed.clear()
+                await changed.wait()
+
+        def status() -> object:
+            return (server.get(gadget.resource, "my-gadget", "default") or {}).get("status", {}).get("message")
+
+        await until(lambda: status() == "hello")
+        edited = server.change(CONFIGMAP, "my-gadget", {"data": {"message": "edited"}}, "default")
+        await until(lambda: server.get(CONFIGMAP, "my-gadget", "default") != edited)
+        stop.set()
+    assert server.get(CONFIGMAP, "my-gadget", "default")["data"] == {"message": "hello"}  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("text", "entry", "error"),
+    [
+        (
+            in_package(NewKind("Widget", "example.com", "v1", "widgets"), "our-kinds", is_new=True)[
+                "our_kinds/widget.py"
+            ],
+            "our_kinds:WIDGET",
+            "there is a kind Widget of example.com already, and a kind's name must be its own",
+        ),
+        (
+            "GEAR = 1",
+            "our_kinds:GEAR",
+            "is no PlannedKind; it must name one, such as my_package.my_module:MY_KIND",
+        ),
+        ("", "our_kinds:GEAR", "cannot be imported: AttributeError: module 'our_kinds' has no attribute 'GEAR'"),
+        ("GEAR = =", "our_kinds:GEAR", "{file}:1: not Python: invalid syntax"),
+    ],
+)
+def test_an_entry_point_that_cannot_be_used_is_told(
+    run: Run, tmp_path: Path, text: str, entry: str, error: str
+) -> None:
+    """By whoever looks for kinds, with its name."""
+    (tmp_path / "our_kinds.py").write_text(text)
+    declare(tmp_path, some=entry)
+    where = f"entry point some ({entry}): "
+    with installed(tmp_path):
+        code, out, err = run("crds")
+    assert (code, out, err) == (3, "", f"{where}{error.format(file=tmp_path / 'our_kinds.py')}\n")
+
+
+CHECKS = (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("pytest", "-q", "-p", "no:cacheprovider"))
+
+
+def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None:
+    """Run a tool of ours on what was written, in its directory."""
+    environment = {**os.environ, "PYTHONPATH": str(directory)}
+    argv = [str(Path(sys.executable).with_name(command[0])), *command[1:], *paths]
+    done = subprocess.run(argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.controlplane
+def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
+    """ruff, mypy and its tests, as soon as it is written; of a kind with a long name too."""
+    run("scaffold", "Gadget", "--package", "our-kinds")
+    run("scaffold", "HorizontalGadgetScaler", "--group", "toys.example.com", "--package", "our-kinds")
+    for command in CHECKS:
+        checked(tmp_path / "our-kinds", *command)
+    checked(tmp_path / "our-kinds", "mypy", "--cache-dir", str(ROOT / ".mypy_cache"))
+
+
+@pytest.mark.controlplane
+def test_a_kind_in_a_checkout_passes_the_checks(run: Run, tmp_path: Path) -> None:
+    """ruff, mypy and its tests, in a copy of all that they need."""
+    for each in ("certs", "config", "controller", "gatewright", "kube", "webhook", "pyproject.toml"):
+        copy = shutil.copytree if (ROOT / each).is_dir() else shutil.copy
+        copy(ROOT / each, tmp_path / each)
+    for each in ("tests", "tests/config", "tests/config/api", "tests/controller", "tests/controller/reconcilers"):
+        (tmp_path / each).mkdir()
+        (tmp_path / each / "__init__.py").touch()
+    assert run("scaffold", "Gadget")[0] == 0
+    written = tuple(path for path in in_project(GADGET) if path.endswith(".py"))
+    tests = tuple(path for path in written if path.startswith("tests/"))
+    checked(tmp_path, "ruff", "check", paths=written)
+    checked(tmp_path, "ruff", "format", "--check", paths=written)
+    checked(tmp_path, "mypy", paths=written)
+    checked(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", paths=tests)
