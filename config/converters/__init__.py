@@ -37,6 +37,9 @@ def convert(object: Object, desired: str) -> Object:
             raise ConversionError(f"{kind} has no version {each[:64]}; it has {', '.join(sorted({hub, *up}))}")
     if version == wanted:
         return object
+    metadata = object.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("annotations") or {}, dict):
+        raise ConversionError("metadata: must be an object, and so must its annotations")
     lifted = object if version == hub else up[version](object)
     return {**(lifted if wanted == hub else down[wanted](lifted)), "apiVersion": desired}
 

@@ -23,7 +23,7 @@ OPTION_FIELDS = frozenset(OptionV1Alpha1.model_fields)
 
 def to_v1(old: Object) -> Object:
     """Return a v1alpha1 object as v1."""
-    metadata, kept = _taken_out(old.get("metadata") or {})
+    metadata, kept = _taken_out(old["metadata"])
     spec = dict(_object(old, "spec"))
     if "question" in spec:
         spec["poll"] = {
@@ -35,13 +35,13 @@ def to_v1(old: Object) -> Object:
         spec["poll"] = _object(kept, "poll", KEPT)
     if "options" in spec:
         rest = list(_objects(kept, "options", KEPT))
-        spec["options"] = [{**option, **_rest_of(option, rest)} for option in _objects(spec, "options", "spec.")]
+        spec["options"] = [{**_rest_of(option, rest), **option} for option in _objects(spec, "options", "spec.")]
     return _with(old, metadata, spec)
 
 
 def to_v1alpha1(new: Object) -> Object:
     """Return a v1 object as v1alpha1."""
-    metadata, _ = _taken_out(new.get("metadata") or {}, read=False)
+    metadata, _ = _taken_out(new["metadata"], read=False)
     spec = dict(_object(new, "spec"))
     kept: Object = {}
     if "poll" in spec:

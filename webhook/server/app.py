@@ -13,6 +13,7 @@ from aiohttp.web_protocol import RequestPayloadError
 from kube.errors import ApiError
 from webhook import review
 from webhook.engine import Engine, Outcome, Request, Verdict
+from webhook.server import convert
 from webhook.server.connections import Connection
 from webhook.server.metrics import OPERATIONS, Metrics
 
@@ -20,7 +21,7 @@ LARGEST_BODY = 8 * 1024 * 1024  # twice the API server's own limit of 3 MiB, for
 TOO_LARGE = f"a review may have {LARGEST_BODY} bytes at most"
 LOOK_UP_SECONDS = 0.5
 DEADLINE_SHARE = 0.9  # of the time-out that the API server named
-HOOKS = {"/validate": "validate", "/mutate": "mutate"}
+HOOKS = {"/validate": "validate", "/mutate": "mutate", "/convert": "convert"}
 JSON = {"Content-Type": "application/json", "Server": "gatewright"}
 TEXT = {"Content-Type": "text/plain; charset=utf-8", "Server": "gatewright"}
 TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)(ms|s|m)(?:&|$)")
@@ -60,12 +61,12 @@ class Rim:
         self._look_ups = look_ups
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request; reviews come by POST to /validate, /mutate, and either followed by -<anything>."""
+        """Answer one request; reviews come by POST to /validate, /mutate, /convert, or one followed by -<anything>."""
         connection = request.protocol
         assert isinstance(connection, Connection)
         hook = hook_of(request.raw_path)
         if hook is None:
-            return Refusal(404, "not found; reviews go to /validate or /mutate").response()
+            return Refusal(404, "not found; reviews go to /validate, /mutate or /convert").response()
         in_flight = self._metrics.in_flight.labels(hook)
         in_flight.inc()
         started = time.perf_counter()
@@ -75,7 +76,8 @@ class Rim:
             body = await _read_body(request)
             connection.request_received()
             started = time.perf_counter()
-            response = web.Response(body=await self._review(hook, body, request.raw_path), headers=JSON)
+            answer = self._convert(body) if hook == "convert" else await self._review(hook, body, request.raw_path)
+            response = web.Response(body=answer, headers=JSON)
         except Refusal as refusal:
             response = refusal.response()
             status = response.status
@@ -86,6 +88,15 @@ class Rim:
             self._metrics.latency.labels(hook).observe(time.perf_counter() - started)
             self._metrics.requests.labels(hook, str(status)).inc()
         return response
+
+    def _convert(self, body: bytes) -> bytes:
+        try:
+            answer, problem = convert.answer(body)
+        except review.NotAReviewError as error:
+            raise Refusal(400, str(error)) from error
+        if problem:
+            log.warning("not converted: %s", problem)
+        return answer
 
     async def _review(self, hook: str, body: bytes, raw_path: str) -> bytes:
         engine = self._policies.engine

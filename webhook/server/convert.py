@@ -1,0 +1,73 @@
+"""ConversionReview (apiextensions.k8s.io/v1): objects of one version in, the same objects of another out.
+
+Pure, and without policies: it answers before they are loaded. One object that cannot be converted fails the review, as
+the API server asks for all or nothing, and the message names it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from config.converters import ConversionError, convert
+from webhook.review import LONGEST_UID, NotAReviewError
+
+API_VERSION, KIND = "apiextensions.k8s.io/v1", "ConversionReview"
+
+
+def answer(body: bytes) -> tuple[bytes, str]:
+    """Return the answer to a ConversionReview, and what went wrong; NotAReviewError where it cannot be answered."""
+    uid, request = _read(body)
+    try:
+        return _review(uid, {"status": "Success"}, list(_converted(request))), ""
+    except orjson.JSONEncodeError as error:
+        problem = f"what became of the objects is no JSON: {error}"
+    except ConversionError as error:
+        problem = str(error)
+    return _review(uid, {"status": "Failure", "message": problem}, []), problem
+
+
+def _read(body: bytes) -> tuple[str, dict[str, Any]]:
+    try:
+        review = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise NotAReviewError(f"the body is not JSON: {error}") from None
+    if not isinstance(review, dict):
+        raise NotAReviewError("the body is not a JSON object")
+    if (found := (review.get("apiVersion"), review.get("kind"))) != (API_VERSION, KIND):
+        shown = " ".join(str(part)[:64] for part in found)
+        raise NotAReviewError(f"the body is {shown!r}; only {API_VERSION} {KIND} is answered")
+    request = review.get("request")
+    if not isinstance(request, dict):
+        raise NotAReviewError("request: missing, or not an object")
+    uid = request.get("uid")
+    if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID or not uid.isprintable():
+        raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters")
+    return uid, request
+
+
+def _converted(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    desired, objects = request.get("desiredAPIVersion"), request.get("objects")
+    if not isinstance(desired, str):
+        raise ConversionError("request.desiredAPIVersion: must be a string")
+    if not isinstance(objects, list):
+        raise ConversionError("request.objects: must be a list")
+    for number, object in enumerate(objects):
+        if not isinstance(object, dict):
+            raise ConversionError(f"request.objects[{number}]: must be an object")
+        try:
+            yield convert(object, desired)
+        except ConversionError as error:
+            raise ConversionError(f"{_name(object)}: {error}") from None
+
+
+def _name(object: dict[str, Any]) -> str:
+    metadata = object.get("metadata")
+    about = metadata if isinstance(metadata, dict) else {}
+    name = "/".join(str(part)[:253] for part in (about.get("namespace"), about.get("name")) if part)
+    return f"{str(object.get('kind'))[:64]} {name}".rstrip()
+
+
+def _review(uid: str, result: dict[str, str], objects: list[dict[str, Any]]) -> bytes:
+    response = {"uid": uid, "convertedObjects": objects, "result": result}
+    return orjson.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": response})
