@@ -16,6 +16,7 @@ from tests.e2e import manifests
 from tests.gatewright.processes import Gatewright, registered
 
 CONFIG = Path(__file__).parents[2] / "config"
+REGISTRY = "registry.company.com"  # where production wants images from, and we take ours from
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
         plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
         plane.restart("kube-controller-manager")  # its garbage collector looks for new kinds only every 30 s
         plane.create_namespace("production")
-        with Gatewright.run(plane, directory, policies=policies) as gatewright:
+        with Gatewright.run(plane, directory, "--registry", REGISTRY, policies=policies) as gatewright:
             yield Laptop(plane, gatewright, policies)
             assert gatewright.end() == 0
             assert gatewright.tracebacks() == []

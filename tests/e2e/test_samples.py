@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.e2e.conftest import CONFIG, Laptop
+from tests.e2e.conftest import CONFIG, REGISTRY, Laptop
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
-REGISTRY = "registry.company.com"
 SAMPLES = sorted((CONFIG / "samples").glob("*.yaml"))
 
 

@@ -1,0 +1,111 @@
+"""A platform as somebody with kubectl sees it: every component, in order, and nothing left of it afterwards."""
+
+import json
+
+import pytest
+
+from tests.controlplane.audit import WRITES
+from tests.e2e.conftest import CONFIG, Laptop
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+NAMESPACE = "ecommerce-prod"
+STORE = "ecommerceplatform/production-store"
+OURS = "platform=production-store"
+MADE = "all,ingresses,poddisruptionbudgets,configmaps,secrets"
+
+
+def shown(laptop: Laptop) -> list[str]:
+    """What `kubectl get all` shows of the platform, without what is made of pods and their templates."""
+    names = laptop.kubectl("get", "all", "-l", OURS, "-n", NAMESPACE, "-o=name").splitlines()
+    return [each for each in names if not each.startswith(("pod/", "replicaset.apps/", "job.batch/"))]
+
+
+def looked_at(laptop: Laptop) -> int:
+    """How often the platform was reconciled to the end."""
+    fields = ("Reconciliation completed", "production-store")
+    lines = ((each.get("message"), each.get("ecommerceplatform.name")) for each in laptop.gatewright.logged())
+    return sum(line == fields for line in lines)
+
+
+def test_s5_a_platform_from_birth_to_death(laptop: Laptop) -> None:
+    """S5: production-store becomes ready, shows every component, costs nothing when nothing changes, and goes whole."""
+
+    def kubectl(*args: str) -> str:
+        return laptop.kubectl("-n", NAMESPACE, *args)
+
+    laptop.plane.create_namespace(NAMESPACE)
+    kubectl("apply", "-f", str(CONFIG / "samples/production-store.yaml"))
+    kubectl("wait", "--for=condition=Ready", STORE, "--timeout=60s")
+    assert sorted(shown(laptop)) == [
+        "cronjob.batch/production-store-db-backup",
+        "deployment.apps/production-store-backend",
+        "deployment.apps/production-store-cache",
+        "deployment.apps/production-store-frontend",
+        "postgresql.database.example.com/production-store-db",
+        "service/production-store-backend",
+        "service/production-store-cache",
+        "service/production-store-db",
+        "service/production-store-db-headless",
+        "service/production-store-frontend",
+        "statefulset.apps/production-store-db",
+    ]
+    pods = json.loads(kubectl("get", "pods", "-l", OURS, "-o=json"))["items"]
+    running = [each["metadata"]["name"] for each in pods if each["status"]["phase"] == "Running"]
+    assert len(running) == 3 + 1 + 3 + 5
+    stored = laptop.get(STORE, NAMESPACE)["status"]
+    assert (stored["phase"], stored["endpoints"]["ingress"]) == ("Running", "http://shop.example.com/")
+    assert {each["type"]: each["status"] for each in stored["conditions"]} == dict.fromkeys(
+        [f"{each}Ready" for each in ("Database", "Cache", "Backend", "Frontend", "Monitoring", "Ingress", "")], "True"
+    )
+    head, row = kubectl("get", "ecp").splitlines()
+    assert head.split() == ["NAME", "ENVIRONMENT", "PHASE", "DATABASE", "BACKEND", "FRONTEND", "HOST", "AGE"]
+    assert row.split()[:7] == [
+        "production-store",
+        "production",
+        "Running",
+        "True",
+        "True",
+        "True",
+        "shop.example.com",
+    ]
+
+    mark, times = laptop.plane.audit_mark(), looked_at(laptop)
+    kubectl("annotate", STORE, "looked=at")
+    laptop.gatewright.until("reconciled", lambda: looked_at(laptop) > times)
+    written = laptop.plane.audit_events(mark, verb=WRITES, namespace=NAMESPACE)
+    assert [each["requestURI"] for each in written if not each["userAgent"].startswith("kubectl")] == []
+
+    kubectl("delete", STORE, "--timeout=30s")
+    kubectl("wait", MADE, "--for=delete", "-l", OURS, "--timeout=60s")
+    kept = kubectl("get", f"{MADE},persistentvolumeclaims", "-l", OURS, "-o=name").splitlines()
+    assert sorted(kept) == [
+        *(f"persistentvolumeclaim/data-production-store-db-{ordinal}" for ordinal in range(3)),
+        "persistentvolumeclaim/production-store-db-backup",
+    ]
+    laptop.plane.delete_namespace(NAMESPACE)
+
+
+def test_a_component_that_fails_stops_nobody_else(laptop: Laptop, namespace: str) -> None:
+    """A stack whose backend never gets ready says so; the cache is put right meanwhile; mended, the rest follows."""
+
+    def kubectl(*args: str) -> str:
+        return laptop.kubectl("-n", namespace, *args)
+
+    images = {name: {"image": f"registry.company.com/{name}:v1"} for name in ("backend", "frontend")}
+    images["backend"]["image"] = "registry.company.com/backend:never-ready"
+    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}}
+    laptop.kubectl("apply", "-n", namespace, "-f-", input={**stack, "spec": {"cache": {}, **images}})
+    waiting = '{.status.conditions[?(@.type=="BackendReady")].message}=0 of 1 replicas are ready'
+    laptop.wait("appstack/shop", f"jsonpath={waiting}", namespace)
+    kubectl("delete", "service", "shop-cache")
+    laptop.wait("service/shop-cache", "create", namespace)
+    assert kubectl("get", "deployments", "-o=name").splitlines() == [
+        "deployment.apps/shop-backend",
+        "deployment.apps/shop-cache",
+    ]
+    good = {"spec": {"backend": {"image": "registry.company.com/backend:v1"}}}
+    kubectl("patch", "appstack", "shop", "--type=merge", f"--patch={json.dumps(good)}")
+    laptop.wait("appstack/shop", "condition=Ready", namespace)
+    kubectl("patch", "appstack", "shop", "--type=merge", '--patch={"spec":{"cache":null}}')
+    laptop.wait("deployment/shop-cache", "delete", namespace)
