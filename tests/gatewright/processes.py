@@ -18,11 +18,10 @@ ENDS_WITHIN = 30.0
 COMMAND = Path(sys.executable).with_name("gatewright")
 
 
-def once(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Call `gatewright` with arguments that make it end by itself."""
-    return subprocess.run(
-        [str(COMMAND), *arguments], env={"HOME": "/nowhere"}, capture_output=True, text=True, timeout=30
-    )
+def once(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Call `gatewright` with arguments that make it end by itself; what is at `path` is installed beside it."""
+    environment = {"HOME": "/nowhere", **({"PYTHONPATH": str(path)} if path else {})}
+    return subprocess.run([str(COMMAND), *arguments], env=environment, capture_output=True, text=True, timeout=30)
 
 
 class GatewrightError(Exception):

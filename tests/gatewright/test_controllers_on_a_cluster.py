@@ -1,0 +1,85 @@
+"""Controllers of one's own as processes of one's own, on the real API server."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gatewright.scaffolding import NewKind, in_package
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import Process, Reaper
+from tests.gatewright.documented import blocks
+from tests.gatewright.packages import declare
+from tests.gatewright.processes import COMMAND, once
+
+WIDGETS = Path("config/crd/bases/example.com_widgets.yaml")
+COGS = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "cogs"}, "spec": {"replicas": 2}}
+
+
+@contextmanager
+def running(log: Path, *command: str, **environment: str) -> Iterator[Process]:
+    """A process that is ended as a person ends it, and ends well."""
+    reaper = Reaper()
+    settings = {"GATEWRIGHT_METRICS_LISTEN": "127.0.0.1:0", "GATEWRIGHT_HEALTH_LISTEN": "127.0.0.1:0"}
+    variables = [f"{name}={value}" for name, value in {**settings, **environment}.items()]
+    process = Process(log.stem, ["/usr/bin/env", *variables, *command], log, reaper)
+    process.start()
+    try:
+        yield process
+        assert process.end(20.0) == 0, log.read_text()
+    finally:
+        reaper.close()
+
+
+@pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """`python widgets.py` and `python deployments.py`, as the page says, beside each other."""
+    control_plane.kubectl("apply", "-f", str(WIDGETS))
+    control_plane.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
+    where = {"KUBECONFIG": str(control_plane.kubeconfig), "GATEWRIGHT_NAMESPACES": namespace}
+    for name, block in (("widgets", "Widgets"), ("deployments", "Logs")):
+        (tmp_path / f"{name}.py").write_text(blocks()[block])
+    log = tmp_path / "deployments.log"
+    with (
+        running(tmp_path / "widgets.log", sys.executable, str(tmp_path / "widgets.py"), **where),
+        running(log, sys.executable, str(tmp_path / "deployments.py"), **where),
+    ):
+        control_plane.kubectl("apply", "-n", namespace, "-f", "-", input=COGS)
+        available = "--for=jsonpath={.status.availableReplicas}=2"
+        control_plane.kubectl("wait", available, "widget/cogs", "-n", namespace, "--timeout=30s")
+    saw = [line for line in map(json.loads, log.read_text().splitlines()) if line["message"] == "saw deployment"]
+    assert {(line["name"], line["replicas"]) for line in saw} == {(f"{namespace}/cogs", 2)}
+
+
+@pytest.mark.controlplane
+def test_a_package_is_carried_out_with_the_rights_it_asks_for(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    """Scaffolded, installed, defined and permitted by what Gatewright prints, its sample becomes ready."""
+    group = f"{namespace}.example.com"  # its definition, and its rights, are the cluster's
+    for path, text in in_package(NewKind("Gadget", group, "v1", "gadgets"), "our-kinds", is_new=True).items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    declare(tmp_path, gadget="our_kinds.gadget:GADGET")
+    account = ("--namespace", namespace, "--controller-account", "maker")
+    control_plane.kubectl("create", "serviceaccount", "maker", "-n", namespace)
+    for printed in (once("crds", "Gadget", path=tmp_path), once("rbac", *account, path=tmp_path)):
+        control_plane.kubectl("apply", "-f", "-", input=printed.stdout)
+    control_plane.kubectl("wait", "--for=condition=Established", f"crd/gadgets.{group}")
+    own = control_plane.service_account_kubeconfig(namespace, "maker")
+    options = ("--kubeconfig", str(own), "--kinds", "Gadget", "--no-leader-elect")
+    mark = control_plane.audit_mark()
+    with running(tmp_path / "controller.log", str(COMMAND), "controller", *options, PYTHONPATH=str(tmp_path)):
+        control_plane.kubectl("apply", "-n", namespace, "-f", str(tmp_path / "samples/my-gadget.yaml"))
+        gadget = f"gadgets.{group}/my-gadget"
+        control_plane.kubectl("wait", "--for=condition=Ready", gadget, "-n", namespace, "--timeout=30s")
+        message = control_plane.kubectl(
+            "get", "configmap", "my-gadget", "-n", namespace, "-o", "jsonpath={.data.message}"
+        )
+        assert message.stdout == "hello"
+    user = f"system:serviceaccount:{namespace}:maker"
+    answers = [event for event in control_plane.audit_events(mark) if event["user"]["username"] == user]
+    assert {event["responseStatus"]["code"] for event in answers} == {200, 201, 404}  # 404: asked before it is created
