@@ -75,6 +75,11 @@ def _without_nulls(value: Any) -> Any:
     return value
 
 
+def of_several_versions() -> list[str]:
+    """Return the names of the definitions whose objects are converted."""
+    return sorted({kind.definition.name for kind in kinds() if not kind.definition.storage})
+
+
 def definition(*versions: type[CustomResource]) -> dict[str, Any]:
     """Write the CustomResourceDefinition of one kind, of which each type is a version.
 

@@ -11,6 +11,7 @@ import yaml
 from config.api.definition import Definition
 from config.api.meta import CustomResource
 from config.api.policy import GROUP, AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.crds import of_several_versions
 
 HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
 READ = ("get", "list", "watch")
@@ -104,6 +105,12 @@ def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
     ]
 
 
+def conversion(crds: Iterable[str]) -> list[Rule]:
+    """List what saying in CRDs where their objects are converted takes: these CRDs by name, and no other."""
+    about = rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["list", "patch", "watch"])
+    return [about | {"resourceNames": list(crds)}]
+
+
 def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
     """List what people with the roles view, edit and admin may do with our kinds."""
     roles: dict[str, list[Rule]] = {"view": [], "edit": [], "admin": []}
@@ -128,7 +135,11 @@ def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
 
 def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
     """Write all rules as YAML, the file that the chart fills its roles from."""
-    rules = {"controller": controller(kinds), "webhook": webhook(looked_up)}
+    rules = {
+        "controller": controller(kinds),
+        "conversion": conversion(of_several_versions()),
+        "webhook": webhook(looked_up),
+    }
     ours = [*POLICIES, *(kind.type.definition for kind in kinds)]
     return HEADER + yaml.safe_dump({**rules, **people(ours)}, sort_keys=False)
 

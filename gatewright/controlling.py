@@ -7,10 +7,12 @@ from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 
+from config.crds import of_several_versions
 from config.faults import FaultsError, did_you_mean
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.certificates import Certificates, Names, service_names
+from controller.reconcilers.conversion import Conversion
 from controller.reconcilers.policies import PolicyStatuses
 from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import Service
@@ -63,7 +65,8 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
     name = settings.webhook_configuration or CONFIGURATION
     ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
-        names = Names(namespace, settings.ca_secret, settings.tls_secret, name, _dns_names(settings, namespace))
+        dns_names = _dns_names(settings, namespace)
+        names = Names(namespace, settings.ca_secret, settings.tls_secret, name, dns_names, tuple(of_several_versions()))
         certificates = Certificates(runtime.client, runtime.caches, names)
         runtime.add(certificates.controller(runtime.metrics))
         ca_bundle, also = certificates.ca_bundle, [certificates.ca_cache, certificates.tls_cache]
@@ -78,6 +81,8 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
     )
     registration = registrar.controller(runtime.metrics, also=also)
     runtime.add(registration)
+    conversion = Conversion(runtime.client, runtime.caches, of_several_versions(), name, at, ca_bundle=ca_bundle)
+    runtime.add(conversion.controller(runtime.metrics, also=also))
 
     def on_new_policies() -> None:
         registration.add(registrar.request)

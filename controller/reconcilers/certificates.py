@@ -2,12 +2,13 @@
 
 import base64
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from certs import KeyPair, check, issue_ca, issue_serving
+from controller.reconcilers.conversion import CRD, trusted_by
 from controller.reconcilers.registration import MUTATING, VALIDATING, published
 from controller.reconcilers.rotation import plan, read_authority, read_pair, successor
 from controller.runtime.caches import Cache, Caches
@@ -29,13 +30,17 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of the Secrets, of the webhook configurations, and those of the webhook, the API server's first."""
+    """The names of the Secrets, of the webhook configurations, and those of the webhook, the API server's first.
+
+    `converted` are the CRDs whose objects the webhook converts.
+    """
 
     namespace: str
     ca_secret: str
     tls_secret: str
     configuration: str
     dns_names: tuple[str, ...]
+    converted: tuple[str, ...] = ()
 
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:
@@ -58,6 +63,7 @@ class Certificates:
         self.ca_cache = caches.one(SECRET, names.ca_secret, names.namespace)
         self.tls_cache = caches.one(SECRET, names.tls_secret, names.namespace)
         self._configurations = [caches.one(resource, names.configuration) for resource in (VALIDATING, MUTATING)]
+        self._crds = {name: caches.one(CRD, name) for name in names.converted}
         self._own_writes = OwnWrites()
         self._client = client
         self._names = names
@@ -68,7 +74,7 @@ class Certificates:
         controller = Controller(
             "certificates", reconcile=self.reconcile, metrics=metrics, workers=1, own_writes=self._own_writes
         )
-        for cache in (self.ca_cache, self.tls_cache, *self._configurations):
+        for cache in (self.ca_cache, self.tls_cache, *self._configurations, *self._crds.values()):
             controller.watch(cache, always(self.request))
         controller.add(self.request)
         return controller
@@ -85,9 +91,7 @@ class Certificates:
         stored = self._stored(self.ca_cache, self._names.ca_secret)
         served = self._stored(self.tls_cache, self._names.tls_secret)
         authority = read_authority(stored, now)
-        trusted = [
-            bundle for cache in self._configurations for bundle in published(cache.get(self._names.configuration))
-        ]
+        trusted = [*self._published()]
         todo = plan(authority, read_pair(served), trusted, self._names.dns_names[0], now)
         if todo.authority:
             pair = issue_ca(f"{self._names.ca_secret}.{self._names.namespace}", now)
@@ -100,6 +104,13 @@ class Certificates:
             check(pair, authority.bundle, self._names.dns_names[0], now)  # else it would be issued again at once
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
         return Result(requeue_after=todo.look_again)
+
+    def _published(self) -> Iterator[bytes]:
+        """Yield every bundle that the API server trusts the webhook by."""
+        for cache in self._configurations:
+            yield from published(cache.get(self._names.configuration))
+        for name, cache in self._crds.items():
+            yield from trusted_by(cache.get(name))
 
     def _stored(self, cache: Cache, name: str) -> Object | None:
         return cache.get(f"{self._names.namespace}/{name}")

@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 import click
 
 from certs import issue_ca, issue_serving
+from config.crds import of_several_versions
 from config.settings import Settings
+from controller.reconcilers.conversion import Conversion, without_conversion
 from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import MUTATING, VALIDATING
 from gatewright import logs, process
@@ -52,7 +54,8 @@ def command(settings: Settings) -> int:
     """Run webhook and controller in one process, against the cluster of your kubeconfig.
 
     The webhook is registered with a certificate made for the occasion, under --webhook-url (by default where it
-    listens, on loopback: for an API server on this machine). At the end the registration is removed.
+    listens, on loopback: for an API server on this machine). At the end the registration is removed, and the API server
+    converts by itself again.
     """
     logs.install()
     return process.execute(_run(settings))
@@ -83,6 +86,8 @@ async def _run(settings: Settings) -> None:
         )
         registration = registrar.controller(runtime.metrics)
         runtime.add(registration)
+        conversion = Conversion(runtime.client, runtime.caches, of_several_versions(), name, url, ca_bundle=lambda: ca)
+        runtime.add(conversion.controller(runtime.metrics))
         home = settings.namespace or endpoint.namespace
         look_again = add_policy_statuses(runtime, webhook.policies, webhook.objects, home)
 
@@ -136,3 +141,8 @@ async def _unregister(endpoint: Endpoint, name: str) -> None:
                 continue
             except ApiError as error:
                 log.error("kubectl delete %s %s: not done: %s", resource.plural, name, error)
+        for crd in of_several_versions():
+            try:
+                await without_conversion(client, crd)
+            except ApiError as error:
+                log.error("conversion of %s: not ended: %s", crd, error)

@@ -1,0 +1,126 @@
+"""AppConfigs and VoteConfigs as somebody with kubectl sees them: their ConfigMaps, restarts, and both versions."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.e2e import manifests
+from tests.e2e.conftest import CONFIG, Laptop
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+CRD = "crd/voteconfigs.voting.schoolofdevops.com"
+GROUP = "voting.schoolofdevops.com"
+CATS = {"id": "a", "label": "Cats"}
+DOGS = {"id": "b", "label": "Dogs"}
+
+
+def vote(version: str, **spec: Any) -> dict[str, Any]:
+    """A VoteConfig."""
+    return {"apiVersion": f"{GROUP}/{version}", "kind": "VoteConfig", "metadata": {"name": "pets"}, "spec": spec}
+
+
+def test_s6_a_voteconfig_from_birth_to_death(laptop: Laptop, namespace: str) -> None:
+    """S6: created, changed, its ConfigMap edited by hand, deleted; each is seen in the ConfigMap, in either version."""
+
+    def kubectl(*args: str, **given: Any) -> str:
+        return laptop.kubectl("-n", namespace, *args, **given)
+
+    def shows(key: str, value: str) -> None:
+        laptop.wait("configmap/pets-config", f"jsonpath={{.data.{key}}}={value}", namespace)
+
+    kubectl("apply", "-f-", input=vote("v1alpha1", question="Which?", options=[CATS, DOGS]))
+    kubectl("wait", "--for=condition=Ready", "voteconfig/pets")
+    data = laptop.get("configmap/pets-config", namespace)["data"]
+    assert json.loads(data.pop("config.json")) == {"question": "Which?", "options": [CATS, DOGS]}
+    assert data == {"question": "Which?", "OPTION_A": "Cats", "OPTION_B": "Dogs"}
+    stored = laptop.get("voteconfig/pets", namespace)
+    assert (stored["apiVersion"], stored["spec"]["poll"]) == (f"{GROUP}/v1", {"question": "Which?"})
+    assert stored["metadata"]["finalizers"] == [f"{GROUP}/finalizer"]
+
+    described = {**DOGS, "label": "Hounds", "description": "Bark."}
+    kubectl("apply", "-f-", input=vote("v1", poll={"question": "Which?"}, options=[CATS, described]))
+    shows("OPTION_B", "Hounds")
+    old = json.loads(kubectl("get", f"voteconfigs.v1alpha1.{GROUP}", "pets", "-o=json"))
+    assert old["spec"] == {"question": "Which?", "options": [CATS, {**DOGS, "label": "Hounds"}]}
+    change = {"spec": {"question": "Who?"}}
+    kubectl("patch", f"voteconfigs.v1alpha1.{GROUP}", "pets", "--type=merge", f"-p={json.dumps(change)}")
+    shows("question", "Who?")
+    assert laptop.get("voteconfig/pets", namespace)["spec"]["options"] == [CATS, described]
+
+    edit = {"data": {"OPTION_A": "Fish", "question": None}}
+    kubectl("patch", "configmap", "pets-config", "--type=merge", f"-p={json.dumps(edit)}")
+    shows("question", "Who?")
+    shows("OPTION_A", "Cats")
+    kubectl("delete", "configmap", "pets-config")
+    laptop.wait("configmap/pets-config", "create", namespace)
+
+    kubectl("delete", "voteconfig", "pets")
+    kubectl("wait", "--for=delete", "configmap/pets-config")
+
+
+def test_a_vote_that_cannot_be_is_denied_in_both_versions(laptop: Laptop, namespace: str) -> None:
+    """Admission sees v1alpha1 as v1, and the API server refuses what cannot be converted, by name."""
+    twice = laptop.refusal("apply", "-n", namespace, "-f-", input=vote("v1alpha1", question="?", options=[CATS, CATS]))
+    assert "spec.options[1].id: the ConfigMap cannot be made of it; another option has the key OPTION_A too" in twice
+    bad = vote("v1alpha1", question="?", options=[CATS])
+    bad["metadata"]["annotations"] = {f"{GROUP}/v1": "{"}
+    refused = laptop.refusal("apply", "-n", namespace, "-f-", input=bad)
+    assert f"VoteConfig {namespace}/pets: metadata.annotations[{GROUP}/v1]: is not JSON" in refused
+
+
+def test_applying_the_crd_again_leaves_the_conversion(laptop: Laptop) -> None:
+    """It says nothing of it, whoever applies it and how; an edit of it by hand is put back."""
+    laptop.kubectl("wait", "--for=jsonpath={.spec.conversion.strategy}=Webhook", CRD, "--timeout=30s")
+    before = json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"]
+    assert before["webhook"]["clientConfig"]["url"] == f"{laptop.gatewright.url}/convert"
+    bases = str(CONFIG / f"crd/bases/{GROUP}_voteconfigs.yaml")
+    laptop.kubectl("apply", "-f", bases)
+    laptop.kubectl("apply", "--server-side", "--force-conflicts", "-f", bases)
+    assert json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"] == before
+
+
+def deployment(name: str, **container: Any) -> dict[str, Any]:
+    """A Deployment of one pod."""
+    return manifests.deployment(name, replicas=1, **container)
+
+
+def test_a_change_restarts_those_who_use_it_once(laptop: Laptop, namespace: str) -> None:
+    """Neither making nor adopting a Deployment restarts it; a change does, with one new ReplicaSet."""
+
+    def kubectl(*args: str, **given: Any) -> str:
+        return laptop.kubectl("-n", namespace, *args, **given)
+
+    def replica_sets(name: str) -> int:
+        kubectl("rollout", "status", f"deployment/{name}", "--timeout=30s")
+        return len(kubectl("get", "replicasets", "-l", f"app={name}", "-o=name").splitlines())
+
+    uses = {"envFrom": [{"configMapRef": {"name": "shop-config"}}]}
+    kubectl("apply", "-f-", input=deployment("before", **uses))
+    kubectl("apply", "-f", str(CONFIG / "samples/shop-config.yaml"))
+    kubectl("wait", "--for=condition=Ready", "appconfig/shop")
+    assert laptop.get("configmap/shop-config", namespace)["data"] == {
+        "LOG_LEVEL": "info",
+        "DATABASE_HOST": f"shop-db.{namespace}.svc",
+        "FEATURE_PREFIX": "SHOP_STAGING_",
+    }
+    kubectl("apply", "-f-", input=deployment("after", **uses))
+    kubectl("apply", "-f-", input=deployment("without"))
+    kubectl("annotate", "appconfig/shop", "look=again")
+    assert [replica_sets(name) for name in ("before", "after", "without")] == [1, 1, 1]
+    old = laptop.get("appconfig/shop", namespace)["status"]["checksum"]
+
+    change = {"spec": {"config": {"LOG_LEVEL": "debug", "FEATURE_PREFIX": None}}}
+    kubectl("patch", "appconfig", "shop", "--type=merge", f"-p={json.dumps(change)}")
+    kubectl("wait", "--for=jsonpath={.status.observedGeneration}=2", "appconfig/shop")
+    checksum = laptop.get("appconfig/shop", namespace)["status"]["checksum"]
+    assert checksum != old
+    for name in ("before", "after"):
+        template = laptop.get(f"deployment/{name}", namespace)["spec"]["template"]["metadata"]
+        assert template["annotations"] == {"checksum.gatewright.io/shop-config": checksum}
+    assert [replica_sets(name) for name in ("before", "after", "without")] == [2, 2, 1]
+    assert "FEATURE_PREFIX" not in laptop.get("configmap/shop-config", namespace)["data"]
+    bad = {"spec": {"config": {"LOG_LEVEL": "{{ level }}"}}}
+    refused = laptop.refusal("-n", namespace, "patch", "appconfig", "shop", "--type=merge", f"-p={json.dumps(bad)}")
+    assert 'spec.config[LOG_LEVEL]: the ConfigMap cannot be made of it; line 1: undefined variable "level"' in refused
