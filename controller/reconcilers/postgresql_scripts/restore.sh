@@ -4,7 +4,9 @@ set -euo pipefail
 
 BACKUP=${BACKUP:-$(basename "$(printf '%s\n' /backup/[0-9]*T[0-9]*Z | sort | tail -n 1)")}
 cd "/backup/$BACKUP"
-psql --no-psqlrc --quiet --dbname=postgres --file=globals.sql # that roles exist already is no fault
+# That roles exist already is no fault. Those of ours keep the passwords that they have here.
+grep --extended-regexp --invert-match '^(CREATE|ALTER) ROLE (postgres|replicator|exporter)[ ;]' globals.sql |
+  psql --no-psqlrc --quiet --dbname=postgres --file=-
 for dump in *.dump; do
   if [ "$dump" = postgres.dump ]; then
     pg_restore --clean --if-exists --exit-on-error --dbname=postgres "$dump"

@@ -1,0 +1,100 @@
+"""A planned PostgreSQL, run by the real programs: its instances on addresses of their own, its Jobs by hand."""
+
+import socket
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers.postgresql import POSTGRESQL
+from controller.runtime.plan import Apply, Given, Object, Once
+from tests.databases.pods import SECONDS, Machine, Pod
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PASSWORDS = {"password": "it's a \\secret: 1", "replication-password": "also' \\:this"}
+
+
+def planned(name: str, **spec: Any) -> dict[tuple[str, str], Object]:
+    """Return all that is made of a PostgreSQL, by kind and name."""
+    object = PostgreSQL.model_validate({"metadata": {"name": name, "namespace": "default", "uid": "1"}, "spec": spec})
+    writes = [write for step in POSTGRESQL.plan(object, Given(), NOW).steps for write in step.writes]
+    made = [write.object for write in writes if isinstance(write, Apply | Once)]
+    return {(each["kind"], each["metadata"]["name"]): each for each in made}
+
+
+@dataclass
+class Database:
+    """A PostgreSQL object's pods on one machine."""
+
+    machine: Machine
+    name: str
+    spec: Object = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Plan it, and give its hosts addresses and its Secrets passwords."""
+        self.plan(**self.spec)
+        for ordinal in range(5):
+            self.machine.names[f"{self.name}-{ordinal}.{self.name}-headless"] = self.address(ordinal)
+        self.machine.names[self.name] = self.address(0)
+        self.machine.names["5432"] = str(free_port())
+        self.machine.secrets[f"{self.name}-credentials"] = {"username": "postgres", **PASSWORDS}
+
+    def plan(self, **spec: Any) -> None:
+        """Plan it with another spec."""
+        self.objects = planned(self.name, **spec)
+        for (kind, name), object in self.objects.items():
+            if kind == "ConfigMap":
+                self.machine.config_maps[name] = object["data"]
+
+    def address(self, ordinal: int) -> str:
+        """Return the address of an instance."""
+        return f"127.0.0.{10 + ordinal}"
+
+    def data(self, ordinal: int) -> Path:
+        """Return the data directory of an instance."""
+        return self.machine.volume(f"data-{ordinal}") / "pgdata"
+
+    def instance(self, ordinal: int) -> Pod:
+        """Return an instance's pod, not yet started."""
+        template = self.objects["StatefulSet", self.name]["spec"]["template"]
+        claims = {"data": self.machine.volume(f"data-{ordinal}")}
+        return Pod(self.machine, f"{self.name}-{ordinal}", template, claims)
+
+    def serve(self, pod: Pod) -> Pod:
+        """Prepare an instance and start it, and wait until its probe says that it is ready."""
+        assert pod.run("prepare") == 0, pod.logged()
+        address = self.address(int(pod.name.rpartition("-")[2]))
+        process = pod.start("postgres", "-c", f"listen_addresses={address}")
+        (container,) = (each for each in pod.spec["containers"] if each["name"] == "postgres")
+        probe, deadline = container["readinessProbe"]["exec"]["command"], time.monotonic() + SECONDS
+        while pod.exec("postgres", *probe).returncode != 0:
+            assert process.poll() is None, pod.logged()
+            assert time.monotonic() < deadline, pod.logged()
+            time.sleep(0.02)
+        return pod
+
+    def job(self, kind: str, name: str, **secrets: str) -> Pod:
+        """Return the pod of a Job or CronJob; `secrets` are users' passwords."""
+        for user, password in secrets.items():
+            self.machine.secrets[f"{self.name}-user-{user.replace('_', '-')}"] = {"password": password}
+        (spec,) = (
+            each["spec"] for (its, called), each in self.objects.items() if its == kind and called.startswith(name)
+        )
+        template = spec["jobTemplate"]["spec"]["template"] if kind == "CronJob" else spec["template"]
+        return Pod(self.machine, name, template, {f"{self.name}-backup": self.machine.volume("backup")})
+
+
+def psql(pod: Pod, sql: str, database: str = "postgres") -> str:
+    """Return what a query says, asked in the pod without a password."""
+    said = pod.exec("postgres", "psql", "-U", "postgres", "-XAt", "-c", sql, PGDATABASE=database)
+    assert said.returncode == 0, said.stderr
+    return said.stdout.strip()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,184 @@
+"""Runs planned pods on this machine, without containers: what is mounted becomes a directory of its own.
+
+A pod's paths, and the host names in it, are replaced wherever they stand: in commands, environment and mounted files.
+Everything else is as planned. As root the pods run as another user, as they would in a cluster.
+"""
+
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+USER = "nobody"
+SECONDS = 60
+Object = dict[str, Any]
+
+
+class Machine:
+    """What pods share: a directory, the programs' path, ConfigMaps and Secrets, volumes, and what hosts are called."""
+
+    def __init__(self, directory: Path, programs: Path) -> None:
+        """Take a directory that is nobody's yet, and the directory of the programs of the pods' image."""
+        self.directory = directory
+        self.path = f"{programs}:/usr/local/bin:/usr/bin:/bin"
+        self.user = USER if os.geteuid() == 0 else None
+        self.config_maps: dict[str, dict[str, str]] = {}
+        self.secrets: dict[str, dict[str, str]] = {}
+        self.names: dict[str, str] = {}
+        self.own(directory)
+
+    def own(self, path: Path) -> Path:
+        """Give a path to the user that pods run as."""
+        if self.user is not None:
+            account = pwd.getpwnam(self.user)
+            os.chown(path, account.pw_uid, account.pw_gid)
+        return path
+
+    def volume(self, name: str) -> Path:
+        """Return the directory that is a volume, made when it is first asked for."""
+        path = self.directory / name
+        if not path.exists():
+            path.mkdir(mode=0o700)
+            self.own(path)
+        return path
+
+
+class Pod:
+    """One pod: its volumes as directories, its containers as processes."""
+
+    def __init__(self, machine: Machine, name: str, template: Object, claims: Mapping[str, Path]) -> None:
+        """Lay out the volumes of a pod made from a template; `claims` are what its claims are bound to."""
+        self.machine = machine
+        self.name = name
+        self.spec = template["spec"]
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        directory = machine.volume(f"pod-{name}")
+        self.volumes = {each["name"]: self._volume(each, directory, claims) for each in self.spec.get("volumes", ())}
+        self.volumes |= {claim: path for claim, path in claims.items() if claim not in self.volumes}
+        self.log = directory / "log"
+        for volume in self.spec.get("volumes", ()):
+            self._fill(volume)
+
+    def _volume(self, volume: Object, directory: Path, claims: Mapping[str, Path]) -> Path:
+        if claim := volume.get("persistentVolumeClaim"):
+            return claims[claim["claimName"]]
+        path = directory / volume["name"]
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(mode=0o700)
+        return self.machine.own(path)
+
+    def _fill(self, volume: Object) -> None:
+        files: dict[str, str] = {}
+        if "configMap" in volume:
+            files = {
+                key: self.here(text) for key, text in self.machine.config_maps[volume["configMap"]["name"]].items()
+            }
+        for source in volume.get("projected", {}).get("sources", ()):
+            values = self.machine.secrets[source["secret"]["name"]]
+            files |= {item["path"]: values[item["key"]] for item in source["secret"]["items"]}
+        for name, text in files.items():
+            path = self.volumes[volume["name"]] / name
+            path.write_text(text)
+            self.machine.own(path)
+
+    def here(self, text: str) -> str:
+        """Write a text of the pod as it is on this machine."""
+        containers = [*self.spec.get("initContainers", ()), *self.spec["containers"]]
+        mounts = {each["mountPath"]: each["name"] for container in containers for each in container["volumeMounts"]}
+        places = {path: str(self.volumes[volume]) for path, volume in mounts.items()} | self.machine.names
+        longest = sorted(places, key=len, reverse=True)
+        return re.sub(
+            rf"(?<![\w./-])({'|'.join(map(re.escape, longest))})(?![\w.-])", lambda found: places[found[0]], text
+        )
+
+    def environment(self, container: Object) -> dict[str, str]:
+        """Return the environment of a container's processes."""
+        values = {"PATH": self.machine.path, "HOSTNAME": self.name}
+        for each in container.get("env", ()):
+            source = each.get("valueFrom", {})
+            if "fieldRef" in source:
+                assert source["fieldRef"]["fieldPath"] == "metadata.name"
+                values[each["name"]] = self.name
+            elif "secretKeyRef" in source:
+                values[each["name"]] = self.machine.secrets[source["secretKeyRef"]["name"]][
+                    source["secretKeyRef"]["key"]
+                ]
+            else:
+                values[each["name"]] = self.here(each["value"])
+        return values
+
+    def start(self, container: str, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a container, with more arguments than were planned."""
+        about = self._container(container)
+        with self.log.open("ab") as log:
+            process = subprocess.Popen(
+                self._as_user([*map(self.here, about["command"]), *arguments]),
+                env=self.environment(about),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd="/",
+                start_new_session=True,
+            )
+        self._running[container] = process
+        return process
+
+    def run(self, container: str) -> int:
+        """Run a container to its end and return its exit code."""
+        return self.start(container).wait(SECONDS)
+
+    def exec(self, container: str, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in a container, as `kubectl exec` does."""
+        about = self._container(container)
+        return subprocess.run(
+            self._as_user(command),
+            env={**self.environment(about), **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd="/",
+            timeout=SECONDS,
+            check=False,
+        )
+
+    def signal(self, container: str, number: signal.Signals) -> int:
+        """Send a signal to a container's first process and wait for its end."""
+        process = self._running.pop(container)
+        os.kill(process.pid, number)
+        return process.wait(SECONDS)
+
+    def kill(self) -> None:
+        """End all processes of the pod at once, as a node that fails."""
+        for process in self._running.values():
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            process.wait(SECONDS)
+        self._running.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.kill()
+
+    def logged(self) -> str:
+        """Return what the containers have written."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def _container(self, name: str) -> Object:
+        containers = [*self.spec.get("initContainers", ()), *self.spec["containers"]]
+        return next(each for each in containers if each["name"] == name)
+
+    def _as_user(self, command: Sequence[str]) -> list[str]:
+        if self.machine.user is None:
+            return list(command)
+        account = pwd.getpwnam(self.machine.user)
+        ids = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+        return ["setpriv", *ids, "--", *command]

@@ -1,0 +1,255 @@
+"""The pods of a PostgreSQL, run with the real programs: what the scripts do, and survive."""
+
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.databases import binaries
+from tests.databases.pods import Machine, Pod
+from tests.databases.instances import PASSWORDS, Database, psql
+
+pytestmark = pytest.mark.databases
+
+TEST_DB = {"version": "14", "storage": "1Gi"}
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A machine with PostgreSQL on it, and nothing else."""
+    programs = binaries.postgresql()
+    memory = Path("/dev/shm")  # each start waits for a disk several times
+    directory = Path(tempfile.mkdtemp(prefix="gw-", dir=memory if memory.is_dir() else None))
+    yield Machine(directory, programs)
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """Ends every pod that is entered."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def database(machine: Machine) -> Database:
+    """The sample test-db, with everything that it can have."""
+    users, databases = [{"name": "app"}, {"name": "read_only"}], [{"name": "shop", "owner": "app"}]
+    backup = {"enabled": True, "retention": "2d"}
+    return Database(machine, "test-db", {**TEST_DB, "users": users, "databases": databases, "backup": backup})
+
+
+@pytest.fixture
+def primary(database: Database, stack: ExitStack) -> Pod:
+    """Its primary, serving."""
+    return database.serve(stack.enter_context(database.instance(0)))
+
+
+def connect(pod: Pod, database: Database, user: str, password: str, name: str = "postgres") -> str:
+    """Return what the server says to somebody who comes over the network."""
+    host = f"host={database.address(0)} user={user} dbname={name}"
+    said = pod.exec("postgres", "psql", "-XAtw", host, "-c", "SELECT current_user", PGPASSWORD=password)
+    return said.stdout.strip() or said.stderr.strip()
+
+
+def test_s4_the_primary_answers_without_a_password_inside_the_pod(primary: Pod, database: Database) -> None:
+    """S4: `psql -U postgres -c "SELECT version();"` in test-db-0; from outside the Secret's password is needed."""
+    said = primary.exec("postgres", "psql", "-U", "postgres", "-c", "SELECT version();")
+    assert said.returncode == 0
+    assert " PostgreSQL 1" in said.stdout
+    assert connect(primary, database, "postgres", PASSWORDS["password"]) == "postgres"
+    assert 'password authentication failed for user "postgres"' in connect(primary, database, "postgres", "guessed")
+    assert "no password supplied" in connect(primary, database, "postgres", "")
+    assert 'pg_hba.conf rejects connection for host "127.0.0.1"' in connect(
+        primary, database, "replicator", PASSWORDS["replication-password"]
+    )
+    assert (
+        psql(
+            primary,
+            "SELECT pg_has_role('exporter', 'pg_monitor', 'member'), rolsuper FROM pg_roles WHERE rolname = 'exporter'",
+        )
+        == "t|f"
+    )
+    for password in PASSWORDS.values():
+        assert password not in primary.logged()
+
+
+def test_a_restart_keeps_the_data_and_takes_the_passwords_of_the_secret(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
+    """Stopped as the kubelet stops it or killed: rows are there; a Secret made anew holds from then on."""
+    psql(primary, "CREATE TABLE kept AS SELECT 1 AS one")
+    assert primary.signal("postgres", signal.SIGINT) == 0
+    again = database.serve(stack.enter_context(database.instance(0)))
+    psql(again, "INSERT INTO kept VALUES (2)")
+    again.kill()
+    database.machine.secrets["test-db-credentials"]["password"] = "changed"
+    third = database.serve(stack.enter_context(database.instance(0)))
+    assert psql(third, "SELECT sum(one) FROM kept") == "3"
+    assert connect(third, database, "postgres", "changed") == "postgres"
+
+
+def test_a_standby_follows_and_is_a_standby_again(primary: Pod, database: Database, stack: ExitStack) -> None:
+    """It copies the primary, streams, refuses writes, and goes on after both were killed."""
+    psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
+    standby = database.serve(stack.enter_context(database.instance(1)))
+    assert psql(standby, "SELECT pg_is_in_recovery()") == "t"
+    follow(primary, standby)
+    refused = standby.exec("postgres", "psql", "-c", "INSERT INTO rows VALUES (0)")
+    assert "cannot execute INSERT in a read-only transaction" in refused.stderr
+    assert psql(primary, "SELECT application_name, state FROM pg_stat_replication") == "test-db-1|streaming"
+    standby.kill()
+    primary.kill()
+    primary = database.serve(stack.enter_context(database.instance(0)))
+    standby = database.serve(stack.enter_context(database.instance(1)))
+    follow(primary, standby)
+
+
+def follow(primary: Pod, standby: Pod) -> None:
+    """Write a row, and see it on the standby as soon as that has replayed it."""
+    psql(primary, "INSERT INTO rows VALUES (1)")
+    reached = psql(primary, "SELECT pg_current_wal_lsn()")
+    wait = f"""DO $$ BEGIN
+        FOR i IN 1..600 LOOP EXIT WHEN pg_last_wal_replay_lsn() >= '{reached}'; PERFORM pg_sleep(0.05); END LOOP;
+    END $$"""
+    psql(standby, wait)
+    assert psql(standby, "SELECT count(*) FROM rows") == psql(primary, "SELECT count(*) FROM rows")
+
+
+def test_a_copy_that_was_killed_half_way_is_made_anew(primary: Pod, database: Database, stack: ExitStack) -> None:
+    """What a crash amid pg_basebackup or initdb left behind is removed, and never taken for a database."""
+    psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
+    half = Path(f"{database.data(1)}.new")
+    standby = stack.enter_context(database.instance(1))
+    copying = standby.start("prepare")
+    while not half.exists():
+        assert copying.poll() is None, standby.logged()
+    standby.kill()
+    assert not database.data(1).exists()
+    left = half / "left"
+    left.touch()
+    database.machine.own(left)
+    standby = database.serve(stack.enter_context(database.instance(1)))
+    assert psql(standby, "SELECT pg_is_in_recovery(), (SELECT count(*) FROM rows)") == "t|1"
+    assert not half.exists()
+    assert not (database.data(1) / "left").exists()
+
+
+def test_a_standby_waits_for_its_primary(database: Database, stack: ExitStack) -> None:
+    """It can start first: it says what it waits for, and copies the primary once that answers."""
+    standby = stack.enter_context(database.instance(1))
+    preparing = standby.start("prepare")
+    primary = database.serve(stack.enter_context(database.instance(0)))
+    assert preparing.wait(60) == 0
+    assert "waiting for the primary, 127.0.0.10" in standby.logged()
+    assert psql(database.serve(standby), "SELECT pg_is_in_recovery()") == "t"
+    assert psql(primary, "SELECT pg_is_in_recovery()") == "f"
+
+
+def test_a_primary_that_lost_its_volume_does_not_begin_anew(primary: Pod, database: Database, stack: ExitStack) -> None:
+    """While a standby has the data, an empty primary refuses to start; a standby refuses another database."""
+    standby = database.serve(stack.enter_context(database.instance(1)))
+    primary.kill()
+    lost = database.data(0).rename(database.data(0).with_name("lost"))
+    empty = stack.enter_context(database.instance(0))
+    assert empty.run("prepare") == 1
+    assert "the primary's volume is empty, but 127.0.0.11 has data" in empty.logged()
+    assert not database.data(0).exists()
+    standby.kill()
+    other = database.serve(stack.enter_context(database.instance(0)))  # nobody was left to be asked
+    stranger = stack.enter_context(database.instance(1))
+    assert stranger.run("prepare") == 1
+    assert "this volume is of another database than the primary's" in stranger.logged()
+    other.kill()
+    shutil.rmtree(database.data(0))
+    lost.rename(database.data(0))
+    database.serve(stack.enter_context(database.instance(0)))
+    assert stack.enter_context(database.instance(1)).run("prepare") == 0
+
+
+def test_data_of_another_version_is_left_alone(database: Database, stack: ExitStack) -> None:
+    """An image of another major version says so and touches nothing."""
+    data = (
+        database.machine.own(database.data(0))
+        if database.data(0).exists()
+        else database.machine.volume("data-0/pgdata")
+    )
+    (data / "PG_VERSION").write_text("9\n")
+    pod = stack.enter_context(database.instance(0))
+    assert pod.run("prepare") == 1
+    assert "the data is of PostgreSQL 9, this is 1" in pod.logged()
+    assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
+
+
+def test_users_and_databases_are_made_as_often_as_asked(primary: Pod, database: Database, stack: ExitStack) -> None:
+    """The Job makes them, works a second time, and takes a changed password; names and passwords need no care."""
+    passwords = {"app": "'; DROP ROLE app; --\\", "read_only": "$(id) `id`"}
+    for these in (passwords, passwords, {**passwords, "app": "changed"}):
+        job = stack.enter_context(database.job("Job", "test-db-roles", **these))
+        assert job.run("roles") == 0, job.logged()
+        assert connect(primary, database, "app", these["app"], "shop") == "app"
+        assert connect(primary, database, "read_only", these["read_only"]) == "read_only"
+        assert these["app"] not in job.logged() + primary.logged()
+    assert psql(primary, "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'shop'") == "app"
+    assert psql(primary, "SELECT rolsuper FROM pg_roles WHERE rolname = 'app'") == "f"
+
+
+def test_a_backup_is_dumped_verified_and_restored(primary: Pod, database: Database, stack: ExitStack) -> None:
+    """All databases, whatever they are called; older backups go by the retention, and rows come back by restore.sh."""
+    odd = "odd/name ' = 1"
+    psql(primary, f'CREATE DATABASE "{odd}"')
+    psql(primary, "CREATE TABLE rows AS SELECT generate_series(1, 1000) AS one", odd)
+    psql(primary, "CREATE ROLE reader LOGIN PASSWORD 'reads'")
+    psql(primary, "CREATE TABLE mine AS SELECT 1 AS one; ALTER TABLE mine OWNER TO reader")
+    volume = database.machine.volume("backup")
+    now = datetime.now(UTC)
+    old, older = (f"{now - timedelta(days=age):%Y%m%dT%H%M%SZ}" for age in (1, 3))
+    for name in (old, older, ".partial-20200101T000000Z", "mine"):
+        database.machine.volume(f"backup/{name}")
+    job = stack.enter_context(database.job("CronJob", "test-db-backup"))
+    assert job.run("backup") == 0, job.logged()
+    *others, made = sorted(path.name for path in volume.iterdir() if path.name != "mine")
+    assert others == [old]
+    files = sorted(path.name for path in (volume / made).iterdir())
+    assert [files[0].startswith("database-"), *files[1:]] == [True, "globals.sql", "postgres.dump"]
+    assert f"removed {older}, older than 2d" in job.logged()
+
+    psql(primary, f'DROP DATABASE "{odd}"')
+    psql(primary, "DROP TABLE mine; DROP ROLE reader")
+    restored = job.exec("backup", "bash", str(job.volumes["scripts"] / "restore.sh"))
+    assert restored.returncode == 0, restored.stderr
+    assert psql(primary, "SELECT sum(one) FROM rows", odd) == "500500"
+    assert psql(primary, "SELECT tableowner FROM pg_tables WHERE tablename = 'mine'") == "reader"
+    assert connect(primary, database, "reader", "reads") == "reader"
+    assert connect(primary, database, "postgres", PASSWORDS["password"]) == "postgres"
+
+
+def test_a_backup_that_fails_leaves_the_good_ones(primary: Pod, database: Database, stack: ExitStack) -> None:
+    """A dump that breaks off, a dump that cannot be read back: nothing is left of it, and nothing is pruned."""
+    psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
+    volume = database.machine.volume("backup")
+    database.machine.volume("backup/20200101T000000Z")
+    broken = database.machine.volume("broken")
+    machine = database.machine
+    for program, script in (
+        ("pg_dump", 'echo half; echo "connection lost" >&2; exit 1'),
+        ("pg_dump", 'for each; do case "$each" in --file=*) echo half >"${each#--file=}" ;; esac; done'),
+        ("pg_dumpall", 'for each; do case "$each" in --file=*) echo half >"${each#--file=}" ;; esac; done'),
+    ):
+        instead = broken / program
+        instead.write_text(f"#!/bin/bash\n{script}\n")
+        instead.chmod(0o755)
+        path, machine.path = machine.path, f"{broken}:{machine.path}"
+        job = stack.enter_context(database.job("CronJob", "test-db-backup"))
+        assert job.run("backup") != 0
+        assert [each.name for each in volume.iterdir()] == ["20200101T000000Z"]
+        instead.unlink()
+        machine.path = path
+    assert job.run("backup") == 0
+    assert len(list(volume.iterdir())) == 1
+    assert not (volume / "20200101T000000Z").exists()
