@@ -28,6 +28,14 @@ WITHIN = 10.0
 
 Object = dict[str, Any]
 
+ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+CONDITIONS: Object = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["type"],
+    "items": {**ANYTHING, "required": ["type"], "properties": {"type": {"type": "string"}}},
+}
+STATUS: Object = {**ANYTHING, "properties": {"conditions": CONDITIONS}}
 CRD: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -42,7 +50,7 @@ CRD: Object = {
                 "served": True,
                 "storage": True,
                 "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                "schema": {"openAPIV3Schema": {**ANYTHING, "properties": {"status": STATUS}}},
             }
         ],
     },
@@ -53,6 +61,7 @@ class Spec(BaseModel):
     """What a Thing is asked to be."""
 
     size: int = 1
+    scale: int = 0
 
 
 class Thing(BaseModel):

@@ -42,7 +42,7 @@ def prune(value: Any, schema: Object, *, top: bool = False) -> Any:
 
 def faults(value: Any, schema: Object, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield (field, message) for all that breaks the schema."""
-    if value is None and schema.get("nullable"):
+    if not schema or (value is None and schema.get("nullable")):
         return
     if schema.get("x-kubernetes-int-or-string"):
         if not isinstance(value, int | str):

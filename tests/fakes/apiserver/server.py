@@ -120,6 +120,13 @@ class FakeApiServer:
         """Change an object by a merge patch as somebody else would, without a request."""
         return self._writes.merge_patch(self._write(resource, namespace, name, subresource), patch)
 
+    def apply(self, resource: Resource, object: Object, manager: str, subresource: str = "") -> Object:
+        """Apply an object as somebody else would, without a request."""
+        metadata = object["metadata"]
+        write = self._write(resource, metadata.get("namespace", ""), metadata["name"], subresource, manager)
+        about = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return self._writes.apply(write, stated(about | object, write.kind), force=True)[0]
+
     def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
         """Delete an object as somebody else would, without a request."""
         self._writes.delete(self._write(resource, namespace, name), {})
@@ -132,9 +139,11 @@ class FakeApiServer:
         """Return the objects of a resource as they are stored; not to be changed."""
         return [object for _, object in self.storage.all((resource.group, resource.plural), namespace)]
 
-    def _write(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Write:
+    def _write(
+        self, resource: Resource, namespace: str, name: str, subresource: str = "", manager: str = "somebody"
+    ) -> Write:
         kind = self._cluster.kind(resource.group, resource.version, resource.plural)
-        return Write(kind, namespace, name, subresource, manager="somebody")
+        return Write(kind, namespace, name, subresource, manager)
 
 
 def now() -> str:

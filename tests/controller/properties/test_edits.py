@@ -1,0 +1,148 @@
+"""Users, autoscalers and other controllers edit what we write too, all at once: nobody's fields are lost."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from controller.runtime import contests
+from controller.runtime.plan import Apply, Plan, Seen, Step
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
+from tests.fakes.apiserver.storage import Event
+
+NAMES = [f"thing-{number}" for number in range(40)]
+EDITS = 10_000
+
+
+def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+    """One ConfigMap with what the user and the autoscaler ask for."""
+    del seen, now
+    spec = thing.spec
+    child = configmap(thing.metadata["name"], size=str(spec.size), scale=str(spec.scale))
+    return Plan((Step("config", [Apply(child)]),), Status({"size": spec.size}))
+
+
+class Editors:
+    """All who write beside the controller: what each wrote last must be there whoever else writes."""
+
+    def __init__(self, things: Things, chance: random.Random) -> None:
+        self.server = things.server
+        self.things = things
+        self.chance = chance
+        self.written: dict[tuple[str, str, str], Any] = {}
+        """By kind, name and field: what somebody other than the controller wrote there last."""
+        self.lost: list[str] = []
+        self.server.storage.listeners.append(self.look)
+
+    def edit(self) -> None:
+        """Let somebody make one edit."""
+        name, number = self.chance.choice(NAMES), self.chance.randrange(10**6)
+        often: list[Callable[[str, int], None]] = [self.user, self.autoscaler, self.labeller, self.other_controller]
+        seldom = [self.neighbour, self.vandal, self.remover]
+        self.chance.choice([*often, *often, *often, *seldom])(name, number)
+
+    def user(self, name: str, number: int) -> None:
+        """Change the spec."""
+        self.written["Thing", name, "spec.size"] = number
+        self.server.change(self.things.resource, name, {"spec": {"size": number}}, NAMESPACE)
+
+    def autoscaler(self, name: str, number: int) -> None:
+        """Change another field of the spec."""
+        self.written["Thing", name, "spec.scale"] = number
+        self.server.change(self.things.resource, name, {"spec": {"scale": number}}, NAMESPACE)
+
+    def labeller(self, name: str, number: int) -> None:
+        """Label the object."""
+        self.written["Thing", name, "metadata.labels.theirs"] = str(number)
+        labels = {"metadata": {"labels": {"theirs": str(number)}}}
+        self.server.change(self.things.resource, name, labels, NAMESPACE)
+
+    def other_controller(self, name: str, number: int) -> None:
+        """Write fields and a condition of its own into the status."""
+        self.written["Thing", name, "status.theirs"] = number
+        status = {"theirs": number, "conditions": [{"type": "Theirs", "status": "True", "reason": f"R{number}"}]}
+        object: Object = {"metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
+        self.server.apply(self.things.resource, object, "other-controller", "status")
+
+    def neighbour(self, name: str, number: int) -> None:
+        """Add fields to the child."""
+        if self.server.get(CONFIGMAP, name, NAMESPACE):
+            self.written["ConfigMap", name, "data.theirs"] = str(number)
+            self.written["ConfigMap", name, "metadata.annotations.theirs"] = str(number)
+            theirs = {"data": {"theirs": str(number)}, "metadata": {"annotations": {"theirs": str(number)}}}
+            self.server.change(CONFIGMAP, name, theirs, NAMESPACE)
+
+    def vandal(self, name: str, number: int) -> None:
+        """Change what is the controller's."""
+        if self.server.get(CONFIGMAP, name, NAMESPACE):
+            self.server.change(CONFIGMAP, name, {"data": {"size": f"wrong {number}"}}, NAMESPACE)
+
+    def remover(self, name: str, number: int) -> None:
+        """Delete the child, and with it what others wrote there."""
+        del number
+        if self.server.get(CONFIGMAP, name, NAMESPACE):
+            for field in ("data.theirs", "metadata.annotations.theirs"):
+                self.written.pop(("ConfigMap", name, field), None)
+            self.server.delete(CONFIGMAP, name, NAMESPACE)
+
+    def look(self, event: Event) -> None:
+        """Compare a new state of an object with what was written into it by others than the controller."""
+        if event.new is None:
+            return
+        name = event.new["metadata"]["name"]
+        for (kind, its, path), value in self.expected(event.new["kind"], name):
+            if field(event.new, path) != value:
+                self.lost.append(f"{kind} {its}: {path} is {field(event.new, path)}, and was written to be {value}")
+
+    def expected(self, kind: str, name: str) -> list[tuple[tuple[str, str, str], Any]]:
+        """Return what others wrote into an object."""
+        fields = ("spec.size", "spec.scale", "metadata.labels.theirs", "status.theirs")
+        fields += ("data.theirs", "metadata.annotations.theirs")
+        places = [(kind, name, each) for each in fields]
+        return [(each, self.written[each]) for each in places if each in self.written]
+
+    def is_settled(self, name: str) -> Callable[[Object], bool]:
+        """Tell whether an object is as its spec says, and its status knows."""
+
+        def holds(thing: Object) -> bool:
+            child = self.server.get(CONFIGMAP, name, NAMESPACE)
+            wanted = {key: str(thing["spec"][key]) for key in ("size", "scale")}
+            is_seen_to = thing.get("status", {}).get("observedGeneration") == thing["metadata"]["generation"]
+            return is_seen_to and child is not None and child["data"].items() >= wanted.items()
+
+        return holds
+
+
+def field(object: Object, path: str) -> Any:
+    """Return the value at a path."""
+    value: Any = object
+    for key in path.split("."):
+        value = (value or {}).get(key)
+    return value
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_nobodys_fields_are_lost_in_ten_thousand_edits(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At no moment is a field of somebody else reverted, and in the end all is as the specs say."""
+    monkeypatch.setattr(contests, "SOON", 0.0)  # what vandals are answered with has tests of its own
+    async with running(plan) as things:
+        for name in NAMES:
+            things.server.create(
+                things.resource,
+                {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"size": 0, "scale": 0}},
+            )
+        editors = Editors(things, random.Random(5))
+        for _ in range(EDITS):
+            editors.edit()
+            if editors.chance.random() < 0.05:
+                await asyncio.sleep(0)  # let the controller have a turn
+        for name in NAMES:
+            thing = await things.until(things.resource, name, editors.is_settled(name))
+            conditions = {each["type"]: each for each in thing["status"]["conditions"]}
+            assert conditions["Theirs"]["reason"] == f"R{thing['status']['theirs']}"
+            assert conditions["Ready"]["status"] == "True"
+    assert editors.lost == []
+    assert len(editors.written) > 4 * len(NAMES)
