@@ -125,6 +125,15 @@ def test_full_name_override_renames_everything(render):
     assert "--lease-name=webapp-operator-controller-lock" in objects.arguments("webapp-operator-controller-manager")
 
 
+def test_the_webhook_judges_children_as_the_controller_makes_them(render):
+    """It knows the controller's account by whatever name, and the registry of the images that we choose."""
+    objects = render("fullnameOverride=webapp-operator", "registry=registry.example.com/ours")
+    account = objects.pod("webapp-operator-controller-manager")["serviceAccountName"]
+    for name in ("webapp-operator-controller-manager", "webapp-operator-webhook"):
+        shared = {f"--controller-account={account}", "--registry=registry.example.com/ours"}
+        assert shared <= set(objects.arguments(name))
+
+
 def test_another_release_is_another_name(render):
     """Two releases do not meet; the label by which people find the logs stays."""
     deployment = render(release="blue")["Deployment", "blue-gatewright-webhook"]

@@ -15,7 +15,7 @@ from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.plan import PlannedKind
 from gatewright.planning import planner, planner_settings, planners_of
-from tests.webhook.test_any_review import TEXT
+from tests.webhook.test_any_review import PLANNERS, TEXT
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Planners, RefusedError
 from webhook.engine.look_ups import LOOK_UPS, with_object
 from webhook.engine.policy_set import load
@@ -26,8 +26,6 @@ from webhook.policies import catalogue
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
 RULE = re.compile(r"; (.*?)\. ")
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
-HOME = "gatewright-system"
-PLANNERS = planners_of(Settings(), HOME)
 POLICIES = list(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()))
 OBJECTS = [
     defaulted(document.value)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from config.documents import parse_documents, read_documents
 from config.faults import FaultsError, parse
+from config.settings import Settings
+from gatewright.planning import planners_of
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, NotLookedUpError
 from webhook.engine.policy_set import load
 from webhook.harness.bases import KINDS_BY_NAME, smallest
@@ -49,7 +51,8 @@ def _fits(policy, params):
 
 
 TEXT = "---\n".join(json.dumps(each) + "\n" for each in _policies())
-ENGINE = Engine(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()))
+PLANNERS = planners_of(Settings(), "gatewright-system")
+ENGINE = Engine(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()), PLANNERS)
 
 SCALARS = st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5)
 VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=5), SCALARS, max_size=2)
