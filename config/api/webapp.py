@@ -40,7 +40,7 @@ class WebAppStatus(ApiModel):
         description="Pending until the Deployment exists, Deploying until as many pods are ready as asked for, "
         "then Running; Failed when the spec cannot be carried out.",
     )
-    replicas: Int32 | None = Field(None, description="Number of pods that exist.")
+    replicas: Int32 | None = Field(None, description="Number of pods that the Deployment asks for.")
     ready_replicas: Int32 | None = Field(None, description="Number of pods that are ready.")
     selector: str | None = Field(None, description="Label selector of the pods, for the scale subresource.")
     observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")

@@ -8,6 +8,7 @@ from controller.reconcilers.application import DEPLOYMENT, SERVICE, Application,
 from controller.reconcilers.labels import inherited
 from controller.runtime.plan import Object, Plan, PlannedKind, Seen, Step
 
+FINALIZER = "webapp.example.com/finalizer"  # nothing outside of the cluster is ours, so we only ever take it off
 ORIGIN = {each: f"spec.{each}" for each in ("replicas", "image", "port", "resources", "securityContext")}
 
 
@@ -54,4 +55,4 @@ def by_image(webapp: Object) -> Iterator[str]:
         yield image
 
 
-WEBAPP = PlannedKind(WebApp, plan=plan, owns=(DEPLOYMENT, SERVICE), indexes={"image": by_image})
+WEBAPP = PlannedKind(WebApp, plan=plan, owns=(DEPLOYMENT, SERVICE), indexes={"image": by_image}, finalizer=FINALIZER)

@@ -7,8 +7,9 @@ import pytest
 
 from config.api.webapp import WebApp
 from controller.reconcilers.application import DEPLOYMENT
-from controller.reconcilers.webapp import WEBAPP, by_image
+from controller.reconcilers.webapp import FINALIZER, WEBAPP, by_image
 from controller.runtime.plan import Apply, Given, Object, Plan
+from controller.runtime.result import TerminalError
 from gatewright.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -128,3 +129,45 @@ async def test_s7_one_reconcile_makes_the_deployment() -> None:
     ]
     await reconcile(WEBAPP, client, "test-webapp")
     assert len(client.writes) == 4
+
+
+async def test_our_finalizer_is_taken_off_and_never_put_on() -> None:
+    """There is nothing to clean up outside of the cluster; what somebody else waits for stays."""
+    client = FakeClient()
+    metadata = {"name": "shop", "namespace": "default", "finalizers": [FINALIZER, "example.com/theirs"]}
+    await client.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx"}})
+    await reconcile(WEBAPP, client, "shop")
+    stored = await client.get(WEBAPP.resource, "shop", "default")
+    assert stored["metadata"]["finalizers"] == ["example.com/theirs"]
+    await client.create(
+        WEBAPP.resource, {"metadata": {"name": "other", "namespace": "default"}, "spec": stored["spec"]}
+    )
+    await reconcile(WEBAPP, client, "other")
+    assert "finalizers" not in (await client.get(WEBAPP.resource, "other", "default"))["metadata"]
+
+
+async def test_a_spec_that_cannot_be_is_a_failed_webapp() -> None:
+    """As an older schema may have let it in: phase Failed, and the field is named."""
+    client = FakeClient()
+    await client.create(
+        WEBAPP.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"replicas": 1}}
+    )
+    with pytest.raises(TerminalError, match="Field required"):
+        await reconcile(WEBAPP, client, "shop")
+    status = (await client.get(WEBAPP.resource, "shop", "default"))["status"]
+    assert [(each["reason"], each["message"]) for each in status["conditions"]] == [
+        ("Incomplete", "spec.image: Field required")
+    ]
+
+
+@pytest.mark.parametrize("given", [{}, {"platform": "store", "team": "web"}])
+def test_the_label_of_a_platform_is_handed_on(given: dict[str, str]) -> None:
+    """To both children and the pods, and to no selector."""
+    labelled = WebApp.model_validate(
+        {"metadata": {"name": "shop", "labels": given}, "spec": {"replicas": 1, "image": "nginx"}}
+    )
+    deployment, service = made(WEBAPP.plan(labelled, Given(), NOW))
+    labels = {"app": "shop"} | ({"platform": "store"} if given else {})
+    assert deployment["metadata"]["labels"] == service["metadata"]["labels"] == labels
+    assert deployment["spec"]["template"]["metadata"]["labels"] == labels
+    assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"] == {"app": "shop"}
