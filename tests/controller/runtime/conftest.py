@@ -17,6 +17,7 @@ import kube.backoff
 from config.api.definition import Definition
 from controller.runtime.events import EVENT
 from controller.runtime.plan import Plan, PlannedKind, Seen
+from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
 from kube.resource import Resource
 from tests.fakes.apiserver import FakeApiServer
@@ -103,6 +104,10 @@ class Things:
         return self.server.create(
             self.resource, {"metadata": {"name": name, "namespace": NAMESPACE, **metadata}, "spec": {"size": size}}
         )
+
+    def request(self, name: str = "thing") -> Request:
+        """The key of a Thing."""
+        return Request(NAMESPACE, name)
 
     async def until(self, resource: Resource, name: str, holds: Callable[[Object], bool] = lambda _: True) -> Object:
         """Wait until an object is as expected."""

@@ -74,6 +74,8 @@ class Watches:
         """Whether new watches say nothing, and do not end."""
         self.watch_list = True
         """Whether `sendInitialEvents` is known."""
+        self.delay: Callable[[], float] = lambda: 0.0
+        """Called before each line: how many seconds it is late."""
         self.cut_initial = 0
         """How many more initial events break off before they are complete."""
         self._storage = storage
@@ -131,6 +133,7 @@ class Watches:
             await response.prepare(request)
             async with asyncio.timeout(None if self.silent else seconds):
                 while (line := await watcher.lines.get()) not in (END, CUT):
+                    await asyncio.sleep(self.delay())
                     await response.write(line)
                 if line is CUT:
                     await response.write(line)
