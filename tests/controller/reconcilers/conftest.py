@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.reconcilers.certificates import Certificates, Names
+from controller.reconcilers.conversion import Conversion
 from controller.reconcilers.registrar import Registrar
 from controller.reconcilers.registration import MUTATING, VALIDATING
 from controller.runtime.runtime import Runtime
@@ -28,7 +29,10 @@ from webhook.server.tls import ServingCertificate
 
 NAMESPACE = "gatewright-system"
 NAME = "gatewright"
-NAMES = Names(NAMESPACE, "gatewright-ca", "gatewright-webhook-tls", NAME, ("localhost", "gatewright-webhook"))
+CONVERTED = "gadgets.example.com"
+NAMES = Names(
+    NAMESPACE, "gatewright-ca", "gatewright-webhook-tls", NAME, ("localhost", "gatewright-webhook"), (CONVERTED,)
+)
 
 
 def bound(name: str, *, mutates: bool = False, kinds: Any = ("Deployment",)) -> BoundPolicy:
@@ -51,6 +55,7 @@ class System:
 
     certificates: Certificates
     registrar: Registrar
+    conversion: Conversion
     policies: Policies
     listener: Listener
     directory: Path
@@ -77,6 +82,10 @@ class System:
     def registered(self) -> bool:
         """Say whether both configurations ask for something."""
         return all(any(each["rules"] for each in self.webhooks(resource)) for resource in (VALIDATING, MUTATING))
+
+    def stanza(self) -> dict[str, Any]:
+        """Return the conversion stanza of the CRD as the reconcilers see it."""
+        return (self.conversion.caches[CONVERTED].get(CONVERTED) or {"spec": {}})["spec"].get("conversion") or {}
 
     def mount(self) -> None:
         """Do what the kubelet does: give the webhook the pair of its Secret."""
@@ -107,6 +116,15 @@ async def working(
             excluded_namespaces=[NAMESPACE],
             makes_them=makes_them,
         )
+        conversion = Conversion(
+            runtime.client,
+            runtime.caches,
+            [CONVERTED],
+            NAME,
+            f"https://localhost:{listener.port}",
+            ca_bundle=certificates.ca_bundle if own_certificates else None,
+        )
+        runtime.add(conversion.controller(runtime.metrics, also=[certificates.ca_cache]))
         registering = registrar.controller(runtime.metrics, also=[certificates.ca_cache])
         runtime.add(registering)
         if own_certificates:
@@ -120,6 +138,7 @@ async def working(
             yield System(
                 certificates,
                 registrar,
+                conversion,
                 policies,
                 listener,
                 directory,

@@ -1,0 +1,126 @@
+"""Where a CRD's objects are converted: nowhere before a webhook answers, then there, and nothing else is touched."""
+
+import base64
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from certs import issue_ca, issue_serving, join
+from controller.reconcilers import conversion, registrar
+from controller.reconcilers.conversion import CRD, without_conversion
+from controller.reconcilers.registration import MUTATING, VALIDATING
+from controller.runtime.result import Request
+from kube.client import Client
+from tests.controller.reconcilers.conftest import CONVERTED, NAME, NAMES, NAMESPACE, install, working
+
+NONE = {"strategy": "None"}
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+
+
+def crd() -> dict:
+    """A CRD as it is installed: it says nothing of conversion, and the API server writes None."""
+    versions = [{"name": name, "served": True, "storage": name == "v1", "schema": SCHEMA} for name in ("v1", "v1beta1")]
+    names = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}
+    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions, "conversion": NONE}
+    return {"metadata": {"name": CONVERTED, "labels": {"theirs": "yes"}}, "spec": spec}
+
+
+async def install_all(client: Client) -> None:
+    """Install what the chart does, and the CRD."""
+    await install(client)
+    await client.create(CRD, crd())
+
+
+@pytest.fixture
+async def converting(server, client, tmp_path):
+    """An installation whose webhook answers, once the stanza is filled in."""
+    await install_all(client)
+    async with working(server.endpoint, tmp_path) as running:
+        await running.until(lambda: running.secret(NAMES.tls_secret))
+        running.mount()
+        running.wake()
+        await running.until(running.registered)
+        await running.until(lambda: running.stanza().get("strategy") == "Webhook")
+        yield running
+
+
+async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_path, monkeypatch):
+    """Until then the API server converts by itself; then address and bundle stand there, and all else as before."""
+    monkeypatch.setattr(registrar, "PROBE_AGAIN", timedelta(milliseconds=10))
+    monkeypatch.setattr(conversion, "PROBE_AGAIN", timedelta(milliseconds=10))
+    await install_all(client)
+    async with working(server.endpoint, tmp_path) as running:
+        await running.until(lambda: running.secret(NAMES.tls_secret))
+        result = await running.conversion.reconcile(Request(None, CONVERTED))
+        assert (result.requeue_after, running.stanza()) == (timedelta(milliseconds=10), NONE)
+        running.mount()
+        await running.until(lambda: running.stanza() != NONE)
+        bundle = base64.b64encode(running.certificates.ca_bundle()).decode()
+        assert running.stanza() == {
+            "strategy": "Webhook",
+            "webhook": {
+                "clientConfig": {"url": f"https://localhost:{running.listener.port}/convert", "caBundle": bundle},
+                "conversionReviewVersions": ["v1"],
+            },
+        }
+        stored = server.get(CRD, CONVERTED)
+        assert stored["metadata"]["labels"] == {"theirs": "yes"}
+        assert stored["spec"] | {"conversion": NONE} == crd()["spec"]
+
+
+async def test_what_somebody_changes_is_put_back_and_not_fought(converting, server):
+    """A second repair within half a minute is put off; what is right costs no request."""
+    before = converting.stanza()
+    service = {"service": {"namespace": "theirs", "name": "theirs"}}
+    converting.conversion._written.clear()  # as long after the last write
+    server.change(
+        CRD, CONVERTED, {"spec": {"conversion": before | {"webhook": before["webhook"] | {"clientConfig": service}}}}
+    )
+    await converting.until(lambda: "service" in converting.stanza()["webhook"]["clientConfig"])
+    await converting.until(lambda: converting.stanza() == before)
+    server.requests.clear()
+    assert (await converting.conversion.reconcile(Request(None, CONVERTED))).requeue_after is None
+    assert server.requests.log == []
+    server.change(CRD, CONVERTED, {"spec": {"conversion": NONE}})
+    await converting.until(lambda: converting.stanza() != before)
+    assert (await converting.conversion.reconcile(Request(None, CONVERTED))).requeue_after > timedelta(seconds=20)
+    assert server.requests.writes == []
+
+
+async def test_an_end_leaves_nobody_at_a_webhook_that_is_gone(converting, client, server):
+    """`gatewright run` ends it so; a CRD that is gone is no trouble."""
+    await without_conversion(client, CONVERTED)
+    assert server.get(CRD, CONVERTED)["spec"]["conversion"] == NONE
+    await without_conversion(client, "others.example.com")
+
+
+async def test_a_bundle_that_somebody_else_fills_in_is_taken_over(server, client, tmp_path):
+    """From the webhook configuration, where cert-manager puts it."""
+    authority = issue_ca("theirs", datetime.now(UTC))
+    pair = issue_serving(authority, NAMES.dns_names, [], datetime.now(UTC))
+    await install_all(client)
+    async with working(server.endpoint, tmp_path, own_certificates=False) as running:
+        (tmp_path / "tls.crt").write_bytes(pair.certificate)
+        (tmp_path / "tls.key").write_bytes(pair.key)
+        running.listener.certificate.refresh()
+        await running.until(lambda: running.webhooks(VALIDATING) and running.webhooks(MUTATING))
+        assert running.stanza() == NONE
+        (webhook,) = running.webhooks(VALIDATING)
+        bundle = base64.b64encode(authority.certificate).decode()
+        config = webhook["clientConfig"] | {"caBundle": bundle}
+        server.change(VALIDATING, NAME, {"webhooks": [webhook | {"clientConfig": config}]})
+        await running.until(lambda: running.stanza() != NONE)
+        assert running.stanza()["webhook"]["clientConfig"]["caBundle"] == bundle
+
+
+async def test_a_new_authority_signs_nothing_before_the_crd_trusts_it(converting, server):
+    """The leaf follows the bundle, there as in the configurations."""
+    before = converting.secret(NAMES.ca_secret)
+    converting.conversion._written.clear()
+    converting.registrar._written.clear()
+    server.delete(converting.certificates.ca_cache.resource, NAMES.ca_secret, NAMESPACE)
+    leaf = converting.secret(NAMES.tls_secret)
+    await converting.until(lambda: converting.secret(NAMES.tls_secret) not in ({}, leaf))
+    after = converting.secret(NAMES.ca_secret)
+    bundle = base64.b64decode(server.get(CRD, CONVERTED)["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"])
+    assert bundle == after["ca.crt"] == join(after["tls.crt"], before["tls.crt"])
