@@ -95,8 +95,8 @@ def _problem(database: PostgreSQL, there: Volumes) -> Problem | None:
     """Return what only a change of the spec can mend; what there is already is kept as it is."""
     if missing := list(backups.missing(database)):
         return Problem(f"{', '.join(missing)}: must be set")
-    if wrong := [f"{path}: {found}; {rule}" for path, found, rule, _ in roles.faults(database)]:
-        return Problem("; ".join(wrong), "Invalid")
+    if wrong := roles.wrong(database):
+        return Problem("; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid")
     return Problem("; ".join(there.refused), "Refused") if there.refused else None
 
 

@@ -6,10 +6,10 @@ whole again.
 
 import hashlib
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from config.api.postgresql import PostgreSQL
+from config.roles import SUPERUSER, USER, Fault, faults
 from controller.reconcilers.postgresql_pods import (
     COMPONENT,
     client,
@@ -25,38 +25,13 @@ from kube.resource import Resource
 SECRET = Resource("", "v1", "secrets", "Secret")
 JOB = Resource("batch", "v1", "jobs", "Job")
 
-USER_NAME = re.compile(r"[a-z]([a-z0-9_]{0,61}[a-z0-9])?")
-DATABASE_NAME = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
-SUPERUSER = "postgres"
-RESERVED_USERS = frozenset({SUPERUSER, "replicator", "exporter"})
-RESERVED_DATABASES = frozenset({"postgres", "template0", "template1"})
 TRIES = 10
 
 
-def faults(database: PostgreSQL) -> Iterator[tuple[str, str, str, str]]:
-    """Yield what is wrong with users and databases: the field, what is there, the rule, and what mends it."""
-    users = [user.name for user in database.spec.users]
-    named = "up to 63 lower-case letters, digits and _, beginning with a letter and not ending in _"
-    for at, name in enumerate(users):
-        path, found = f"spec.users[{at}].name", json.dumps(name)
-        if not USER_NAME.fullmatch(name) or name.startswith("pg_"):
-            yield path, found, f"a role's name must be {named}, and not begin with pg_", "rename it"
-        elif name in RESERVED_USERS:
-            yield path, found, "the name is that of a role of ours", "rename it"
-        elif name in users[:at]:
-            yield path, found, "a role must be listed once", "remove one of them"
-    databases = [each.name for each in database.spec.databases]
-    for at, each in enumerate(database.spec.databases):
-        path, found = f"spec.databases[{at}].name", json.dumps(each.name)
-        if not DATABASE_NAME.fullmatch(each.name):
-            yield path, found, f"a database's name must be {named.replace('and _,', '_ and -,', 1)}", "rename it"
-        elif each.name in RESERVED_DATABASES:
-            yield path, found, "the name is that of a database of PostgreSQL's own", "rename it"
-        elif each.name in databases[:at]:
-            yield path, found, "a database must be listed once", "remove one of them"
-        if each.owner not in (SUPERUSER, *users):
-            path, found = f"spec.databases[{at}].owner", json.dumps(each.owner)
-            yield path, found, "the owner must be postgres or one of spec.users", "add the user, or change the owner"
+def wrong(database: PostgreSQL) -> list[Fault]:
+    """Return what is wrong with users and databases."""
+    databases = [(each.name, each.owner) for each in database.spec.databases]
+    return list(faults([user.name for user in database.spec.users], databases))
 
 
 def secrets(database: PostgreSQL) -> list[Once]:
@@ -84,12 +59,12 @@ def _secret(database: PostgreSQL, name: str, values: dict[str, str]) -> Object:
 
 def _users(database: PostgreSQL) -> list[str]:
     names = dict.fromkeys(user.name for user in database.spec.users)
-    return [name for name in names if USER_NAME.fullmatch(name)]
+    return [name for name in names if USER.fullmatch(name)]
 
 
 def job(database: PostgreSQL, seen: Seen, version: str) -> Object | None:
     """Return the Job that makes users and databases; None where there are none, or wrong ones."""
-    if not _has_any(database) or any(faults(database)):
+    if not _has_any(database) or wrong(database):
         return None
     spec = {
         "backoffLimit": TRIES,

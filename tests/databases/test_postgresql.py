@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.databases import binaries
-from tests.databases.pods import Machine, Pod
 from tests.databases.instances import PASSWORDS, Database, psql
+from tests.databases.pods import Machine, Pod
 
 pytestmark = pytest.mark.databases
 

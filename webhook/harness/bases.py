@@ -32,6 +32,7 @@ SPECS: dict[str, dict[str, Any]] = {
     "AppConfig": {"application": "shop", "environment": "dev", "config": {}},
     "VoteConfig": {"poll": {"question": "Which?"}, "options": [{"id": "a", "label": "Cats"}]},
     "Backup": {},
+    "PostgreSQL": {},
     "AppStack": {},
     "EcommercePlatform": {},
     "HorizontalPodAutoscaler": {

@@ -1,0 +1,51 @@
+"""What users and databases of a PostgreSQL may be called: judged when they are applied, and before they are made."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+SUPERUSER = "postgres"
+RESERVED_USERS = frozenset({SUPERUSER, "replicator", "exporter"})
+RESERVED_DATABASES = frozenset({"postgres", "template0", "template1"})
+USER = re.compile(r"(?!pg_)[a-z]([a-z0-9_]{0,61}[a-z0-9])?")
+DATABASE = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
+CALLED = "at most 63 lower-case letters, digits and {}, a letter first and no {} last"
+
+
+class Fault(NamedTuple):
+    """What is wrong with one name: its field, itself, the rule, and what mends it."""
+
+    path: str
+    found: str
+    rule: str
+    fix: str
+
+
+def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterator[Fault]:
+    """Yield what is wrong with the names of users, and with databases and their owners."""
+    for at, name in enumerate(users):
+        if rule := _user_rule(name, users[:at]):
+            yield Fault(f"spec.users[{at}].name", json.dumps(name), *rule)
+    for at, (name, owner) in enumerate(databases):
+        if rule := _database_rule(name, [before for before, _ in databases[:at]]):
+            yield Fault(f"spec.databases[{at}].name", json.dumps(name), *rule)
+        if owner not in (SUPERUSER, *users):
+            rule = ("a database belongs to postgres or to one of spec.users", "add the user, or name another")
+            yield Fault(f"spec.databases[{at}].owner", json.dumps(owner), *rule)
+
+
+def _user_rule(name: str, before: Sequence[str]) -> tuple[str, str] | None:
+    if not USER.fullmatch(name):
+        return f"a user's name is {CALLED.format('_', '_')}, and does not begin with pg_", "choose another"
+    if name in RESERVED_USERS:
+        return "the database has a user of that name by itself", "choose another"
+    return ("a user is listed once", "remove one of them") if name in before else None
+
+
+def _database_rule(name: str, before: Sequence[str]) -> tuple[str, str] | None:
+    if not DATABASE.fullmatch(name):
+        return f"a database's name is {CALLED.format('_ and -', '_ or -')}", "choose another"
+    if name in RESERVED_DATABASES:
+        return "every server has a database of that name by itself", "choose another"
+    return ("a database is listed once", "remove one of them") if name in before else None

@@ -1,0 +1,77 @@
+"""What a PostgreSQL asks for can be made: its name, its volumes, its users and databases, its backups.
+
+Why: what is made of it has names of its own with limits of their own, and a role or a schedule that cannot be would be
+let in and show only much later. What is merely unset has a default, or the condition Ready says that it is missing.
+Always in force: it belongs to the kind. A destination of backups is judged as the Backup that is made for it.
+
+Judged against what there is already, by the controller and not here: `storage` that shrinks, a change of `version`.
+
+Allowed: `shop-db`; `storage: 10Gi`; `users: [{name: app}]` with `databases: [{name: shop, owner: app}]`.
+Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups; `storage: 0Gi`;
+         a user `replicator`, `pg_reader` or `App`; the owner of a database who is no user; `schedule: "0 25 * * *"`.
+Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC.
+See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
+"""
+
+import re
+from collections.abc import Iterator
+
+from config.cron import CronError, check
+from config.roles import SUPERUSER, faults
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import shown
+
+DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+REVISION_LIMIT = 63 - len("-0123456789")
+JOB_LIMIT = 63 - len("-roles-01234567")
+CRONJOB_LIMIT = 52
+BACKUP_LIMIT = CRONJOB_LIMIT - len("-backup")
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation for each thing that could not be made."""
+    users = [user.string("name") or "" for user in request.each("spec.users")]
+    databases = [
+        (each.string("name") or "", each.string("owner") or SUPERUSER) for each in request.each("spec.databases")
+    ]
+    yield from of_name(request, has_job=bool(users or databases))
+    for path in ("spec.storage", "spec.backup.storage"):
+        storage = request.quantity(path)
+        if storage is not None and storage.value <= 0:
+            yield Violation(path, found=str(storage), rule="a volume has a size", fix="write 1Gi or more")
+    for fault in faults(users, databases):
+        yield Violation(*fault)
+    schedule = request.string("spec.backup.schedule")
+    if schedule is not None and not request.is_set("spec.backup.destination"):
+        try:
+            check(schedule)
+        except CronError as error:
+            fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
+            yield Violation("spec.backup.schedule", found=shown(schedule), rule=f"no cron schedule: {error}", fix=fix)
+
+
+def of_name(request: Request, *, has_job: bool) -> Iterator[Violation]:
+    """Yield a violation where a child could not have its name; the lowest limit counts."""
+    name = request.string("metadata.name") or ""
+    limit, why = REVISION_LIMIT, "its pods carry <name>-<revision> as a label, which has a limit of 63 characters"
+    if has_job:
+        limit, why = JOB_LIMIT, "the Job <name>-roles-<hash> has a limit of 63 characters"
+    if request.boolean("spec.backup.enabled") and not request.is_set("spec.backup.destination"):
+        limit, why = BACKUP_LIMIT, f"the CronJob <name>-backup has a limit of {CRONJOB_LIMIT} characters"
+    if len(name) > limit:
+        yield Violation(
+            "metadata.name",
+            found=f"{shown(name)} has {len(name)} characters",
+            rule=f"{why}, which leaves {limit}",
+            fix="choose a shorter name",
+        )
+    elif name and not DNS_LABEL.fullmatch(name):
+        yield Violation(
+            "metadata.name",
+            found=shown(name),
+            rule="the Service of this name must have a DNS label as its name",
+            fix="use lower-case letters, digits and '-', beginning with a letter",
+        )
+
+
+POLICY = Policy("postgresql-rules", validate=validate, kinds=("PostgreSQL",), category="postgresql", always=True)
