@@ -5,7 +5,7 @@ from datetime import datetime
 
 from config.api.appconfig import AppConfig
 from config.config_maps import settings, settings_name
-from controller.reconcilers.rolling import CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.rolling import CHANGES, CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
 from controller.runtime.plan import Object, Plan, PlannedKind, Seen
 
 ORIGIN = {"metadata.name": "spec.application", "data": "spec.config"}
@@ -32,5 +32,11 @@ def by_config_map(appconfig: Object) -> Iterator[str]:
 
 
 APPCONFIG = PlannedKind(
-    AppConfig, plan=plan, owns=(CONFIG_MAP,), reads=READS, patches=WORKLOADS, indexes={INDEX: by_config_map}
+    AppConfig,
+    plan=plan,
+    owns=(CONFIG_MAP,),
+    reads=READS,
+    patches=WORKLOADS,
+    indexes={INDEX: by_config_map},
+    counts=CHANGES,
 )

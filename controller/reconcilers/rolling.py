@@ -16,7 +16,7 @@ import orjson
 from config.api.appconfig import ConfigMapStatus
 from config.api.meta import CustomResource
 from controller.reconcilers.labels import inherited
-from controller.runtime.plan import Apply, Object, Patch, Plan, Problem, Reads, Reference, Seen, Step
+from controller.runtime.plan import Apply, Counts, Object, Patch, Plan, Problem, Reads, Reference, Seen, Step
 from kube.resource import Resource
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -154,3 +154,4 @@ def _short(workload: Object) -> str:
 
 
 READS = tuple(Reads(each, {INDEX: config_maps_of}) for each in WORKLOADS)
+CHANGES = Counts("gatewright_config_changes", "checksum", "ConfigMaps that were made, or got other data.")

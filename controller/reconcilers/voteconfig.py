@@ -11,7 +11,7 @@ from datetime import datetime
 from config.api.appconfig import ConfigMapStatus
 from config.api.voteconfig import GROUP, VoteConfig
 from config.config_maps import votes, votes_name
-from controller.reconcilers.rolling import CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.rolling import CHANGES, CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
 from controller.runtime.plan import Object, Plan, PlannedKind, Seen
 
 FINALIZER = f"{GROUP}/finalizer"
@@ -55,4 +55,5 @@ VOTECONFIG = PlannedKind(
     patches=WORKLOADS,
     indexes={INDEX: by_config_map},
     finalizer=FINALIZER,
+    counts=CHANGES,
 )

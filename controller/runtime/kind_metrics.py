@@ -3,6 +3,7 @@
 from prometheus_client import Counter, Gauge, Histogram
 
 from controller.runtime.metrics import Metrics
+from controller.runtime.plan import Counts, Object
 from controller.runtime.result import Outcome, Request
 
 KIND_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10)
@@ -36,7 +37,7 @@ class Phases:
 class KindMetrics:
     """What is counted of one kind, under its own prefix."""
 
-    def __init__(self, kind: str, metrics: Metrics) -> None:
+    def __init__(self, kind: str, metrics: Metrics, counts: Counts | None = None) -> None:
         prefix = kind.lower()
         registry = metrics.registry
         names = ["namespace", "name"] if metrics.per_object else []
@@ -56,6 +57,8 @@ class KindMetrics:
         for type in ("retryable", "permanent"):
             self._errors.labels(type)
         self._phases = Phases(metrics.resources, kind)
+        self._counts = counts
+        self._changes = metrics.counter(counts.name, counts.about) if counts else None
 
     def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
         """Count a reconcile."""
@@ -72,6 +75,11 @@ class KindMetrics:
     def phase(self, request: Request, phase: str) -> None:
         """Take the phase an object is in."""
         self._phases.now(request, phase)
+
+    def status(self, before: Object, now: Object) -> None:
+        """Take a status that was written."""
+        if self._counts and self._changes and now.get(self._counts.field) not in (None, before.get(self._counts.field)):
+            self._changes.inc()
 
     def forget(self, request: Request) -> None:
         """Let the series of a deleted object go."""

@@ -55,6 +55,7 @@ class Metrics:
         self.resources = Gauge(
             "gatewright_resources", "Custom resources by phase.", ["kind", "phase"], registry=registry
         )
+        self._counters: dict[str, Counter] = {}
         self._queues = Queues()
         registry.register(self._queues)
 
@@ -89,6 +90,12 @@ class Metrics:
             self._requests.labels(str(code) if code else "<error>", method, host).inc()
 
         return on_response
+
+    def counter(self, name: str, about: str) -> Counter:
+        """Return the counter of this name, which several kinds may share."""
+        if name not in self._counters:
+            self._counters[name] = Counter(name, about, registry=self.registry)
+        return self._counters[name]
 
     def leading(self, name: str, *, leads: bool) -> None:
         """Say whether this process leads."""

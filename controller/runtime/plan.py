@@ -227,6 +227,15 @@ class Reads:
     labels: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A counter of a name of its own: how often a field of the status got another value."""
+
+    name: str
+    field: str
+    about: str
+
+
 class PlannedKind(Generic[T]):
     """A kind of object, and the pure function that says what should exist for each."""
 
@@ -242,6 +251,7 @@ class PlannedKind(Generic[T]):
         optional: Sequence[Resource] = (),
         indexes: Mapping[str, By] | None = None,
         finalizer: str | None = None,
+        counts: Counts | None = None,
     ) -> None:
         """Take the kind's type, its planner, and all that the planner may look at and write.
 
@@ -267,6 +277,7 @@ class PlannedKind(Generic[T]):
             raise ValueError(f"{self.resource.kind} neither owns nor reads {names}")
         self.indexes = dict(indexes or {})
         self.finalizer = finalizer
+        self.counts = counts
 
     @property
     def name(self) -> str:

@@ -72,7 +72,7 @@ class Planned:
                 self._caches[resource].add_index(index_name(kind, name), function)
         self._own_writes = OwnWrites()
         self._writer = Writer(kind, client, self._caches, self._own_writes)
-        self._metrics = KindMetrics(kind.resource.kind, metrics)
+        self._metrics = KindMetrics(kind.resource.kind, metrics, kind.counts)
         self._been_ready: dict[Request, str] = {}
         self._names_awaited: dict[tuple[Resource, str], set[Request]] = {}
         self.controller = Controller(
@@ -178,9 +178,11 @@ class Planned:
     async def _write_status(self, status: Object, parent: Parent) -> None:
         """Write the status if it changed, and count what that change means."""
         try:
-            await self._writer.status(status, parent)
+            written = await self._writer.status(status, parent)
         except NotFound:
             return  # it is gone: the next reconcile sees that
+        if written:
+            self._metrics.status(parent.status, status)
         self._metrics.phase(parent.request, status.get("phase") or ("Ready" if is_ready(status) else "NotReady"))
         before = was_ready(ready_in(parent.status)) or self._been_ready.get(parent.request) == parent.uid
         if before or is_ready(status):

@@ -5,6 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from controller.runtime.kind_metrics import KindMetrics
 from controller.runtime.metrics import Metrics
+from controller.runtime.plan import Counts
 from controller.runtime.queue import WorkQueue
 from controller.runtime.result import Outcome, Request
 
@@ -54,6 +55,18 @@ def test_the_series_of_a_deleted_object_go(metrics: Metrics) -> None:
     kind.forget(Request("production", "other"))
     assert 'name="shop"' not in generate_latest(metrics.registry).decode()
     assert value(metrics, "gatewright_resources", kind="WebApp", phase="Running") == 0
+
+
+def test_changes_of_a_status_are_counted_under_a_name_of_their_own(metrics: Metrics) -> None:
+    """The kinds that share the name share the counter; a value that is first seen counts, the same again does not."""
+    counts = Counts("gatewright_config_changes", "checksum", "Changes.")
+    one, other = (KindMetrics(kind, metrics, counts) for kind in ("AppConfig", "VoteConfig"))
+    assert value(metrics, "gatewright_config_changes_total") == 0
+    one.status({}, {"checksum": "a"})
+    one.status({"checksum": "a"}, {"checksum": "a", "lastUpdated": "now"})
+    one.status({"checksum": "a"}, {})
+    other.status({"checksum": "a"}, {"checksum": "b"})
+    assert value(metrics, "gatewright_config_changes_total") == 2
 
 
 def test_large_clusters_count_without_names() -> None:
