@@ -69,7 +69,7 @@ def take_in(settings: Settings) -> None:
 
 def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
     flag = f"--{name.replace('_', '-')}"
-    shown = _shown(field.default)
+    shown = shown_default(field.default)
     help = f"{field.description}{f' [{shown}]' if shown else ''}"
     if isinstance(field.default, bool):
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=field.default, help=help)
@@ -88,7 +88,8 @@ def _metavar(name: str, field: FieldInfo) -> str:
     return "PATH" if name in paths else "URL" if name.endswith("url") else "NAME"
 
 
-def _shown(default: Any) -> str:
+def shown_default(default: Any) -> str:
+    """Return a default as one writes it on the command line; nothing for none, and for switches."""
     if isinstance(default, timedelta):
         return f"{default.total_seconds():g}s"
     if isinstance(default, tuple):

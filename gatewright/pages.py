@@ -68,14 +68,14 @@ def parameters(policy: Policy) -> list[Parameter]:
 def _parameters(schema: Mapping[str, Any], known: Mapping[str, Any], above: str) -> Iterator[Parameter]:
     for name, field in schema.get("properties", {}).items():
         required = name in schema.get("required", ())
-        default = "required" if required else _shown(field.get("default"))
-        yield Parameter(f"{above}{name}", _type(field), default, field.get("description", ""))
-        inner, brackets = _object_in(field)
+        default = "required" if required else shown(field.get("default"))
+        yield Parameter(f"{above}{name}", type_of(field), default, field.get("description", ""))
+        inner, brackets = object_in(field)
         if inner is not None:
             yield from _parameters(known[inner], known, f"{above}{name}{brackets}.")
 
 
-def _object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
+def object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
     """Return the name of the object that a field, or an item of a list, is; and how the path to it goes on."""
     for each in (field, *field.get("anyOf", ())):
         if "$ref" in each:
@@ -86,25 +86,26 @@ def _object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
     return None, ""
 
 
-def _type(field: Mapping[str, Any]) -> str:
+def type_of(field: Mapping[str, Any]) -> str:
+    """Return what a field of a JSON schema holds, in words."""
     if "enum" in field:
-        return " or ".join(map(_shown, field["enum"]))
+        return " or ".join(map(shown, field["enum"]))
     if "const" in field:
-        return _shown(field["const"])
+        return shown(field["const"])
     if "anyOf" in field:
-        return " or ".join(_type(each) for each in field["anyOf"] if each.get("type") != "null")
+        return " or ".join(type_of(each) for each in field["anyOf"] if each.get("type") != "null")
     if "$ref" in field:
         return "object"
     if field.get("type") == "array":
         items = field.get("items", {})
-        return f"list of {_type(items)}" if {"enum", "const", "anyOf"} & items.keys() else f"list of {_type(items)}s"
+        return f"list of {type_of(items)}{'' if {'enum', 'const', 'anyOf'} & items.keys() else 's'}"
     values = field.get("additionalProperties")
     if field.get("type") == "object" and isinstance(values, Mapping):
-        return f"object of {_type(values)}s"
+        return f"object of {type_of(values)}s"
     return str(field.get("type", "anything"))
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """Return a value as one writes it in YAML, on one line."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")
@@ -122,7 +123,7 @@ def page(policy: Policy, examples: Iterable[Example]) -> str:
     ]
     rows = parameters(policy)
     if rows:
-        parts += ["## Parameters", _table(("Name", "Type", "Default", "Meaning"), [_row(row) for row in rows])]
+        parts += ["## Parameters", table(("Name", "Type", "Default", "Meaning"), [_row(row) for row in rows])]
     for example in examples:
         parts += [f"## {example.title}", *_example(policy, example)]
     return "\n\n".join(parts) + "\n"
@@ -134,7 +135,7 @@ def index(policies: Iterable[Policy]) -> str:
     ordered = sorted(policies, key=lambda each: (each.category, each.name))
     for category, members in groupby(ordered, key=lambda each: each.category):
         rows = [(f"[{each.name}]({each.name}.md)", does(each), each.severity, summary(each)) for each in members]
-        parts += [f"## {category}", _table(("Policy", "Does", "Severity", "Summary"), rows)]
+        parts += [f"## {category}", table(("Policy", "Does", "Severity", "Summary"), rows)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -162,6 +163,7 @@ def _row(row: Parameter) -> Sequence[str]:
     return f"`{row.name}`", row.type, row.default if row.default == "required" else f"`{row.default}`", row.meaning
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

@@ -1,17 +1,28 @@
 """`python -m tests.config.regenerate` writes every generated file anew (`make manifests`)."""
 
+import importlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+from prometheus_client import CollectorRegistry
+from pydantic.fields import FieldInfo
+
+from config import crds
 from config.manifests import generated, plain
+from config.settings import Settings
 from controller.reconcilers import own_kinds
-from gatewright import pages
+from controller.runtime.kind_metrics import KindMetrics
+from controller.runtime.metrics import Metrics as Controllers
+from gatewright import pages, reference
+from gatewright.cli import COMMANDS
 from tests.controlplane.binaries import helm_binary
 from webhook.harness.cases import Expectation, Trial, load_trials
 from webhook.harness.trial import ask
 from webhook.policies import catalogue
 from webhook.server.look_ups import RESOURCES
+from webhook.server.metrics import Metrics as Rim
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +44,45 @@ def from_policies() -> dict[str, str]:
     written = {f"{name}.md": pages.page(policy, examples(name)) for name, policy in policies.items()}
     return {
         f"docs/policies/{name}": text for name, text in {"README.md": pages.index(policies.values()), **written}.items()
+    }
+
+
+def from_code() -> dict[str, str]:
+    """The reference, made from types, kinds, settings and collectors; and the list of the pages of kinds."""
+    return {
+        "docs/kinds/README.md": reference.kinds_index(own_kinds()),
+        "docs/reference/api.md": reference.api(crds.kinds(), {kind.type: kind for kind in own_kinds()}),
+        "docs/reference/settings.md": reference.settings(taken()),
+        "docs/reference/metrics.md": reference.metrics(collectors()),
+    }
+
+
+def taken() -> dict[str, list[str]]:
+    """The commands that take each setting."""
+    options = {name: importlib.import_module(f"gatewright.commands.{name}").command.params for name in COMMANDS}
+    return {
+        setting: [name for name, given in options.items() if any(_sets(each, setting, field) for each in given)]
+        for setting, field in Settings.model_fields.items()
+    }
+
+
+def _sets(option: click.Parameter, setting: str, field: FieldInfo) -> bool:
+    """Whether an option of a command is a setting, and not another one of the same name."""
+    help = option.help if isinstance(option, click.Option) else None
+    return option.name == setting and (help or "").startswith(field.description or "")
+
+
+def collectors() -> dict[str, CollectorRegistry]:
+    """The registries of what is counted, by what counts it."""
+    webhook, controller, kind = CollectorRegistry(), CollectorRegistry(), CollectorRegistry()
+    Rim(webhook)
+    shared = Controllers(controller)
+    shared.registry = kind
+    KindMetrics("WebApp", shared)
+    return {
+        "The webhook": webhook,
+        "The controller": controller,
+        "Each kind, under its own prefix": kind,
     }
 
 
@@ -77,4 +127,5 @@ def write(files: dict[str, str]) -> None:
 if __name__ == "__main__":
     write(from_types())
     write(from_policies())
+    write(from_code())
     write(from_chart(helm_binary()))

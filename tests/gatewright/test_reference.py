@@ -1,0 +1,91 @@
+"""The reference: current, whole, and with a page and a sample for each kind."""
+
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry, Counter
+from pydantic import Field
+
+from config.api.core import ResourceRequirements
+from config.settings import Settings
+from controller.reconcilers import own_kinds
+from gatewright.kind import ApiModel, Column, CustomResource, Definition, Int32, Status
+from gatewright.reference import api, metrics, settings
+from tests.config.regenerate import ROOT, from_code
+
+
+class Cog(ApiModel):
+    """A cog."""
+
+    teeth: Int32 = Field(ge=3, le=99, description="Number of teeth.")
+
+
+class GearSpec(ApiModel):
+    """What is wanted."""
+
+    cogs: list[Cog] = Field([], max_length=4, description="Its cogs.")
+    name: Annotated[str, Field(pattern="^[a-z]+$")] | None = Field(None, description="Its name.")
+    resources: ResourceRequirements | None = Field(None, description="What it may use.")
+
+
+class Gear(CustomResource):
+    """A gear.
+
+    It turns.
+    """
+
+    definition = Definition(
+        "toys.example.com", "v1", "Gear", "gears", ("gr",), (Column("Cogs", ".spec.cogs", wide=True),)
+    )
+    spec: GearSpec
+    status: Status = Status()
+
+
+def test_the_reference_is_current() -> None:
+    """`make manifests` would change none of the committed pages."""
+    expected = from_code()
+    assert expected == {path: (ROOT / path).read_text() for path in expected}
+
+
+def test_fields_are_told_with_their_bounds() -> None:
+    """Those of objects within too, but for what is Kubernetes' own."""
+    told = api([Gear], {})
+    head, _, rows = told.partition("| --- | --- | --- | --- | --- |\n")
+    assert "## Gear `toys.example.com/v1`\n\nA gear.\n\n" in head
+    assert "Names: `gears`, `gr`; namespaced. Columns: Cogs (wide).\n" in head
+    assert rows.splitlines() == [
+        "| `spec.cogs` | list of objects | `[]` | at most 4 | Its cogs. |",
+        "| `spec.cogs[].teeth` | integer | required | 3 to 99 | Number of teeth. |",
+        "| `spec.name` | string |  | `^[a-z]+$` | Its name. |",
+        "| `spec.resources` | ResourceRequirements |  |  | What it may use. |",
+        "| `status.observedGeneration` | integer |  |  | The generation that this status speaks of. |",
+        f"| `status.conditions` | list of Conditions |  |  | {Status.model_fields['conditions'].description} |",
+    ]
+
+
+def test_settings_are_told_as_they_are_written() -> None:
+    """As a flag, as a variable, and by whom they are taken."""
+    rows = settings({"listen": ["run", "webhook"]}).splitlines()
+    assert (
+        "| `--listen` | `GATEWRIGHT_LISTEN` | `:9443` | where the webhook answers over TLS | run, webhook |"
+    ) in rows
+    assert len([row for row in rows if row.startswith("| `--")]) == len(Settings.model_fields)
+
+
+def test_metrics_are_told_under_the_names_they_are_exposed_with() -> None:
+    """A counter ends in _total."""
+    registry = CollectorRegistry()
+    Counter("gears_turned", "Turns.", ["gear"], registry=registry)
+    assert metrics({"Gears": registry}).splitlines()[-1] == "| `gears_turned_total` | counter | `gear` | Turns. |"
+
+
+@pytest.mark.parametrize("kind", own_kinds(), ids=lambda kind: kind.name)
+def test_every_kind_has_a_page_and_a_sample(kind) -> None:
+    """The page that the list of kinds leads to, and an object to apply."""
+    assert (ROOT / f"docs/kinds/{kind.name}.md").read_text().startswith(f"# {kind.resource.kind}\n")
+    samples = [
+        each for path in Path(ROOT / "config/samples").glob("*.yaml") for each in yaml.safe_load_all(path.read_text())
+    ]
+    assert kind.resource.kind in {each["kind"] for each in samples}
