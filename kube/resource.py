@@ -1,10 +1,9 @@
 """Where a kind lives in the API: group, version, plural, and the paths made from them."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """One resource of the API server, such as `Resource("apps", "v1", "deployments", "Deployment")`."""
 
     group: str

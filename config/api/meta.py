@@ -1,7 +1,7 @@
 """What every custom resource has: metadata, conditions and the way it is read from and written to the API server."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 from pydantic.alias_generators import to_camel
@@ -34,7 +34,13 @@ class ApiModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_absent(cls, value: Any) -> Any:
-        return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
+        if isinstance(value, dict) and None in value.values():
+            return {key: item for key, item in value.items() if item is not None}
+        return value
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return the value itself, which never changes: defaults are not copied for each object."""
+        return self
 
     def to_api(self) -> dict[str, Any]:
         """The value as the API server takes it; what is unset is left out."""
