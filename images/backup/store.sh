@@ -26,7 +26,8 @@ end() {
     exec 2>&3
     wait "$listening" || true
     if [ "$status" -ne 0 ]; then
-        said=$(sed -E 's#^[0-9]{4}/[0-9/]+ [0-9:]+ ##; /^[[:space:]]/d; /^$/d' "$scratch/errors" | tail -n 1)
+        sed -E 's#^[0-9]{4}/[0-9/]+ [0-9:]+ ##; /^[[:space:]]/d; /^$/d' "$scratch/errors" >"$scratch/lines"
+        said=$(grep -i -E 'error|fatal' "$scratch/lines" | tail -n 1) || said=$(tail -n 1 "$scratch/lines")
         echo "failed while $doing: ${said:-exit code $status}" >&2
         report 'failed while %s: %s\n' "$doing" "${said:-exit code $status}"
     fi

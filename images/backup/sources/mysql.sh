@@ -7,7 +7,7 @@ login=$scratch/login.cnf
 connect() {
     (
         umask 077
-        printf '[client]\nprotocol=tcp\nconnect-timeout=15\nhost="%s"\nport=%s\nuser="%s"\npassword="%s"\n' \
+        printf '[mysql]\nconnect-timeout=15\n[client]\nprotocol=tcp\nhost="%s"\nport=%s\nuser="%s"\npassword="%s"\n' \
             "$(escaped "$SOURCE_HOST")" "$SOURCE_PORT" "$(escaped "$SOURCE_USERNAME")" "$(escaped "$SOURCE_PASSWORD")" \
             >"$login"
     )
@@ -38,7 +38,7 @@ dump() {
 }
 
 check() {
-    gzip -d -c | tail -n 3 | grep -q '^-- Dump completed'
+    gzip -d -c | tail -n 3 | grep -q '^-- Dump completed' || fail "the end of the dump is missing"
 }
 
 restore() {

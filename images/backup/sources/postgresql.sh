@@ -50,7 +50,7 @@ dump() {
 
 check() {
     if [ "$1" = globals.sql ]; then
-        grep -q 'PostgreSQL database cluster dump complete'
+        grep -q 'PostgreSQL database cluster dump complete' || fail "the end of the dump is missing"
     else
         "$bin/pg_restore" --list >/dev/null
     fi
@@ -63,9 +63,9 @@ restore() {
         "$bin/psql" -X -q -f - >/dev/null 2> >(grep -v 'already exists' >&2)
         return
     fi
-    there=$("$bin/psql" -A -t -X -v name="$database" <<<"SELECT count(*) FROM pg_database WHERE datname = :'name'")
+    there=$("$bin/psql" -A -t -X -v ON_ERROR_STOP=1 -v name="$database" <<<"SELECT count(*) FROM pg_database WHERE datname = :'name'")
     if [ "$there" -eq 0 ]; then
-        "$bin/psql" -X -q -v name="$database" <<<'CREATE DATABASE :"name"'
+        "$bin/psql" -X -q -v ON_ERROR_STOP=1 -v name="$database" <<<'CREATE DATABASE :"name"'
     fi
     "$bin/pg_restore" --clean --if-exists --exit-on-error --single-transaction \
         --dbname="dbname='$(sed "s/[\\\\']/\\\\&/g" <<<"$database")'"

@@ -1,0 +1,132 @@
+"""The pod that a Backup's CronJob makes, run on this machine: its scripts, with the environment that was planned."""
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from config.api.backup import Backup
+from controller.reconcilers.backup import BACKUP
+from controller.runtime.plan import Apply, Given, Object
+from tests.databases.s3 import BUCKET, ObjectStore
+
+SCRIPTS = Path(__file__).parents[2] / "images/backup"
+PATH = "/usr/local/bin:/usr/bin:/bin"
+KEY = "store/secret+key"
+SECRETS = {"store": {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": KEY}}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a script: its exit code, what it printed, and its last word to the pod's status."""
+
+    code: int
+    printed: str
+    word: str
+
+
+@dataclass
+class BackupPod:
+    """One Backup, the contents of its Secrets, and the directory that its pods have as /tmp."""
+
+    backup: Backup
+    secrets: dict[str, dict[str, str]]
+    scratch: Path
+    host_name: str = "nightly-cronjob-29384720-x7k2p"
+    path: str = PATH
+
+    @property
+    def folder(self) -> str:
+        """Where its backups stand in the bucket."""
+        return f"{self.environment()['DESTINATION_PATH'].removeprefix(BUCKET + '/')}/"
+
+    def make(self) -> Outcome:
+        """Make a backup, as the pod's container does."""
+        return self._run(*self.container()["command"])
+
+    def restore(self, *arguments: str) -> Outcome:
+        """Restore one."""
+        return self._run("/restore.sh", *arguments)
+
+    def container(self) -> Object:
+        """The container that is planned."""
+        plan = BACKUP.plan(self.backup, Given(), datetime.now(UTC))
+        (cronjob,) = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
+        return dict(cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0])
+
+    def environment(self) -> dict[str, str]:
+        """Its environment, with what its Secrets say."""
+        return {each["name"]: self._value(each) for each in self.container()["env"]}
+
+    def _value(self, variable: Object) -> str:
+        if "value" in variable:
+            return str(variable["value"])
+        reference = variable["valueFrom"]["secretKeyRef"]
+        return self.secrets[reference["name"]][reference["key"]]
+
+    def _run(self, script: str, *arguments: str) -> Outcome:
+        word = self.scratch / "termination-log"
+        word.unlink(missing_ok=True)
+        local = {
+            "PATH": self.path,
+            "HOSTNAME": self.host_name,
+            "TMPDIR": str(self.scratch),
+            "TERMINATION_LOG": str(word),
+        }
+        done = subprocess.run(
+            [SCRIPTS / script.removeprefix("/"), *arguments],
+            env={**self.environment(), **local},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+        )
+        return Outcome(done.returncode, done.stdout, word.read_text() if word.exists() else "")
+
+
+def pod(
+    store: ObjectStore,
+    scratch: Path,
+    *,
+    type: str,
+    port: int,
+    login: dict[str, str],
+    retention: str = "30d",
+    **connection: Any,
+) -> BackupPod:
+    """Return the pod of a Backup of a server on this machine to a store on this machine."""
+    spec = {
+        "source": {
+            "type": type,
+            "connection": {"host": "127.0.0.1", "port": port, "secretRef": {"name": "login"}, **connection},
+        },
+        "destination": {
+            "type": "s3",
+            "bucket": BUCKET,
+            "prefix": scratch.name,
+            "endpoint": store.url,
+            "secretRef": {"name": "store"},
+        },
+        "retention": retention,
+    }
+    backup = Backup.model_validate({"metadata": {"name": "nightly", "namespace": "shop"}, "spec": spec})
+    return BackupPod(backup, {**SECRETS, "login": login}, scratch)
+
+
+def instead(directory: Path, program: str, script: str) -> str:
+    """Put a script in the place of a program, and return the path to search; `$REAL` is the program."""
+    directory.mkdir(exist_ok=True)
+    found = next(Path(each, program) for each in PATH.split(":") if Path(each, program).exists())
+    (directory / program).write_text(f"#!/bin/bash\nset -o pipefail\nREAL={found}\n{script}\n")
+    (directory / program).chmod(0o755)
+    return f"{directory}:{PATH}"
+
+
+def recorders(directory: Path, programs: Sequence[str], record: Path) -> str:
+    """Let programs note how they are called."""
+    for program in programs:
+        path = instead(directory, program, f'printf "%s\\n" "$0 $*" >>{record}\nexec $REAL "$@"')
+    return path

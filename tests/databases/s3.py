@@ -1,0 +1,67 @@
+"""An object store that speaks S3, on loopback: moto's, with one bucket."""
+
+import re
+import shutil
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from tests.databases.binaries import missing
+from tests.databases.servers import Server
+
+VERSIONED = b'<VersioningConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Status>Enabled</Status></VersioningConfiguration>'
+BUCKET = "backups"
+
+
+class ObjectStore(Server):
+    """The store; whoever asks is let in, until it is told to look."""
+
+    name = "s3"
+    unprivileged = False  # our own interpreter need not be anybody's to run
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def prepare(self) -> None:
+        """Start it with its bucket; versioned, for moto cannot be asked for a version that rclone saw in another."""
+        if shutil.which("rclone") is None:
+            missing("rclone", "rclone")  # nobody else asks it here
+        place = ["-H", "127.0.0.1", "-p", str(self.port)]
+        self.start(sys.executable, "-m", "moto.server", *place, answers=self.answers)
+        self.request("PUT", BUCKET)
+        self.request("PUT", f"{BUCKET}?versioning", VERSIONED)
+
+    def answers(self) -> bool:
+        """Whether it answers."""
+        try:
+            self.request("GET", "moto-api/")
+        except urllib.error.URLError:
+            return False
+        return True
+
+    def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """Ask it something, and return its answer."""
+        headers = {"Content-Type": "application/xml", "Authorization": "AWS somebody:whoever"}
+        request = urllib.request.Request(f"{self.url}/{path}", data=body, method=method, headers=headers)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return bytes(answer.read())
+
+    def put(self, name: str, content: bytes = b"x") -> None:
+        """Store an object."""
+        self.request("PUT", f"{BUCKET}/{urllib.parse.quote(name)}", content)
+
+    def get(self, name: str) -> bytes:
+        """Return the content of an object."""
+        return self.request("GET", f"{BUCKET}/{urllib.parse.quote(name)}")
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names of all objects that begin so, without that."""
+        listed = self.request("GET", f"{BUCKET}?list-type=2&prefix={urllib.parse.quote(prefix)}").decode()
+        return [name.removeprefix(prefix) for name in re.findall(r"<Key>([^<]*)</Key>", listed)]
+
+    def look_at_credentials(self, *, really: bool) -> None:
+        """Let nobody in without valid credentials, of which there are none; or everybody again."""
+        self.request("POST", "moto-api/reset-auth", b"0" if really else b"inf")

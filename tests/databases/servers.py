@@ -1,0 +1,86 @@
+"""Real servers on this machine's loopback, each in a directory of its own."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Self
+
+from tests.controlplane.processes import Process, Reaper, free_ports
+
+USER = "nobody"
+READY_WITHIN = 30.0
+ENDS_WITHIN = 10.0
+
+
+class Server:
+    """A server process, its port, and its directory. Started by root it runs as a user that has no rights."""
+
+    name: str
+    unprivileged = True
+
+    def __init__(self) -> None:
+        """Make it a directory of its own."""
+        self.port = free_ports(1)[0]
+        self.directory = Path(tempfile.mkdtemp(prefix=f"gatewright-{self.name}-"))
+        self._reaper = Reaper()
+        self._process: Process | None = None
+        self._steps_down = self.unprivileged and os.geteuid() == 0
+        if self._steps_down:
+            account = pwd.getpwnam(USER)
+            os.chown(self.directory, account.pw_uid, account.pw_gid)
+
+    def command(self, *command: str | Path) -> list[str]:
+        """Return a command as the server's user runs it."""
+        ids = ["setpriv", "--reuid", USER, "--regid", str(pwd.getpwnam(USER).pw_gid), "--clear-groups", "--"]
+        return [*(ids if self._steps_down else ()), *map(str, command)]
+
+    def run(self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None) -> str:
+        """Run a command to its end, and return what it prints."""
+        done = subprocess.run(
+            self.command(*command),
+            input=input,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(self.directory), **(env or {})},
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, f"{command[0]}: {done.stderr}{done.stdout}"
+        return done.stdout
+
+    def start(self, *command: str | Path, answers: Callable[[], bool]) -> None:
+        """Start it, and wait until it answers."""
+        self._process = Process(self.name, self.command(*command), self.directory / "log", self._reaper)
+        self._process.start()
+        end = time.monotonic() + READY_WITHIN
+        while not answers():
+            assert not self._process.died, self._process.tail()
+            assert time.monotonic() < end, f"not ready within {READY_WITHIN:g} s\n{self._process.tail()}"
+            time.sleep(0.05)
+
+    def prepare(self) -> None:
+        """Make its data, and start it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End it, and remove its directory."""
+        if self._process is not None and not self._process.died:
+            self._process.end(ENDS_WITHIN)
+        self._reaper.close()
+        shutil.rmtree(self.directory)
+
+    def __enter__(self) -> Self:
+        try:
+            self.prepare()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
