@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import yaml
-
 from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.plan import Given, Object, Once
 from gatewright.plans import Parent, Planned, planned
+from gatewright.written import written
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.resource import Resource
@@ -130,8 +129,7 @@ def _shown(object: Object | None, before: Object | None) -> list[str]:
     shown = {key: value for key, value in object.items() if key != "status"} | {"metadata": metadata}
     if object["kind"] == "Secret":
         shown |= {part: _hidden(object[part], (before or {}).get(part) or {}) for part in SECRET if object.get(part)}
-    text: str = yaml.safe_dump(shown, sort_keys=True)
-    return text.splitlines()
+    return written(shown, sort_keys=True).splitlines()
 
 
 def _hidden(data: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, str]:

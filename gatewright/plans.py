@@ -71,10 +71,14 @@ class Planned:
         return self.parent.kind.owned(self.write.object)
 
     @property
-    def title(self) -> str:
-        """Of what it is a part, and when it is made."""
+    def comment(self) -> str:
+        """Of what it is a part, when it is made, and what of it nobody knows before."""
         needs = f", once {' and '.join(self.step.needs)} hold" if self.step.needs else ""
-        return f"{self.parent.title}: step {self.step.name}{needs}"
+        lines = [f"{self.parent.title}: step {self.step.name}{needs}"]
+        if isinstance(self.write, Once):
+            lines.append("created once, and left alone from then on")
+            lines += [f"{path}: {random.length} random characters" for path, random in self.write.generate.items()]
+        return "".join(f"# {line}\n" for line in lines)
 
 
 def parent_of(document: Document, namespace: str) -> Parent:

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-import yaml
 from rich.text import Text
 
 from config.documents import DocumentError, read_documents, yaml_files
@@ -16,6 +15,7 @@ from gatewright.planning import planner_settings, planners_of
 from gatewright.plans import Parent, is_ours, parent_of, planned
 from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console
+from gatewright.written import written
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
@@ -57,8 +57,7 @@ def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff
     given = planner_settings(settings)
     if not diff:
         made = (each for parent in parents for each in planned(parent, now, given))
-        texts = (f"# {each.title}\n{yaml.safe_dump(each.write.object, sort_keys=False)}" for each in made)
-        click.echo("---\n".join(texts), nl=False)
+        click.echo("---\n".join(f"{each.comment}{written(each.write.object)}" for each in made), nl=False)
     elif settings.kubeconfig is None:
         for parent in parents:
             for each in planned(parent, now, given):

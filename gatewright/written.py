@@ -1,0 +1,27 @@
+"""Objects as a person would write them in YAML: no anchors, and texts of several lines as such."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+
+class Written(yaml.SafeDumper):
+    """Writes each value where it stands, however often it does."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Repeat a value rather than refer to it."""
+        return True
+
+
+def _text(dumper: Written, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+Written.add_representer(str, _text)
+
+
+def written(object: Mapping[str, Any], *, sort_keys: bool = False) -> str:
+    """Return an object as YAML."""
+    text: str = yaml.dump(dict(object), Dumper=Written, sort_keys=sort_keys, width=120, allow_unicode=True)
+    return text
