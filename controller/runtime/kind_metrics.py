@@ -4,9 +4,9 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from controller.runtime.metrics import Metrics
 from controller.runtime.plan import Counts, Object
+from controller.runtime.reconcile_series import ReconcileSeries
 from controller.runtime.result import Outcome, Request
 
-KIND_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10)
 CREATION_BUCKETS = (1, 5, 10, 30, 60, 120, 300)
 RESULTS: dict[Outcome, str] = {
     "success": "success",
@@ -26,9 +26,12 @@ class Phases:
 
     def now(self, request: Request, phase: str | None) -> None:
         """Take the phase an object is in; None when it is gone."""
-        before = self._phases.pop(request, None)
+        before = self._phases.get(request)
+        if before == phase:
+            return
         if before is not None:
             self._gauge.labels(self._kind, before).dec()
+            del self._phases[request]
         if phase is not None:
             self._phases[request] = phase
             self._gauge.labels(self._kind, phase).inc()
@@ -42,10 +45,8 @@ class KindMetrics:
         registry = metrics.registry
         names = ["namespace", "name"] if metrics.per_object else []
         self._per_object = metrics.per_object
-        self._total = Counter(f"{prefix}_reconcile", "Reconciles.", [*names, "result"], registry=registry)
-        self._seconds = Histogram(
-            f"{prefix}_reconcile_duration_seconds", "Their duration.", names, buckets=KIND_BUCKETS, registry=registry
-        )
+        self._reconciles = ReconcileSeries(prefix, names)
+        registry.register(self._reconciles)
         self._creation = Histogram(
             f"{prefix}_creation_duration_seconds",
             "Time from creation to first being ready.",
@@ -62,9 +63,7 @@ class KindMetrics:
 
     def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
         """Count a reconcile."""
-        labels = self._labels(request)
-        self._total.labels(*labels, RESULTS[outcome]).inc()
-        (self._seconds.labels(*labels) if labels else self._seconds).observe(seconds)
+        self._reconciles.add(self._labels(request), RESULTS[outcome], seconds)
         if outcome in ("error", "terminal_error"):
             self._errors.labels("retryable" if outcome == "error" else "permanent").inc()
 
@@ -85,17 +84,7 @@ class KindMetrics:
         """Let the series of a deleted object go."""
         self._phases.now(request, None)
         if self._per_object:
-            labels = self._labels(request)
-            for result in set(RESULTS.values()):
-                self._remove(self._total, *labels, result)
-            self._remove(self._seconds, *labels)
+            self._reconciles.forget(self._labels(request))
 
     def _labels(self, request: Request) -> tuple[str, ...]:
         return (request.namespace or "", request.name) if self._per_object else ()
-
-    @staticmethod
-    def _remove(collector: Counter | Histogram, *labels: str) -> None:
-        try:
-            collector.remove(*labels)
-        except KeyError:
-            return  # it was never counted
