@@ -57,7 +57,7 @@ bench-reviews: .venv/ready ## processor time of one review
 bench-controller: .venv/ready ## what WebApps cost the controller, on a real API server (8 minutes)
 	@$(BIN)/python -m benchmarks.controller
 
-manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and docs/policies
+manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and pages of docs
 	$(BIN)/python -m tests.config.regenerate
 
 install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
