@@ -1,0 +1,73 @@
+"""Schedules as a CronJob takes them."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from config.cron import CronError, check, upcoming
+
+NOW = datetime(2026, 11, 21, 17, 0, 30, tzinfo=UTC)  # a Saturday
+
+NEXT = {
+    "0 2 * * *": "2026-11-22 02:00",
+    "* * * * *": "2026-11-21 17:01",
+    "*/15 * * * *": "2026-11-21 17:15",
+    "5/20 * * * *": "2026-11-21 17:05",
+    "@hourly": "2026-11-21 18:00",
+    "@daily": "2026-11-22 00:00",
+    "@midnight": "2026-11-22 00:00",
+    "@weekly": "2026-11-22 00:00",
+    "@monthly": "2026-12-01 00:00",
+    "@yearly": "2027-01-01 00:00",
+    "@annually": "2027-01-01 00:00",
+    "0 0 ? * MON-fri": "2026-11-23 00:00",
+    "30 4 1,15 * *": "2026-12-01 04:30",
+    "0 0 29 2 *": "2028-02-29 00:00",
+    "0 0 1 * 1": "2026-11-23 00:00",  # the first or a Monday
+    "0 0 */2 * 1": "2026-11-23 00:00",  # an odd day or a Monday
+    "0 0 * * 4/2": "2026-11-26 00:00",  # Thursday and Saturday, never Sunday
+    "0 0 1 JAN-MAR/2 *": "2027-01-01 00:00",
+}
+WRONG = {
+    "": "it has 0 fields instead of 5: minute, hour, day of month, month, day of week",
+    "0 2 * *": "it has 4 fields instead of 5: minute, hour, day of month, month, day of week",
+    "0 0 2 * * *": "it has 6 fields instead of 5: minute, hour, day of month, month, day of week",
+    "CRON_TZ=UTC 0 2 * * *": "it has 6 fields instead of 5: minute, hour, day of month, month, day of week",
+    "@every 1h": "it has 2 fields instead of 5: minute, hour, day of month, month, day of week",
+    "60 * * * *": "wrong minute",
+    "0 24 * * *": "wrong hour",
+    "0 0 0 * *": "wrong day of month",
+    "0 0 * 13 *": "wrong month",
+    "0 0 * * 7": 'wrong day of week "7": Sunday is 0',
+    "0 0 L * *": 'wrong day of month "L"',
+    "0 0 * * 1#2": 'wrong day of week "1#2"',
+    "0 0 *-5 * *": 'wrong day of month "*-5"',
+    "*/0 * * * *": "wrong minute",
+    "5-1 * * * *": "wrong minute",
+    ", * * * *": 'wrong minute ""',
+    "0 0 * FOO *": "wrong month",
+    "0 0 30 2 *": "wrong day of month",
+}
+
+
+@pytest.mark.parametrize(("schedule", "moment"), NEXT.items())
+def test_a_schedule_comes_round(schedule: str, moment: str) -> None:
+    """In UTC, strictly after the moment asked about."""
+    expected = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    assert upcoming(schedule, NOW) == expected
+    assert upcoming(schedule, expected - timedelta(seconds=1)) == expected
+    assert upcoming(schedule, expected) > expected
+
+
+@pytest.mark.parametrize(("schedule", "message"), WRONG.items())
+def test_what_is_no_schedule_is_told(schedule: str, message: str) -> None:
+    """What is wrong, in the words of who wrote it."""
+    with pytest.raises(CronError) as error:
+        check(schedule)
+    assert str(error.value) == message
+
+
+def test_a_moment_of_elsewhere_is_understood() -> None:
+    """Two at night in UTC, whatever the zone of the clock."""
+    there = NOW.astimezone(timezone(timedelta(hours=9)))
+    assert upcoming("0 2 * * *", there) == datetime(2026, 11, 22, 2, tzinfo=UTC)

@@ -1,0 +1,403 @@
+"""What a Backup becomes: tables of (spec, seen) -> plan."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from config.api.backup import Backup
+from controller.reconcilers.backup import BACKUP, CRONJOB, JOB, POD, SECRET, by_label, by_name, by_secret
+from controller.runtime.plan import Apply, Given, Object, Plan, Problem
+from controller.runtime.testing import FakeClient, reconcile
+
+NOW = datetime(2026, 11, 21, 17, 0, 30, tzinfo=UTC)
+CONNECTION = {"host": "shop-db", "database": "shop", "secretRef": {"name": "login"}}
+SPEC = {
+    "source": {"type": "postgresql", "connection": CONNECTION},
+    "destination": {"type": "s3", "bucket": "backups", "prefix": "/a/b/", "secretRef": {"name": "store"}},
+}
+METADATA = {"name": "nightly", "namespace": "shop", "uid": "1", "labels": {"platform": "store", "app": "x"}}
+
+
+def backup(status: Object | None = None, **spec: Any) -> Backup:
+    """A Backup to which nothing is missing."""
+    return Backup.model_validate({"metadata": METADATA, "spec": {**SPEC, **spec}, "status": status})
+
+
+def source(type: str, **connection: Any) -> Object:
+    """A source with more in its connection; None takes something out."""
+    return {"type": type, "connection": {**CONNECTION, **connection}}
+
+
+def destination(**more: Any) -> Object:
+    """A destination with something else."""
+    return {**SPEC["destination"], **more}
+
+
+def cronjob() -> Object:
+    """Its CronJob."""
+    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly-cronjob", "uid": "cron"}}
+
+
+def owned(name: str, uid: str, owner: str) -> Object:
+    """Metadata of what somebody controls."""
+    owners = [{"uid": owner, "controller": True}]
+    return {"name": name, "uid": uid, "ownerReferences": owners, "creationTimestamp": f"2026-11-{uid[-2:]}T02:00:00Z"}
+
+
+def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup.sh") -> Object:
+    """A Job of that day, with the conditions that are true."""
+    ended = f"2026-11-{day}T02:10:00Z"
+    container = {"name": "backup", "command": [command]}
+    return {
+        "metadata": owned(f"nightly-{day}", f"job-{day}", owner),
+        "spec": {"template": {"spec": {"containers": [container]}}},
+        "status": {
+            **({"completionTime": ended} if "Complete" in conditions else {}),
+            "conditions": [
+                {"type": each, "status": "True", "lastTransitionTime": ended, "message": f"it is {each}"}
+                for each in conditions
+            ],
+        },
+    }
+
+
+def pod(day: str, code: int, message: str | None, *, state: str = "state") -> Object:
+    """The pod of that day's Job, whose container ended so."""
+    terminated = {"exitCode": code, "reason": "Error", **({} if message is None else {"message": message})}
+    status = {"name": "backup", state: {"terminated": terminated}}
+    return {
+        "metadata": owned(f"nightly-{day}-x", f"pod-{day}", f"job-{day}"),
+        "status": {"containerStatuses": [status]},
+    }
+
+
+def made(day: str) -> Object:
+    """The pod that made that day's backup, of as many bytes as the day."""
+    return pod(day, 0, f'{{"backup":"202611{day}T020000Z-x","bytes":{int(day)}}}')
+
+
+def seen(
+    *, jobs: Sequence[Object] = (), pods: Sequence[Object] = (), secrets: Sequence[str] = ("login", "store")
+) -> Given:
+    """What is there besides the CronJob."""
+    there: dict[Any, Sequence[Object]] = {(SECRET, "secret", name): [{"metadata": {"name": name}}] for name in secrets}
+    return Given(
+        children=[cronjob()], found={**there, (JOB, "backup", "nightly"): jobs, (POD, "backup", "nightly"): pods}
+    )
+
+
+def planned(given: Given | None = None, status: Object | None = None, **spec: Any) -> Plan:
+    """Its plan."""
+    return BACKUP.plan(backup(status, **spec), given or Given(), NOW)
+
+
+def applied(plan: Plan) -> Object:
+    """The CronJob that a plan applies."""
+    (write,) = [write for step in plan.steps for write in step.writes]
+    assert isinstance(write, Apply)
+    return write.object
+
+
+def environment(**spec: Any) -> dict[str, str]:
+    """Its variables; what stands in a Secret as `$secret/key`."""
+    (container,) = applied(planned(**spec))["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    found = {}
+    for each in container["env"]:
+        secret = each.get("valueFrom", {}).get("secretKeyRef", {})
+        found[each["name"]] = each["value"] if "value" in each else f"${secret['name']}/{secret['key']}"
+    return found
+
+
+def backed_up(plan: Plan) -> tuple[str, str, str]:
+    """Its condition BackedUp."""
+    (condition,) = plan.status.to_api()["conditions"]
+    return condition["status"], condition["reason"], condition["message"]
+
+
+def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
+    """All of it but the environment."""
+    cronjob = applied(planned(schedule="@daily", suspend=True, activeDeadlineSeconds=60, serviceAccountName="saver"))
+    labels = {"gatewright.io/backup": "nightly", "platform": "store"}
+    template = cronjob["spec"]["jobTemplate"]["spec"]["template"]
+    (container,) = template["spec"].pop("containers")
+    del container["env"]
+    assert cronjob == {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly-cronjob", "namespace": "shop", "labels": labels},
+        "spec": {
+            "schedule": "@daily",
+            "timeZone": "Etc/UTC",
+            "suspend": True,
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 3600,
+            "successfulJobsHistoryLimit": 3,
+            "failedJobsHistoryLimit": 3,
+            "jobTemplate": {
+                "metadata": {"labels": labels},
+                "spec": {"backoffLimit": 2, "activeDeadlineSeconds": 60, "template": template},
+            },
+        },
+    }
+    security = template["spec"].pop("securityContext")
+    assert template == {
+        "metadata": {"labels": labels},
+        "spec": {
+            "restartPolicy": "OnFailure",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "serviceAccountName": "saver",
+            "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}}],
+        },
+    }
+    assert (security["runAsNonRoot"], security["runAsUser"]) == (True, 1000)
+    assert container == {
+        "name": "backup",
+        "image": "gatewright-backup-postgresql:1.0.0",
+        "command": ["/backup.sh"],
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
+    }
+
+
+def test_the_image_follows_the_source_and_the_registry() -> None:
+    """One image for each type, from where the images come that we choose."""
+    plan = BACKUP.plan(backup(source=source("mysql")), Given(settings={"registry": "registry.company.com"}), NOW)
+    pod = applied(plan)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == "registry.company.com/gatewright-backup-mysql:1.0.0"
+
+
+def test_the_environment_says_all_and_credentials_by_reference() -> None:
+    """PostgreSQL to S3 of the cloud's own."""
+    assert environment(retention="2w") == {
+        "SOURCE_TYPE": "postgresql",
+        "SOURCE_HOST": "shop-db",
+        "SOURCE_PORT": "5432",
+        "SOURCE_DATABASE": "shop",
+        "SOURCE_USERNAME": "$login/username",
+        "SOURCE_PASSWORD": "$login/password",
+        "RCLONE_CONFIG_DESTINATION_TYPE": "s3",
+        "RCLONE_CONFIG_DESTINATION_PROVIDER": "AWS",
+        "RCLONE_CONFIG_DESTINATION_REGION": "us-east-1",
+        "RCLONE_CONFIG_DESTINATION_NO_CHECK_BUCKET": "true",
+        "RCLONE_CONFIG_DESTINATION_ACCESS_KEY_ID": "$store/AWS_ACCESS_KEY_ID",
+        "RCLONE_CONFIG_DESTINATION_SECRET_ACCESS_KEY": "$store/AWS_SECRET_ACCESS_KEY",
+        "DESTINATION_PATH": "backups/a/b/shop/nightly",
+        "RETENTION_SECONDS": "1209600",
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"source": source("mysql")}, {"SOURCE_TYPE": "mysql", "SOURCE_PORT": "3306"}),
+        ({"source": source("mysql", port="3307")}, {"SOURCE_PORT": "3307"}),
+        ({"source": source("mongodb")}, {"SOURCE_PORT": "27017", "SOURCE_AUTHENTICATION_DATABASE": "admin"}),
+        ({"source": source("mongodb", authenticationDatabase="shop")}, {"SOURCE_AUTHENTICATION_DATABASE": "shop"}),
+        ({"source": source("mysql", username="me")}, {"SOURCE_USERNAME": "me", "SOURCE_PASSWORD": "$login/password"}),
+        (
+            {"source": source("mysql", secretRef={"name": "other", "usernameKey": "u", "passwordKey": "p"})},
+            {"SOURCE_USERNAME": "$other/u", "SOURCE_PASSWORD": "$other/p"},
+        ),
+        (
+            {"destination": destination(endpoint="http://minio:9000", region="eu-1")},
+            {
+                "RCLONE_CONFIG_DESTINATION_PROVIDER": "Other",
+                "RCLONE_CONFIG_DESTINATION_ENDPOINT": "http://minio:9000",
+                "RCLONE_CONFIG_DESTINATION_REGION": "eu-1",
+            },
+        ),
+        ({"destination": destination(secretRef=None)}, {"RCLONE_CONFIG_DESTINATION_ENV_AUTH": "true"}),
+        (
+            {"destination": destination(type="gcs")},
+            {"RCLONE_CONFIG_DESTINATION_SERVICE_ACCOUNT_CREDENTIALS": "$store/credentials.json"},
+        ),
+        (
+            {"destination": destination(type="gcs", secretRef={"name": "g", "key": "key.json"})},
+            {
+                "RCLONE_CONFIG_DESTINATION_TYPE": "google cloud storage",
+                "RCLONE_CONFIG_DESTINATION_SERVICE_ACCOUNT_CREDENTIALS": "$g/key.json",
+            },
+        ),
+        (
+            {"destination": destination(type="azure")},
+            {
+                "RCLONE_CONFIG_DESTINATION_TYPE": "azureblob",
+                "RCLONE_CONFIG_DESTINATION_ACCOUNT": "$store/AZURE_STORAGE_ACCOUNT",
+                "RCLONE_CONFIG_DESTINATION_KEY": "$store/AZURE_STORAGE_KEY",
+            },
+        ),
+        ({"destination": destination(prefix="")}, {"DESTINATION_PATH": "backups/shop/nightly"}),
+        ({"retention": "12h"}, {"RETENTION_SECONDS": "43200"}),
+    ],
+)
+def test_the_environment_follows_the_spec(spec: Object, expected: dict[str, str]) -> None:
+    """Each field where it is to be seen."""
+    found = environment(**spec)
+    assert {name: found.get(name) for name in expected} == expected
+
+
+def test_a_whole_server_is_named_by_no_database() -> None:
+    """Without a database there is no such variable."""
+    assert "SOURCE_DATABASE" not in environment(source=source("mysql", database=None))
+
+
+def test_every_field_is_traced_to_the_users_own() -> None:
+    """What the CronJob has from the spec says from where, and exists."""
+    plan = planned(serviceAccountName="saver")
+    (write,) = [write for step in plan.steps for write in step.writes]
+    container = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
+    assert isinstance(write, Apply)
+    assert write.origin["spec.schedule"] == "spec.schedule"
+    assert write.origin[f"{container}.image"] == "spec.source.type"
+    assert write.origin[f"{container}.env[name=SOURCE_HOST]"] == "spec.source.connection.host"
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"source": {}}, "spec.source.type, spec.source.connection.host, spec.source.connection.secretRef.name"),
+        ({"source": source("mysql", host="")}, "spec.source.connection.host"),
+        ({"source": source("mysql", secretRef={})}, "spec.source.connection.secretRef.name"),
+        ({"destination": {"type": "s3"}}, "spec.destination.bucket"),
+        ({"destination": {"type": "azure", "bucket": "b"}}, "spec.destination.secretRef"),
+        ({"destination": destination(secretRef={"key": "x"})}, "spec.destination.secretRef.name"),
+    ],
+)
+def test_what_is_missing_is_named(spec: Object, problem: str) -> None:
+    """Every field at once; a CronJob that was made before stays as it is."""
+    plan = planned(seen(), **spec)
+    assert plan.problem == Problem(f"{problem}: must be set", "Incomplete")
+    assert plan.steps == ()
+
+
+def test_a_schedule_that_is_none_is_told() -> None:
+    """Where no admission was asked."""
+    assert planned(schedule="0 25 * * *").problem == Problem(
+        'spec.schedule: "0 25 * * *" is no cron schedule: wrong hour', "Invalid"
+    )
+
+
+def test_the_cronjob_waits_for_its_secrets() -> None:
+    """A Secret that is not there yet is waited for by name."""
+    plan = planned(seen(secrets=["store"]))
+    assert [(step.name, step.holds) for step in plan.steps] == [
+        ("Secret store", True),
+        ("Secret login", False),
+        ("cronjob", True),
+    ]
+    assert plan.steps[-1].needs == ["Secret store", "Secret login"]
+
+
+def test_the_next_time_is_known_and_waited_for() -> None:
+    """Once there is a CronJob that is not suspended; then it is looked at again."""
+    plan = planned(seen())
+    assert plan.status.to_api()["nextTime"] == "2026-11-22T02:00:00Z"
+    assert plan.requeue_after == timedelta(hours=8, minutes=59, seconds=30)
+    for other in (planned(), planned(seen(), suspend=True)):
+        assert ("nextTime" in other.status.to_api(), other.requeue_after) == (False, None)
+
+
+def test_the_last_good_backup_is_known() -> None:
+    """When, what and how large; of a restore, and of what others own, nothing."""
+    jobs = [
+        job("20", "Complete"),
+        job("19", "Complete"),
+        job("22", "Complete", command="/restore.sh"),
+        job("23", "Complete", owner="somebody"),
+    ]
+    plan = planned(seen(jobs=jobs, pods=[made("19"), made("20"), made("22"), made("23")]))
+    status = plan.status.to_api()
+    assert status["lastSuccessfulTime"] == "2026-11-20T02:10:00Z"
+    assert (status["lastBackup"], status["lastSize"]) == ("20261120T020000Z-x", 20)
+    assert backed_up(plan) == ("True", "Succeeded", "Job nightly-20: backup 20261120T020000Z-x, 20 bytes")
+
+
+def test_what_was_known_stays_known() -> None:
+    """Jobs and pods are removed with time: nothing changes by that."""
+    before = planned(seen(jobs=[job("20", "Complete")], pods=[made("20")])).status.to_api()
+    for jobs in ([], [job("19", "Complete")], [job("20", "Complete")]):
+        after = planned(seen(jobs=jobs), before).status.to_api()
+        assert {key: after[key] for key in before if key != "conditions"} == {
+            key: before[key] for key in before if key != "conditions"
+        }
+    assert planned(seen(jobs=[job("20", "Complete")]), before).status.to_api()["conditions"] == before["conditions"]
+    assert planned(seen(), before).status.to_api()["conditions"] == before["conditions"]
+
+
+def test_a_success_without_a_word_has_no_size() -> None:
+    """A pod that is gone, or says something else, leaves the time alone."""
+    before = planned(seen(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
+    for message in (None, "", "done", "[1]", '{"backup":"x"}', '{"backup":1,"bytes":"2"}'):
+        plan = planned(seen(jobs=[job("20", "Complete")], pods=[pod("20", 0, message)]), before)
+        status = plan.status.to_api()
+        assert status["lastSuccessfulTime"] == "2026-11-20T02:10:00Z"
+        assert ("lastBackup" in status, "lastSize" in status) == (False, False)
+        assert backed_up(plan) == ("True", "Succeeded", "Job nightly-20: succeeded")
+
+
+def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
+    """With what the script said last, also once its pod is gone; the last good backup stays the last good one."""
+    good = planned(seen(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
+    attempts = [pod("20", 1, "dumping\nfailed while dumping shop.dump: no such table\n", state="lastState")]
+    failing = planned(seen(jobs=[job("19", "Complete"), job("20")], pods=attempts), good)
+    said = "Job nightly-20: failed while dumping shop.dump: no such table"
+    assert backed_up(failing) == ("False", "Failing", said)
+    failed = planned(seen(jobs=[job("20", "FailureTarget", "Failed")]), failing.status.to_api())
+    assert backed_up(failed) == ("False", "Failed", said)
+    assert failed.status.to_api()["lastSize"] == 19
+    unheard = planned(seen(jobs=[job("20", "Failed")]), good)
+    assert backed_up(unheard) == ("False", "Failed", "Job nightly-20: it is Failed")
+    silent = planned(seen(jobs=[job("20")], pods=[pod("20", 137, None)]))
+    assert backed_up(silent) == ("False", "Failing", "Job nightly-20: Error, exit code 137")
+
+
+def test_a_first_attempt_changes_nothing() -> None:
+    """While it runs, what is known is the backup before, or that there was none."""
+    assert backed_up(planned(seen(jobs=[job("20")]))) == ("False", "NoneYet", "no backup was made yet")
+    before = planned(seen(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
+    assert backed_up(planned(seen(jobs=[job("20")]), before))[:2] == ("True", "Succeeded")
+
+
+def test_what_wakes_a_backup_is_found() -> None:
+    """By its name, by the Secrets it names whatever else is wrong with it, and by the label of its Jobs and pods."""
+    stored = {"metadata": {"name": "nightly"}, "spec": SPEC}
+    assert list(by_name(stored)) == ["nightly"]
+    assert list(by_secret(stored)) == ["login", "store"]
+    assert list(by_secret({"spec": {"source": {"connection": {"secretRef": "login"}}}})) == ["login"]
+    assert list(by_secret({"spec": {"source": {"connection": {"secretRef": 1}}, "destination": None}})) == []
+    assert list(by_secret({})) == []
+    assert list(by_label({"metadata": {"labels": {"gatewright.io/backup": "nightly"}}})) == ["nightly"]
+    assert list(by_label({"metadata": {}})) == []
+
+
+async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there() -> None:
+    """First only a status that says what is waited for; then the CronJob; then no write more."""
+    client = FakeClient()
+    await client.create(BACKUP.resource, {"metadata": {"name": "nightly", "namespace": "default"}, "spec": SPEC})
+    await reconcile(BACKUP, client, "nightly")
+    stored = await client.get(BACKUP.resource, "nightly", "default")
+    ready = stored["status"]["conditions"][-1]
+    assert (ready["type"], ready["status"], ready["message"]) == (
+        "Ready",
+        "False",
+        "waiting for Secret store, Secret login, cronjob",
+    )
+    for name in ("login", "store"):
+        await client.create(SECRET, {"metadata": {"name": name, "namespace": "default"}})
+    mark = len(client.writes)
+    await reconcile(BACKUP, client, "nightly")
+    assert client.writes[mark:] == ["apply cronjobs default/nightly-cronjob", "apply backups/status default/nightly"]
+    await reconcile(BACKUP, client, "nightly")
+    assert len(client.writes) == mark + 2
+    assert (await client.get(CRONJOB, "nightly-cronjob", "default"))["spec"]["concurrencyPolicy"] == "Forbid"
