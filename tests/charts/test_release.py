@@ -1,3 +1,4 @@
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,12 @@ FILLED = {
             ],
         }
     ],
+}
+CRD = ("crd", "voteconfigs.voting.schoolofdevops.com")
+SERVICE = {"name": "gatewright-webhook", "namespace": NAMESPACE, "path": "/convert"}
+CONVERSION = {
+    "strategy": "Webhook",
+    "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"service": SERVICE}},
 }
 
 
@@ -63,8 +70,11 @@ def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane]
     run("install", str(CHART), "--create-namespace")
     assert webhooks() == ""
     plane.kubectl("apply", "--server-side", "--field-manager=gatewright-controller", "-f", "-", input=FILLED)
+    conversion = json.dumps({"spec": {"conversion": CONVERSION}})
+    plane.kubectl("patch", *CRD, "--type=merge", "--field-manager=gatewright-controller", f"--patch={conversion}")
     run("upgrade", str(CHART), "--set=policies.preset=production")
     assert webhooks() == "validate.gatewright.io"
+    assert plane.kubectl("get", *CRD, "-o=jsonpath={.spec.conversion.strategy}").stdout == "Webhook"
     plane.kubectl("delete", *CONFIGURATION)
     run("upgrade", str(CHART))
     assert webhooks() == ""
