@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -17,6 +18,17 @@ RECONCILE_BUCKETS = (
 )
 # fmt: on
 QUEUE_BUCKETS = tuple(1e-8 * 10**power for power in range(12))
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """What is counted at each reconcile of one controller."""
+
+    adds: Counter
+    waited: Histogram
+    worked: Histogram
+    seconds: Histogram
+    total: dict[str, Counter]
 
 
 class Metrics:
@@ -56,13 +68,20 @@ class Metrics:
             "gatewright_resources", "Custom resources by phase.", ["kind", "phase"], registry=registry
         )
         self._counters: dict[str, Counter] = {}
+        self._series: dict[str, _Series] = {}
         self._queues = Queues()
         registry.register(self._queues)
 
     def follow(self, name: str, queue: WorkQueue[Request], workers: int) -> None:
         """Count for a controller from now on."""
-        for result in ("success", "error", "requeue", "requeue_after"):
-            self._total.labels(name, result)
+        results = ("success", "error", "requeue", "requeue_after")
+        self._series[name] = _Series(
+            self._adds.labels(name),
+            self._waited.labels(name),
+            self._worked.labels(name),
+            self._seconds.labels(name),
+            {result: self._total.labels(name, result) for result in results},
+        )
         for counter in (self._errors, self._terminal):
             counter.labels(name)
         self._workers.labels(name).set(workers)
@@ -70,17 +89,18 @@ class Metrics:
 
     def added(self, name: str) -> None:
         """Count an addition to a controller's queue."""
-        self._adds.labels(name).inc()
+        self._series[name].adds.inc()
 
     def reconciled(self, name: str, outcome: Outcome, seconds: float, waited: float) -> None:
         """Count a reconcile of a controller."""
-        self._total.labels(name, "error" if outcome == "terminal_error" else outcome).inc()
+        series = self._series[name]
+        series.total["error" if outcome == "terminal_error" else outcome].inc()
         if outcome in ("error", "terminal_error"):
             self._errors.labels(name).inc()
             (self._retries if outcome == "error" else self._terminal).labels(name).inc()
-        self._seconds.labels(name).observe(seconds)
-        self._worked.labels(name).observe(seconds)
-        self._waited.labels(name).observe(waited)
+        series.seconds.observe(seconds)
+        series.worked.observe(seconds)
+        series.waited.observe(waited)
 
     def requests_to(self, host: str) -> Callable[[str, int, float], None]:
         """Return what a client calls after each answer."""
