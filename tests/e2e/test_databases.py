@@ -1,0 +1,139 @@
+"""Databases as somebody with kubectl sees them: they become ready, grow, refuse what cannot be, and keep their data."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.controlplane.audit import WRITES
+from tests.e2e.conftest import CONFIG, Laptop
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+SHOP: dict[str, Any] = {
+    "apiVersion": "database.example.com/v1",
+    "kind": "PostgreSQL",
+    "metadata": {"name": "shop", "labels": {"platform": "store"}},
+    "spec": {
+        "version": "16",
+        "storage": "1Gi",
+        "users": [{"name": "app_user"}],
+        "databases": [{"name": "shop", "owner": "app_user"}],
+        "backup": {"enabled": True},
+        "monitoring": {"enabled": True},
+    },
+}
+
+
+def looked_at(laptop: Laptop, name: str) -> int:
+    """How often a database was reconciled to the end."""
+    lines = ((each.get("message"), each.get("postgresql.name")) for each in laptop.gatewright.logged())
+    return sum(line == ("Reconciliation completed", name) for line in lines)
+
+
+def ready(laptop: Laptop, namespace: str) -> str:
+    """Its condition Ready, as `status reason: message`."""
+    template = "{range .status.conditions[?(@.type=='Ready')]}{.status} {.reason}: {.message}{end}"
+    return laptop.kubectl("get", "postgresql/shop", "-n", namespace, f"-o=jsonpath={template}")
+
+
+def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
+    """S4: the sample is Ready once its pod is; then nothing is written until something changes."""
+
+    def kubectl(*args: str) -> str:
+        return laptop.kubectl("-n", namespace, *args)
+
+    kubectl("apply", "-f", str(CONFIG / "samples/test-db.yaml"))
+    kubectl("wait", "--for=condition=Ready", "postgresql/test-db", "--timeout=30s")
+    container = kubectl("get", "pod/test-db-0", "-o=jsonpath={.spec.containers[0].name} {.spec.containers[0].image}")
+    assert container == "postgres registry.company.com/postgres:14"
+    names = kubectl("get", "all,secrets,pvc", "-l", "app.kubernetes.io/instance=test-db", "-o=name").split()
+    assert sorted(names) == [
+        "persistentvolumeclaim/data-test-db-0",
+        "pod/test-db-0",
+        "secret/test-db-credentials",
+        "service/test-db",
+        "service/test-db-headless",
+        "statefulset.apps/test-db",
+    ]
+    status = laptop.get("postgresql/test-db", namespace)["status"]
+    assert {key: value for key, value in status.items() if key != "conditions"} == {
+        "phase": "Running",
+        "replicas": 1,
+        "readyReplicas": 1,
+        "version": "14",
+        "storage": "1Gi",
+        "endpoint": f"test-db.{namespace}.svc:5432",
+        "secret": "test-db-credentials",
+        "selector": "app.kubernetes.io/name=postgresql,app.kubernetes.io/instance=test-db,"
+        "app.kubernetes.io/component=database",
+        "observedGeneration": 1,
+    }
+    assert [(each["type"], each["status"]) for each in status["conditions"]] == [
+        ("PrimaryAvailable", "True"),
+        ("Ready", "True"),
+    ]
+    mark, times = laptop.plane.audit_mark(), looked_at(laptop, "test-db")
+    kubectl("annotate", "postgresql/test-db", "looked=at")
+    laptop.gatewright.until("reconciled", lambda: looked_at(laptop, "test-db") > times)
+    written = laptop.plane.audit_events(mark, verb=WRITES, namespace=namespace)
+    assert [each["requestURI"] for each in written if not each["userAgent"].startswith("kubectl")] == []
+
+
+def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> None:
+    """Users, backups, more storage and instances; what would lose data is refused; claims outlive the object."""
+
+    def kubectl(*args: str) -> str:
+        return laptop.kubectl("-n", namespace, *args)
+
+    def change(**spec: Any) -> None:
+        kubectl("patch", "postgresql/shop", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    laptop.kubectl("apply", "-n", namespace, "-f", "-", input=SHOP)
+    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=30s")
+    names = kubectl("get", "all,secrets,pvc,configmaps", "-l", "platform=store", "-o=name").split()
+    job = next(each for each in names if each.startswith("job.batch/shop-roles-"))
+    assert sorted(each for each in names if not each.startswith(("pod/shop-roles-", job))) == [
+        "configmap/shop-scripts",
+        "cronjob.batch/shop-backup",
+        "persistentvolumeclaim/data-shop-0",
+        "persistentvolumeclaim/shop-backup",
+        "pod/shop-0",
+        "postgresql.database.example.com/shop",
+        "secret/shop-credentials",
+        "secret/shop-user-app-user",
+        "service/shop",
+        "service/shop-headless",
+        "statefulset.apps/shop",
+    ]
+
+    change(storage="2Gi", replicas=2)
+    for claim in ("data-shop-0", "data-shop-1", "shop-backup"):
+        kubectl("wait", f"pvc/{claim}", "--for=create", "--timeout=30s")
+        kubectl("wait", f"pvc/{claim}", "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=30s")
+    kubectl("wait", "postgresql/shop", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=30s")
+    kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
+
+    change(storage="1Gi", version="17")
+    kubectl("wait", "postgresql/shop", "--for=jsonpath={.status.phase}=Failed", "--timeout=30s")
+    assert ready(laptop, namespace) == (
+        "False Refused: spec.version: 17; the data is of PostgreSQL 16, and nothing upgrades it here. Set it back to "
+        "16, or move a dump to a new database; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
+    )
+    assert (
+        kubectl("get", "statefulset/shop", "-o=jsonpath={..containers[0].image}") == "registry.company.com/postgres:16"
+    )
+    change(storage="2Gi", version="16", users=[{"name": "app_user"}, {"name": "reader"}])
+    kubectl("wait", job, "--for=delete", "--timeout=30s")
+    kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
+
+    kubectl("delete", "postgresql/shop", "--timeout=30s")
+    kubectl("wait", "statefulset,cronjob,service,secret,job", "--for=delete", "-l", "platform=store", "--timeout=60s")
+    claims = kubectl("get", "pvc", "-o=name").split()
+    assert claims == [f"persistentvolumeclaim/{name}" for name in ("data-shop-0", "data-shop-1", "shop-backup")]
+
+    again = {**SHOP, "spec": {**SHOP["spec"], "storage": "2Gi", "deletionPolicy": "Delete"}}
+    laptop.kubectl("apply", "-n", namespace, "-f", "-", input=again)
+    kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=30s")
+    kubectl("delete", "postgresql/shop", "--timeout=30s")
+    kubectl("wait", "pvc/data-shop-0", "pvc/shop-backup", "--for=delete", "--timeout=60s")
