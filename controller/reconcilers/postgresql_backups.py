@@ -119,7 +119,7 @@ def are_made(database: PostgreSQL, seen: Seen) -> bool:
     if not spec.enabled:
         return True
     if spec.destination is None:
-        return seen.child(CRON_JOB, name_of(database)) is not None and bool(claims_of(database, seen, "backup"))
+        return seen.child(CRON_JOB, name_of(database)) is not None
     ready = _ready(database, seen)
     return ready is not None and ready["status"] == "True"
 

@@ -1,0 +1,513 @@
+"""What a PostgreSQL becomes: tables of (spec, seen) -> plan."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from config.api.postgresql import PostgreSQL
+from controller.reconcilers.postgresql import POD, POSTGRESQL
+from controller.reconcilers.postgresql_claims import CLAIM, STORAGE_CLASS
+from controller.reconcilers.postgresql_roles import JOB
+from controller.runtime.plan import Apply, Delete, Given, Object, Once, Patch, Plan, Random, Write
+from controller.runtime.testing import FakeClient, reconcile
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+APP = {"users": [{"name": "app"}], "databases": [{"name": "shop", "owner": "app"}]}
+LOCAL = {"backup": {"enabled": True}}
+REMOTE = {"backup": {"enabled": True, "destination": {"bucket": "dumps", "secretRef": {"name": "store"}}}}
+LABELS = {"app.kubernetes.io/instance": "shop", "app.kubernetes.io/component": "database"}
+
+
+def planned(
+    *,
+    children: Sequence[Object] = (),
+    found: Sequence[Object] = (),
+    metadata: Object | None = None,
+    status: Object | None = None,
+    **spec: Any,
+) -> Plan:
+    """The plan of a PostgreSQL `shop`, where these children are, and these claims, pods, Jobs and classes."""
+    about = {"name": "shop", "namespace": "default", "uid": "1", "generation": 1, **(metadata or {})}
+    database = PostgreSQL.model_validate({"metadata": about, "spec": {"version": "14", **spec}, "status": status or {}})
+    look_ups: dict[Any, list[Object]] = {}
+    for each in found:
+        resource = {"Pod": POD, "Job": JOB, "PersistentVolumeClaim": CLAIM, "StorageClass": STORAGE_CLASS}[each["kind"]]
+        index, value = ("name", each["metadata"]["name"]) if resource == STORAGE_CLASS else ("instance", "shop")
+        look_ups.setdefault((resource, index, value), []).append(each)
+    return POSTGRESQL.plan(database, Given(children=children, found=look_ups, settings={"registry": "r.example"}), NOW)
+
+
+def step_of(plan: Plan, name: str) -> Any:
+    """One step of a plan."""
+    return next(step for step in plan.steps if step.name == name)
+
+
+def writes(plan: Plan, step: str) -> list[Write]:
+    """The writes of a step."""
+    return list(step_of(plan, step).writes)
+
+
+def made(plan: Plan, kind: str) -> list[Object]:
+    """The objects of a kind that a plan makes."""
+    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | Once)]
+    return [each for each in objects if each["kind"] == kind]
+
+
+def holding(plan: Plan) -> list[str]:
+    """The steps that hold."""
+    return [step.name for step in plan.steps if step.holds]
+
+
+def child(kind: str, name: str, **fields: Any) -> Object:
+    """A child as it is stored."""
+    versions = {"StatefulSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1", "Backup": "backup.example.com/v1"}
+    about = {"name": name, "namespace": "default", "uid": f"{name}-uid", "resourceVersion": "7", "generation": 1}
+    return {"apiVersion": versions.get(kind, "v1"), "kind": kind, "metadata": about, **fields}
+
+
+def stateful_set(ready: int = 1, storage: str = "1Gi", version: str = "14") -> Object:
+    """The StatefulSet, with so many instances ready."""
+    labels = {**LABELS, "app.kubernetes.io/version": version}
+    claims = [{"metadata": {"name": "data", "labels": labels}, "spec": asked(storage)}]
+    status = {"observedGeneration": 1, "replicas": ready, "readyReplicas": ready, "updatedReplicas": ready}
+    return child("StatefulSet", "shop", spec={"volumeClaimTemplates": claims}, status=status)
+
+
+def asked(storage: str) -> Object:
+    """What a claim asks for."""
+    return {"resources": {"requests": {"storage": storage}}, "storageClassName": "fast"}
+
+
+def claim(storage: str = "1Gi", *, ordinal: int = 0, component: str = "database", phase: str = "Bound") -> Object:
+    """A stored claim."""
+    found = child("PersistentVolumeClaim", f"data-shop-{ordinal}", spec=asked(storage))
+    labels = {**LABELS, "app.kubernetes.io/component": component, "app.kubernetes.io/version": "14"}
+    return {
+        **found,
+        "metadata": {**found["metadata"], "labels": labels},
+        "status": {"phase": phase, "capacity": {"storage": storage}},
+    }
+
+
+def pod(ready: str = "True") -> Object:
+    """The primary."""
+    return child("Pod", "shop-0", status={"conditions": [{"type": "Ready", "status": ready}]})
+
+
+def expandable(allowed: bool = True) -> Object:
+    """The storage class of the claims."""
+    return {"kind": "StorageClass", "metadata": {"name": "fast"}, "allowVolumeExpansion": allowed}
+
+
+ALL_THERE = [
+    child("Secret", "shop-credentials"),
+    stateful_set(),
+    child("Service", "shop"),
+    child("Service", "shop-headless"),
+]
+
+
+@pytest.mark.parametrize(
+    ("children", "found", "holds", "phase"),
+    [
+        ([], [], [], "Pending"),
+        (ALL_THERE[:1], [], ["credentials"], "Pending"),
+        ([*ALL_THERE[:1], stateful_set(0)], [pod("False")], ["credentials"], "Deploying"),
+        (ALL_THERE[:2], [pod()], ["credentials", "database", "instances"], "Running"),
+        (ALL_THERE, [pod()], ["credentials", "database", "service", "instances"], "Running"),
+    ],
+)
+def test_each_step_waits_for_the_one_before(
+    children: list[Object], found: list[Object], holds: list[str], phase: str
+) -> None:
+    """Credentials, the database once it has them, Services once the primary answers, then the rest."""
+    plan = planned(children=children, found=found, storage="1Gi")
+    nothing_to_do = ["storage", "users and databases", "backups", "removal of backups"]
+    assert sorted(holding(plan)) == sorted([*holds, *nothing_to_do])
+    assert plan.status.to_api()["phase"] == phase
+    assert plan.requeue_after == timedelta(minutes=5)
+    assert {step.name: (step.needs, step.failed_to) for step in plan.steps} == {
+        "credentials": ((), "failed to create credentials"),
+        "database": (("credentials",), "failed to create database"),
+        "service": (("database",), "failed to create service"),
+        "storage": (("service",), "failed to grow storage"),
+        "instances": (("service",), "failed to create instances"),
+        "users and databases": (("service",), "failed to create users and databases"),
+        "backups": (("instances",), "failed to setup backups"),
+        "removal of backups": ((), "failed to remove backups"),
+    }
+
+
+def test_passwords_are_made_up_once_and_never_planned() -> None:
+    """The superuser's and the standbys' in one Secret, each user's in another."""
+    own, user = writes(planned(**APP), "credentials")
+    assert isinstance(own, Once)
+    assert isinstance(user, Once)
+    assert (own.object["metadata"]["name"], own.object["stringData"], own.generate) == (
+        "shop-credentials",
+        {"username": "postgres", "replication-username": "replicator"},
+        {"data.password": Random(32), "data.replication-password": Random(32)},
+    )
+    assert (user.object["metadata"]["name"], user.object["stringData"], user.generate) == (
+        "shop-user-app",
+        {"username": "app"},
+        {"data.password": Random(32)},
+    )
+
+
+def test_the_instances_are_a_stateful_set() -> None:
+    """Its first container is postgres; versions, sizes and replicas are those of the spec; it has no rights."""
+    (object,) = made(planned(replicas=3, storage="5Gi", storageClassName="fast"), "StatefulSet")
+    spec, template = object["spec"], object["spec"]["template"]["spec"]
+    assert (spec["replicas"], spec["serviceName"]) == (3, "shop-headless")
+    assert spec["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    assert spec["volumeClaimTemplates"][0]["spec"] == {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "5Gi"}},
+        "storageClassName": "fast",
+    }
+    (container,) = template["containers"]
+    assert (container["name"], container["image"]) == ("postgres", "r.example/postgres:14")
+    environment = {each["name"]: each.get("value") or each["valueFrom"] for each in container["env"]}
+    assert environment["PGDATA"] == "/var/lib/postgresql/data/pgdata"
+    assert environment["POSTGRES_PASSWORD"] == {"secretKeyRef": {"name": "shop-credentials", "key": "password"}}
+    assert container["readinessProbe"]["exec"]["command"] == ["pg_isready", "--quiet"]
+    assert container["resources"] == {
+        "requests": {"cpu": "250m", "memory": "512Mi"},
+        "limits": {"cpu": "1", "memory": "1Gi"},
+    }
+    assert template["securityContext"]["runAsUser"] == template["securityContext"]["fsGroup"] == 999
+    for each in (*template["initContainers"], container):
+        assert each["securityContext"]["readOnlyRootFilesystem"]
+        assert each["resources"]["limits"]
+    assert template["automountServiceAccountToken"] is False
+
+
+def test_the_services_lead_to_all_and_to_the_primary() -> None:
+    """The headless one knows a pod before it is ready: a standby must find a busy primary."""
+    of_all, of_primary = (each["spec"] for each in made(planned(), "Service"))
+    assert (of_all["clusterIP"], of_all["publishNotReadyAddresses"]) == ("None", True)
+    assert of_primary["selector"] == {**of_all["selector"], "statefulset.kubernetes.io/pod-name": "shop-0"}
+    assert of_primary["ports"] == [{"name": "postgresql", "port": 5432, "targetPort": 5432, "protocol": "TCP"}]
+
+
+def test_monitoring_is_an_exporter_beside_each_instance() -> None:
+    """It asks as a role that sees figures only, by the socket."""
+    plan = planned(monitoring={"enabled": True})
+    template = made(plan, "StatefulSet")[0]["spec"]["template"]
+    assert template["metadata"]["annotations"] == {"prometheus.io/scrape": "true", "prometheus.io/port": "9187"}
+    _, exporter = template["spec"]["containers"]
+    assert exporter["image"] == "r.example/postgres-exporter:v0.17.1"
+    assert exporter["env"] == [
+        {
+            "name": "DATA_SOURCE_NAME",
+            "value": "host=/var/run/postgresql user=exporter dbname=postgres sslmode=disable",
+        }
+    ]
+    assert [each["name"] for each in made(plan, "Service")[0]["spec"]["ports"]] == ["postgresql", "metrics"]
+
+
+def test_the_label_platform_is_on_everything() -> None:
+    """Pods, claims, Jobs and children's children too."""
+    plan = planned(metadata={"labels": {"platform": "store", "other": "label"}}, **APP, **LOCAL)
+    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | Once)]
+    stateful, job, cron = (made(plan, kind)[0]["spec"] for kind in ("StatefulSet", "Job", "CronJob"))
+    nested = [stateful["template"], *stateful["volumeClaimTemplates"], job["template"], cron["jobTemplate"]]
+    for each in (*objects, *nested, cron["jobTemplate"]["spec"]["template"]):
+        assert each["metadata"]["labels"]["platform"] == "store"
+        assert "other" not in each["metadata"]["labels"]
+
+
+# What there is already
+
+
+@pytest.mark.parametrize(
+    ("spec", "children", "found", "refused"),
+    [
+        ({"storage": "1Gi"}, ALL_THERE, [claim()], None),
+        ({"storage": "2Gi"}, ALL_THERE, [claim(), expandable()], None),
+        (
+            {"storage": "2Gi"},
+            ALL_THERE,
+            [claim(), expandable(allowed=False)],
+            "spec.storage: 2Gi; volumes of storage class fast do not grow. Set it back to 1Gi",
+        ),
+        (
+            {"storage": "2Gi"},
+            ALL_THERE,
+            [claim("3Gi")],
+            "spec.storage: 2Gi; volumes of 3Gi cannot shrink. Set it to 3Gi or more",
+        ),
+        (
+            {"storage": "2Gi"},
+            [stateful_set(storage="4Gi")],
+            [],
+            "spec.storage: 2Gi; volumes of 4Gi cannot shrink. Set it to 4Gi or more",
+        ),
+        (
+            {"version": "15"},
+            [],
+            [claim("10Gi")],
+            "spec.version: 15; the data is of PostgreSQL 14, and nothing upgrades it here. Set it back to 14, or move "
+            "a dump to a new database",
+        ),
+        (
+            {"storage": "1Gi", "storageClassName": "slow"},
+            ALL_THERE,
+            [claim()],
+            "spec.storageClassName: slow; the volumes' class is fast and cannot change. Set it back",
+        ),
+    ],
+)
+def test_what_the_volumes_do_not_allow_is_refused(
+    spec: Object, children: list[Object], found: list[Object], refused: str | None
+) -> None:
+    """The condition names the field; the StatefulSet keeps its version and its template of claims."""
+    plan = planned(children=children, found=found, **spec)
+    assert (plan.problem and (plan.problem.reason, plan.problem.message)) == (("Refused", refused) if refused else None)
+    (object,) = made(plan, "StatefulSet")
+    assert object["spec"]["template"]["spec"]["containers"][0]["image"] == "r.example/postgres:14"
+    if children:
+        template = next(each for each in children if each["kind"] == "StatefulSet")["spec"]["volumeClaimTemplates"][0]
+        assert object["spec"]["volumeClaimTemplates"][0]["spec"] == template["spec"]
+
+
+def test_claims_grow_one_by_one() -> None:
+    """Each that is bound and smaller, those of later instances too; one that is not bound yet is waited for."""
+    found = [claim("2Gi"), claim(ordinal=1), claim(ordinal=2, phase="Pending"), expandable()]
+    plan = planned(children=ALL_THERE, found=found, storage="2Gi")
+    grown, growing, pending = writes(plan, "storage")
+    assert isinstance(growing, Patch)
+    assert isinstance(pending, Patch)
+    assert growing.reference.uid == "data-shop-1-uid"
+    assert growing.fields["spec"] == {"resources": {"requests": {"storage": "2Gi"}}}
+    assert isinstance(grown, Patch)
+    assert "spec" not in pending.fields
+    assert not step_of(plan, "storage").holds
+
+
+def test_a_lost_primary_is_told() -> None:
+    """By the condition while it lasts, and by one event."""
+    available = {"type": "PrimaryAvailable", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Ready"}
+    for status, count in (("True", 1), ("False", 0)):
+        stored = {
+            "phase": "Running",
+            "observedGeneration": 1,
+            "conditions": [{**available, "status": status, "message": ""}],
+        }
+        plan = planned(children=ALL_THERE, found=[pod("False")], status=stored)
+        note = "pod shop-0 is not ready, and no other takes its place: nothing can be written until it is back"
+        assert (step_of(plan, "database").condition, step_of(plan, "database").note) == ("PrimaryAvailable", note)
+        assert plan.status.to_api()["phase"] == "Degraded"
+        assert [(each.reason, each.note, each.type) for each in plan.events] == [
+            ("PrimaryLost", note, "Warning")
+        ] * count
+
+
+# Users and databases
+
+
+def test_users_and_databases_are_made_by_a_job() -> None:
+    """Passwords are files, databases lines; nothing of a user is in the command."""
+    (job,) = made(planned(**APP), "Job")
+    template = job["spec"]["template"]["spec"]
+    (container,) = template["containers"]
+    assert container["command"] == ["bash", "/etc/gatewright/roles.sh"]
+    assert {each["name"]: each.get("value") for each in container["env"]} == {
+        "PGHOST": "shop",
+        "PGPORT": "5432",
+        "PGUSER": "postgres",
+        "PGPASSWORD": None,
+        "DATABASES": "shop app",
+    }
+    users = next(each for each in template["volumes"] if each["name"] == "users")
+    assert users["projected"]["sources"] == [
+        {"secret": {"name": "shop-user-app", "items": [{"key": "password", "path": "app"}]}}
+    ]
+
+
+def test_a_change_makes_another_job() -> None:
+    """Of the lists, or of a Secret; the Job before goes."""
+    plans = [
+        planned(**APP),
+        planned(**{**APP, "databases": []}),
+        planned(children=[child("Secret", "shop-user-app")], **APP),
+    ]
+    names = {made(plan, "Job")[0]["metadata"]["name"] for plan in plans}
+    assert len(names) == 3
+    assert {name.startswith("shop-roles-") and len(name) for name in names} == {len("shop-roles-") + 8}
+    old = child("Job", "shop-roles-00000000")
+    old["metadata"]["labels"] = {"app.kubernetes.io/component": "roles"}
+    of_backup = child("Job", "shop-backup-1")
+    of_backup["metadata"]["labels"] = {"app.kubernetes.io/component": "backup"}
+    plan = planned(children=[old, of_backup], found=[old, of_backup], **APP)
+    (removed,) = (each for each in writes(plan, "users and databases") if isinstance(each, Delete))
+    assert removed.reference.uid == "shop-roles-00000000-uid"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "holds", "said"),
+    [
+        ([], False, ""),
+        ([{"type": "Complete", "status": "True"}], True, ""),
+        (
+            [{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}],
+            False,
+            "failed to create users and databases: Job has reached the specified backoff limit: see the log of job/{}, "
+            "and delete it to try again",
+        ),
+    ],
+)
+def test_the_job_must_come_to_its_end(conditions: list[Object], holds: bool, said: str) -> None:
+    """Given up, it says where its log is."""
+    name = made(planned(**APP), "Job")[0]["metadata"]["name"]
+    step = step_of(
+        planned(children=[child("Job", name, status={"conditions": conditions})], **APP), "users and databases"
+    )
+    assert (step.holds, step.problem and step.problem.message) == (holds, said.format(name) or None)
+
+
+def test_names_that_cannot_be_are_said() -> None:
+    """Nothing is made of them, and nothing is removed."""
+    plan = planned(users=[{"name": "App"}, {"name": "app"}])
+    assert plan.problem is not None
+    assert plan.problem.reason == "Invalid"
+    assert plan.problem.message.startswith('spec.users[0].name: "App"; a user\'s name is at most 63 lower-case letters')
+    assert [each["metadata"]["name"] for each in made(plan, "Secret")] == ["shop-credentials", "shop-user-app"]
+    assert writes(plan, "users and databases") == []
+
+
+# Backups
+
+
+def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
+    """The claim outlives the object, and grows; the CronJob runs one at a time."""
+    plan = planned(children=ALL_THERE, found=[claim(component="backup"), expandable()], storage="3Gi", **LOCAL)
+    once, growing, cron = writes(plan, "backups")
+    assert isinstance(once, Once)
+    assert (once.object["metadata"]["name"], once.is_kept) == ("shop-backup", True)
+    assert isinstance(growing, Patch)
+    assert growing.fields["spec"] == {"resources": {"requests": {"storage": "3Gi"}}}
+    assert isinstance(cron, Apply)
+    spec = cron.object["spec"]
+    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == ("0 2 * * *", "Etc/UTC", "Forbid")
+    template = spec["jobTemplate"]["spec"]["template"]["spec"]
+    assert template["restartPolicy"] == "OnFailure"
+    assert template["containers"][0]["command"] == ["bash", "/etc/gatewright/backup.sh"]
+    assert {"name": "RETENTION", "value": "30d"} in template["containers"][0]["env"]
+
+
+def test_with_a_destination_backups_are_a_backup() -> None:
+    """Its spec says where the database is, and passes on the rest; what it lacks is said with our own field."""
+    (backup,) = made(planned(**REMOTE), "Backup")
+    assert backup["spec"] == {
+        "source": {
+            "type": "postgresql",
+            "connection": {"host": "shop", "port": 5432, "secretRef": {"name": "shop-credentials"}},
+        },
+        "destination": {"type": "s3", "bucket": "dumps", "prefix": "", "secretRef": {"name": "store"}},
+        "schedule": "0 2 * * *",
+        "retention": "30d",
+    }
+    problem = planned(backup={"enabled": True, "destination": {}}).problem
+    assert problem is not None
+    assert (problem.reason, problem.message) == ("Incomplete", "spec.backup.destination.bucket: must be set")
+
+
+@pytest.mark.parametrize(
+    ("ready", "holds", "said"),
+    [
+        (None, False, None),
+        ({"status": "True", "reason": "AllReady", "message": ""}, True, None),
+        ({"status": "False", "reason": "Progressing", "message": "waiting for cronjob"}, False, None),
+        (
+            {"status": "False", "reason": "Incomplete", "message": "no bucket"},
+            False,
+            "failed to setup backups: Backup shop-backup: no bucket",
+        ),
+    ],
+)
+def test_a_backup_that_cannot_be_is_told(ready: Object | None, holds: bool, said: str | None) -> None:
+    """What its condition says, after what we were doing."""
+    conditions = [{"type": "Ready", **ready}] if ready else []
+    step = step_of(
+        planned(children=[child("Backup", "shop-backup", status={"conditions": conditions})], **REMOTE), "backups"
+    )
+    assert (step.holds, step.problem and step.problem.message) == (holds, said)
+
+
+@pytest.mark.parametrize(("spec", "removed"), [({}, ["Backup", "CronJob"]), (LOCAL, ["Backup"]), (REMOTE, ["CronJob"])])
+def test_what_makes_backups_no_more_is_removed(spec: Object, removed: list[str]) -> None:
+    """Never the claim with the dumps."""
+    children = [child("Backup", "shop-backup"), child("CronJob", "shop-backup")]
+    plan = planned(children=children, found=[claim(component="backup")], **spec)
+    found = [write.reference.resource.kind for step in plan.steps for write in step.writes if isinstance(write, Delete)]
+    assert sorted(found) == removed
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_deleted", "finalized", "removed"),
+    [("Retain", True, True, 0), ("Delete", False, False, 0), ("Delete", True, False, 1)],
+)
+def test_the_dumps_go_only_when_asked(policy: str, is_deleted: bool, finalized: bool, removed: int) -> None:
+    """With the policy Delete a finalizer keeps the object until they are gone."""
+    metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_deleted else {}
+    found = [claim(component="backup")]
+    plan = planned(metadata=metadata, found=found, deletionPolicy=policy, **LOCAL)
+    assert (plan.finalized, len(writes(plan, "removal of backups"))) == (finalized, removed)
+    assert planned(metadata=metadata, deletionPolicy=policy, **LOCAL).finalized
+    retention = made(plan, "StatefulSet")[0]["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert retention == {"whenDeleted": policy, "whenScaled": "Retain"}
+
+
+# With the runtime
+
+
+async def test_the_steps_follow_each_other() -> None:
+    """One write for each object, in order; a second look writes nothing."""
+    client = FakeClient()
+    await client.create(POSTGRESQL.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": LOCAL})
+    await reconcile(POSTGRESQL, client, "shop")
+    assert client.writes[1:] == [
+        "create secrets default/shop-credentials",
+        "apply configmaps default/shop-scripts",
+        "apply statefulsets default/shop",
+        "apply postgresqls/status default/shop",
+    ]
+    labels = {
+        "app.kubernetes.io/name": "postgresql",
+        "app.kubernetes.io/managed-by": "gatewright",
+        "app.kubernetes.io/instance": "shop",
+    }
+    up = {"conditions": [{"type": "Ready", "status": "True"}]}
+    await client.create(POD, {"metadata": {"name": "shop-0", "namespace": "default", "labels": labels}, "status": up})
+    await client.patch(
+        POSTGRESQL.owned(child("StatefulSet", "shop")),
+        "shop",
+        {"status": {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "updatedReplicas": 1}},
+        "default",
+        subresource="status",
+    )
+    count = len(client.writes)
+    await reconcile(POSTGRESQL, client, "shop")
+    assert client.writes[count:] == [
+        "apply services default/shop-headless",
+        "apply services default/shop",
+        "create persistentvolumeclaims default/shop-backup",
+        "apply cronjobs default/shop-backup",
+        "apply postgresqls/status default/shop",
+    ]
+    stored = await client.get(POSTGRESQL.resource, "shop", "default")
+    assert [(each["type"], each["status"]) for each in stored["status"]["conditions"]] == [
+        ("PrimaryAvailable", "True"),
+        ("Ready", "True"),
+    ]
+    kept = await client.get(CLAIM, "shop-backup", "default")
+    assert "ownerReferences" not in kept["metadata"]
+    count = len(client.writes)
+    await reconcile(POSTGRESQL, client, "shop")
+    assert client.writes[count:] == []
+    assert "password" not in json.dumps(stored)
