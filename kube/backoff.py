@@ -1,5 +1,6 @@
 """How long to leave an API server alone after it failed, or did not answer."""
 
+from collections import Counter
 from collections.abc import Callable
 
 from kube.errors import ApiError, Unreachable
@@ -12,21 +13,25 @@ FORGET = 120.0
 
 
 class Backoff:
-    """0.8 s after the first failure, doubling with each, with jitter; two minutes without one forget them all."""
+    """0.8 s after the first failure, doubling with each, with jitter; two minutes without one forget them all.
+
+    Each sort of failure counts by itself: a server that was long away and says now that it is not ready yet, or that
+    our version is too old, is back.
+    """
 
     def __init__(self, monotonic: Callable[[], float], uniform: Callable[[float, float], float]) -> None:
         self._monotonic = monotonic
         self._uniform = uniform
-        self._failures = 0
+        self._failures = Counter[type[ApiError]]()
         self._last = float("-inf")
 
     def after(self, error: ApiError) -> float:
         """Return the seconds to wait after this failure: our own, or what the server asked for if that is longer."""
         now = self._monotonic()
         if now - self._last > FORGET:
-            self._failures = 0
+            self._failures.clear()
         self._last = now
         longest = LONGEST_UNREACHABLE if isinstance(error, Unreachable) else LONGEST
-        delay = min(longest, FIRST * 2 ** min(self._failures, 10))
-        self._failures += 1
+        delay = min(longest, FIRST * 2 ** min(self._failures[type(error)], 10))
+        self._failures[type(error)] += 1
         return max(self._uniform(0.75 * delay, delay), min(error.retry_after or 0.0, LONGEST_ASKED))

@@ -3,7 +3,7 @@
 import pytest
 
 from kube.backoff import Backoff
-from kube.errors import ServerError, TooManyRequests, Unreachable
+from kube.errors import Gone, ServerError, TooManyRequests, Unreachable
 
 BROKEN = ServerError(500, "InternalError", "why")
 
@@ -35,6 +35,14 @@ def test_a_server_that_is_away_is_spared(outage: float, most: int) -> None:
         now += backoff.after(Unreachable("why"))
     assert asked <= most
     assert now - outage <= 5
+
+
+def test_who_answers_is_not_away_any_more() -> None:
+    """After a long outage the first answer, whatever it is, is followed by another try soon."""
+    backoff = Backoff(lambda: 0.0, lambda low, high: high)
+    for _ in range(20):
+        backoff.after(Unreachable("why"))
+    assert [backoff.after(error) for error in (BROKEN, Gone(410, "Expired", ""), BROKEN)] == [0.8, 0.8, 1.6]
 
 
 def test_two_good_minutes_are_forgiveness() -> None:

@@ -184,13 +184,18 @@ async def server() -> AsyncIterator[FakeApiServer]:
         yield server
 
 
+def kind_of(plan: Planner, **declared: Any) -> PlannedKind[Thing]:
+    """The kind Thing with the plan of a test."""
+    return PlannedKind(Thing, plan=plan, owns=(CONFIGMAP, SECRET), **declared)
+
+
 @pytest.fixture
 def running(server: FakeApiServer) -> Running:
     """Runs a controller of Things with the plan of the test, until the end of the block."""
 
     @asynccontextmanager
     async def start(plan: Planner, **declared: Any) -> AsyncIterator[Things]:
-        kind = PlannedKind(Thing, plan=plan, owns=(CONFIGMAP, SECRET), **declared)
+        kind = kind_of(plan, **declared)
         runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
         runtime.add_kind(kind)
         stop = asyncio.Event()

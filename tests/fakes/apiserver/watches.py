@@ -133,7 +133,8 @@ class Watches:
             await response.prepare(request)
             async with asyncio.timeout(None if self.silent else seconds):
                 while (line := await watcher.lines.get()) not in (END, CUT):
-                    await asyncio.sleep(self.delay())
+                    if (late := self.delay()) > 0:
+                        await asyncio.sleep(late)
                     await response.write(line)
                 if line is CUT:
                     await response.write(line)

@@ -1,0 +1,134 @@
+"""A finalizer never holds an object longer than there is something to undo, whatever goes wrong meanwhile."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from controller.runtime.lease import LEASE
+from controller.runtime.plan import Apply, Delete, Plan, Reads, Reference, Seen, Step
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
+
+FINALIZER = "test.example/external"
+DECLARED: Any = {
+    "finalizer": FINALIZER,
+    "reads": (Reads(LEASE, {"thing": lambda lease: [lease["metadata"]["name"]]}),),
+    "deletes": (LEASE,),
+}
+
+
+def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+    """A ConfigMap; and whoever goes sees to it that the Lease of its name, somebody else's, goes before."""
+    del now
+    name = str(thing.metadata["name"])
+    if "deletionTimestamp" not in thing.metadata:
+        return Plan((Step("config", [Apply(configmap(name))]),), Status(), finalized=False)
+    external = seen.find(LEASE, "thing", name)
+    references = [Reference(LEASE, name, each["metadata"]["uid"], NAMESPACE) for each in external]
+    undo = Step("external", [Delete(each) for each in references], doing="failed to give the lease back")
+    return Plan((undo,), Status(), finalized=not external)
+
+
+def lease(things: Things, name: str = "thing") -> None:
+    """Make what has to be undone."""
+    things.server.create(LEASE, {"metadata": {"name": name, "namespace": NAMESPACE}})
+
+
+def delete(things: Things, name: str = "thing") -> None:
+    """Delete a Thing as a user would."""
+    things.server.delete(things.resource, name, NAMESPACE)
+
+
+def has_finalizer(object: Object) -> bool:
+    """Tell whether an object waits for us before it goes."""
+    return FINALIZER in object["metadata"].get("finalizers", ())
+
+
+async def test_what_is_to_be_undone_is_undone_first(running: Running) -> None:
+    """The Lease goes before its Thing does, and the child with it."""
+    async with running(plan, **DECLARED) as things:
+        lease(things)
+        things.create()
+        await things.until_ready()
+        gone: list[str] = []
+        things.server.storage.listeners.append(
+            lambda event: gone.append(event.old["kind"]) if event.new is None else None
+        )
+        delete(things)
+        await things.until_gone(things.resource, "thing")
+        await things.until_gone(CONFIGMAP, "thing")
+    assert gone == ["Lease", "Thing", "ConfigMap"]
+
+
+async def test_deleted_while_it_is_made(running: Running) -> None:
+    """However far we are when the deletion comes, everything goes."""
+    async with running(plan, **DECLARED) as things:
+        for number in range(10):
+            name = f"thing-{number}"
+            lease(things, name)
+            things.create(name)
+            await things.server.requests.until(lambda requests, least=number: len(requests.writes) > least)
+            delete(things, name)
+        for number in range(10):
+            await things.until_gone(things.resource, f"thing-{number}")
+            await things.until_gone(CONFIGMAP, f"thing-{number}")
+        await things.until_quiet()
+        left = [each["metadata"]["name"] for each in things.server.list(CONFIGMAP)]
+    assert [name for name in left if "marker" not in name] == []
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_deleted_while_the_api_server_is_away(running: Running) -> None:
+    """It goes as soon as the API server is back."""
+    async with running(plan, **DECLARED) as things:
+        lease(things)
+        things.create()
+        await things.until_ready()
+        await things.server.stop()
+        delete(things)
+        await things.server.start()
+        await things.until_gone(things.resource, "thing")
+    assert things.server.get(LEASE, "thing", NAMESPACE) is None
+
+
+async def test_deleted_while_no_controller_runs(running: Running) -> None:
+    """It waits for the next one."""
+    async with running(plan, **DECLARED) as things:
+        lease(things)
+        things.create()
+        await things.until_ready()
+    delete(things)
+    assert things.server.get(things.resource, "thing", NAMESPACE)
+    async with running(plan, **DECLARED) as things:
+        await things.until_gone(things.resource, "thing")
+    assert things.server.get(LEASE, "thing", NAMESPACE) is None
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_clean_up_that_fails_is_seen_and_tried_again(running: Running) -> None:
+    """Condition and Warning event say what fails; it is tried until it works, and the object never goes before."""
+    async with running(plan, **DECLARED) as things:
+        lease(things)
+        things.create()
+        await things.until_ready()
+        things.server.fail(10**6, 403, method="DELETE", path="/leases/")
+        delete(things)
+        ready = await things.until_ready("False", "Forbidden")
+        event = await things.until_told("CleanUpFailed")
+        await things.server.requests.until(lambda log: sum(each.method == "DELETE" for each in log.writes) > 2)
+        held = await things.until(things.resource, "thing", has_finalizer)
+        things.server.requests.faults.clear()
+        await things.until_gone(things.resource, "thing")
+    assert ready["message"] == "failed to give the lease back: a fault of the test: 403"
+    assert (event["type"], event["note"]) == ("Warning", ready["message"])
+    assert "deletionTimestamp" in held["metadata"]
+
+
+async def test_what_is_gone_already_counts_as_undone(running: Running) -> None:
+    """Somebody else was faster, or there never was anything: nothing holds the object."""
+    async with running(plan, **DECLARED) as things:
+        things.create()
+        await things.until_ready()
+        delete(things)
+        await things.until_gone(things.resource, "thing")
+        assert [each for each in things.writes() if each.startswith("DELETE")] == []

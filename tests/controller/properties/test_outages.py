@@ -1,0 +1,156 @@
+"""An API server that is away, silent, overloaded or forbids: it is spared, and found again soon; nothing is lost."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from urllib.parse import urlsplit
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+import controller.runtime.backoff
+import kube.watch
+from controller.runtime.health import SILENCE, Readiness
+from controller.runtime.runtime import Runtime
+from kube.client import Client
+from kube.endpoint import Endpoint
+from kube.store import Store
+from kube.watch import Watch
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things, kind_of
+from tests.controller.runtime.test_planned import single
+from tests.fakes.apiserver import FakeApiServer
+from tests.fakes.proxy import Proxy
+
+
+@pytest.mark.parametrize(("outage", "most"), [(1, 2), (10, 5), (60, 18)])
+async def test_an_absent_server_is_asked_seldom_and_found_soon(server: FakeApiServer, outage: float, most: int) -> None:
+    """Over a minute 0.3 times a second; five seconds after its return a watch is right again, tombstones and all."""
+    now = 0.0
+    answers: list[int] = []
+    for name in ("kept", "deleted"):
+        server.create(CONFIGMAP, {"metadata": {"name": name, "namespace": NAMESPACE}})
+
+    async def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        if now >= outage > now - seconds:
+            await server.start()
+
+    client = Client(server.endpoint, on_response=lambda method, code, seconds: answers.append(code))
+    async with client, asyncio.timeout(20), asyncio.TaskGroup() as group:
+        store = Store(CONFIGMAP)
+        watch = Watch(client, CONFIGMAP, store, monotonic=lambda: now, uniform=lambda low, high: low, sleep=sleep)
+        changes: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        watch.subscribe(lambda change: changes.put_nowait((change.kind, change.key)))
+        following = group.create_task(watch.run())
+        await store.synced.wait()
+        told = [await changes.get(), await changes.get()]
+        await server.stop()
+        server.delete(CONFIGMAP, "deleted", NAMESPACE)
+        server.create(CONFIGMAP, {"metadata": {"name": "new", "namespace": NAMESPACE}})
+        server.storage.compact()
+        told += [await changes.get(), await changes.get()]
+        following.cancel()
+    assert sorted(told[2:]) == [("added", "default/new"), ("deleted", "default/deleted")]
+    assert sorted(store.keys()) == ["default/kept", "default/new"]
+    assert answers.count(0) <= most
+    assert now <= outage + 5
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_nothing_is_lost_while_the_server_is_away(running: Running) -> None:
+    """What was begun before, and what came meanwhile, is made when it is back."""
+    async with running(single) as things:
+        for number in range(20):
+            things.create(f"before-{number}")
+        await things.server.requests.until(lambda requests: len(requests.writes) > 5)
+        await things.server.stop()
+        for number in range(20):
+            things.create(f"meanwhile-{number}")
+            things.server.change(things.resource, f"before-{number}", {"spec": {"size": 7}}, NAMESPACE)
+        await things.server.start()
+        for number in range(20):
+            await things.until(CONFIGMAP, f"before-{number}", lambda each: bool(each["data"] == {"size": "7"}))
+            await things.until_ready(name=f"meanwhile-{number}")
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_connections_that_break_or_fall_silent(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are noticed, the silent ones by the bookmarks that do not come and the answers that do not; all goes on."""
+    assert Client.__init__.__kwdefaults__ is not None
+    assert kube.watch.BOOKMARKED + Client.__init__.__kwdefaults__["timeout"] <= 120
+    monkeypatch.setitem(Client.__init__.__kwdefaults__, "timeout", 0.3)
+    monkeypatch.setattr(kube.watch, "BOOKMARKED", 0.3)
+    target = urlsplit(server.url)
+    async with Proxy(target.hostname or "", target.port or 0) as proxy:
+        runtime = Runtime(Endpoint(f"http://127.0.0.1:{proxy.port}"), CollectorRegistry(), identity="the-test")
+        kind = kind_of(single)
+        runtime.add_kind(kind)
+        stop = asyncio.Event()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(runtime.run(stop))
+            await runtime.caches.synced()
+            things = Things(server, runtime, kind)
+            for name, fault in (("first", proxy.silence), ("second", proxy.cut), ("third", proxy.silence)):
+                fault()
+                things.create(name)
+                await things.until_ready(name=name)
+            stop.set()
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_a_server_that_asks_for_patience_gets_it(
+    running: Running, caplog: pytest.LogCaptureFixture, code: int
+) -> None:
+    """A write that is to be tried again in seven seconds waits for seven seconds."""
+    caplog.set_level(logging.WARNING, "gatewright.controller")
+    async with running(single) as things:
+        things.server.fail(1, code, method="PATCH", path="/configmaps/", retry_after="7")
+        things.create()
+        await things.until_ready("False")
+        await things.until_quiet()
+        written = things.writes()
+    (waits,) = [each.fields["retry_seconds"] for each in caplog.records if "retry_seconds" in each.fields]
+    assert waits == 7
+    assert written.count("PATCH configmaps/thing") == 1
+
+
+async def test_an_overloaded_server_meets_no_storm(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each key fails once and waits; nobody fails on behalf of others."""
+    monkeypatch.setattr(controller.runtime.backoff, "FIRST", 0.1)
+    monkeypatch.setattr(controller.runtime.backoff, "JITTER", 0.1)
+    names = [f"thing-{number:02}" for number in range(30)]
+    async with running(single) as things:
+        for name in names:
+            things.server.fail(1, 503, method="PATCH", path=f"/configmaps/{name}")
+            things.create(name)
+        for name in names:
+            await things.until_ready(name=name)
+        written = Counter(things.writes())
+    assert {written[f"PATCH configmaps/{name}"] for name in names} == {2}
+    assert {written[f"PATCH things/{name}/status"] for name in names} == {2}
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_right_that_is_lost_concerns_one_resource(running: Running) -> None:
+    """Its watch tries again, all else goes on; readiness says which and why, and is well when the right is back."""
+    async with running(single) as things:
+        things.create("before")
+        await things.until_ready(name="before")
+        things.server.fail(10**6, 403, path="/configmaps", watch=True)
+        things.server.close_watches()
+        await things.server.requests.until(lambda log: sum(each.code == 403 for each in log.watches) >= 3)
+        things.create("after")
+        await things.until_ready(name="after")
+        heard = [watch.last_heard or 0.0 for watch in things.runtime.caches.of(things.resource).watches]
+        late = Readiness(things.runtime.caches, clock=lambda: min(heard) + SILENCE)
+        fault = late.check() or ""
+        things.server.requests.faults.clear()
+        await things.server.requests.until(lambda log: log.watches[-1].code == 200)
+        await things.until_quiet()
+        assert things.runtime.readiness.check() is None
+        assert time.monotonic() > min(heard)
+    assert fault.startswith("configmaps: nothing heard for ")
+    assert "403 Forbidden: a fault of the test: 403" in fault
+    assert "things" not in fault
