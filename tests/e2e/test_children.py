@@ -1,0 +1,136 @@
+"""What would be made is judged when its parent is applied: `kubectl apply` itself says what would stand in the way."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e import manifests
+from tests.e2e.conftest import CONFIG, Laptop
+from tests.e2e.manifests import Object
+from tests.gatewright.processes import once
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager")
+
+MAKER = "system:serviceaccount:default:gatewright-controller-manager"  # `gatewright run` is at home in `default`
+RULE = re.compile(r"^- ([a-z0-9-]+): .*?; (.*?)\. ", re.MULTILINE)
+WITHIN = 10.0
+
+
+def policy(name: str, namespace: str, *, params: Object | None = None, **match: object) -> Object:
+    """Return a policy for one namespace."""
+    return {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": f"{name}-{namespace}"},
+        "spec": {"policy": name, "params": params or {}, "match": {"any": [{"namespaces": [namespace], **match}]}},
+    }
+
+
+@pytest.fixture(scope="module")
+def judged(laptop: Laptop) -> Iterator[str]:
+    """A namespace where policies look at Deployments and Services, and a controller's account with rights."""
+    namespace = laptop.create_namespace()
+    ignored = policy("image-tags", namespace)
+    ignored["spec"]["match"]["exclude"] = {"users": [MAKER]}
+    policies = [
+        policy("replica-limits", namespace, params={"maximum": 2}, kinds=["Deployment"]),
+        policy("resource-ratios", namespace, params={"maximum": {"cpu": 5}}, kinds=["Deployment"]),
+        policy("required-labels", namespace, params={"labels": {"app": "shop*"}}, kinds=["Service"]),
+        ignored,
+    ]
+    binding = ["clusterrolebinding", f"maker-{namespace}"]
+    laptop.kubectl("create", *binding, "--clusterrole=cluster-admin", f"--serviceaccount={MAKER[22:]}")
+    laptop.kubectl("apply", "-f-", input={"apiVersion": "v1", "kind": "List", "items": policies})
+    bad = manifests.webapp("toys", replicas=3, image="nginx:latest", resources=RATIO)
+    deadline = time.monotonic() + WITHIN
+    while len(told(laptop, namespace, [bad])) < 4:
+        assert time.monotonic() < deadline, told(laptop, namespace, [bad])
+    yield namespace
+    names = [each["metadata"]["name"] for each in policies]
+    laptop.kubectl("delete", "clusteradmissionpolicies", *names)
+    laptop.kubectl("delete", *binding)
+    laptop.plane.delete_namespace(namespace)
+
+
+RATIO: Object = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
+
+
+def told(laptop: Laptop, namespace: str, manifests: list[Object], *options: str) -> set[tuple[str, str]]:
+    """Return policy and rule of each line by which objects would be denied."""
+    objects = {"apiVersion": "v1", "kind": "List", "items": manifests}
+    said = laptop.plane.kubectl(
+        "create", "-n", namespace, "--dry-run=server", "-f-", *options, input=objects, check=False
+    ).stderr
+    return {(line[1].removesuffix(f"-{namespace}"), line[2]) for line in RULE.finditer(said)}
+
+
+def test_parent_and_children_have_one_verdict_on_a_cluster(laptop: Laptop, judged: str, tmp_path: Path) -> None:
+    """A WebApp is denied if and only if what is made of it is, sent by the controller's account, and with its words."""
+    parents = [
+        manifests.webapp("shop"),
+        manifests.webapp("shop-2", replicas=3),
+        manifests.webapp("toys"),
+        manifests.webapp("shop-3", resources=RATIO, port=81),
+        manifests.webapp("toys-2", replicas=9, resources=RATIO),
+    ]
+    file = tmp_path / "webapps.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": parents}))
+    children = list(yaml.safe_load_all(once("plan", "-n", judged, str(file)).stdout))
+    denied = 0
+    for parent in parents:
+        own = [each for each in children if each["metadata"]["name"] == parent["metadata"]["name"]]
+        assert [each["kind"] for each in own] == ["Deployment", "Service"]
+        expected = told(laptop, judged, own, f"--as={MAKER}")
+        assert told(laptop, judged, [parent]) == expected
+        denied += bool(expected)
+    assert denied == 4
+
+
+def test_the_parents_own_field_is_named(laptop: Laptop, judged: str) -> None:
+    """Each line names the WebApp's field, or the child's where it comes from none."""
+    bad = manifests.webapp("toys", replicas=3, image="nginx:latest", resources=RATIO)
+    assert laptop.refusal("apply", "-n", judged, "-f-", input=bad).replace(f"-{judged}", "") == (
+        'Error from server (Forbidden): error when creating "STDIN": admission webhook "validate.gatewright.io" denied '
+        "the request: 4 violations\n"
+        '- image-tags: spec.image: "nginx:latest" has the tag latest; images must have a tag other than latest. Name a '
+        "version, or a digest.\n"
+        "- replica-limits: spec.replicas: 3; production workloads cannot exceed 2 replicas. Set it to 2 or less.\n"
+        "- resource-ratios: spec.resources.limits.cpu: 1 with a request of 100m; a limit of cpu must be at most 5 "
+        "times its request. Raise the request or lower the limit.\n"
+        '- required-labels: Service/toys: metadata.labels[app]: "toys"; the value must be like shop*. Correct it.\n'
+    )
+
+
+def test_updates_and_scaling_are_judged_by_what_changes(laptop: Laptop, judged: str) -> None:
+    """A WebApp within the limits is made; a scale beyond them is denied; another change of it passes."""
+    laptop.kubectl("apply", "-n", judged, "-f-", input=manifests.webapp(replicas=2))
+    laptop.wait("deployment/shop", "create", judged)
+    said = laptop.refusal("scale", "webapp/shop", "-n", judged, "--replicas=3")
+    assert said == (
+        'Error from server (Forbidden): admission webhook "validate.gatewright.io" denied the request: 1 violation\n'
+        f"- replica-limits-{judged}: spec.replicas: 3; production workloads cannot exceed 2 replicas. Set it to 2 or "
+        "less.\n"
+    )
+    laptop.kubectl("scale", "webapp/shop", "-n", judged, "--replicas=1")
+    laptop.kubectl("annotate", "webapp/shop", "-n", judged, "a=b")
+
+
+def test_production_judges_what_is_made(laptop: Laptop) -> None:
+    """With the shipped set, a platform whose workloads would be denied is denied by the fields that ask for them."""
+    store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())
+    store["spec"] |= {"frontend": {"replicas": 11, "image": "registry.company.com/shop:1"}}
+    store["spec"] |= {"backend": {"replicas": 3, "image": "nginx:1.29"}}
+    store["metadata"].pop("namespace", None)
+    assert laptop.refusal("apply", "-n", "production", "-f-", input=store) == (
+        'Error from server (Forbidden): error when creating "STDIN": admission webhook "validate.gatewright.io" denied '
+        "the request: 2 violations\n"
+        '- image-registries: spec.backend.image: "nginx:1.29" comes from docker.io; images must come from approved '
+        "registry registry.company.com. Push it there, or ask for an exception.\n"
+        "- replica-limits: spec.frontend.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or "
+        "less.\n"
+    )
