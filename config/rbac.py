@@ -15,7 +15,8 @@ from config.crds import of_several_versions
 
 HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
 READ = ("get", "list", "watch")
-APPLY = (*READ, "create", "patch")  # server-side apply of an object that is not there yet needs both
+CREATE = (*READ, "create")
+APPLY = (*CREATE, "patch")  # server-side apply of an object that is not there yet needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
 Rule = dict[str, list[str]]
 Rights = dict[tuple[str, str], set[str]]  # verbs by group and resource
@@ -44,6 +45,10 @@ class Kind(Protocol):
     @property
     def owns(self) -> Sequence[Named]:
         """Where its children live."""
+
+    @property
+    def once(self) -> Sequence[Named]:
+        """Where those of its children live that are created and never changed."""
 
     @property
     def reads(self) -> Sequence[Named]:
@@ -79,7 +84,7 @@ def _grant_kind(rights: Rights, kind: Kind) -> None:
     _grant(rights, about, ["patch"], "/status")
     _grant(rights, about, ["update"], "/finalizers")  # lets it block the deletion of an owner
     for owned in kind.owns:
-        _grant(rights, owned, APPLY)
+        _grant(rights, owned, CREATE if owned in kind.once else APPLY)
     for read in kind.reads:
         _grant(rights, read, READ)
     for patched in kind.patches:

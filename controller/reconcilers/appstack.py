@@ -7,7 +7,7 @@ from controller.reconcilers.application import DEPLOYMENT, SERVICE
 from controller.reconcilers.components import BUDGET, Whole, cache, told, without_cache, without_workload, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, POSTGRESQL, database, variables, without_database
 from controller.reconcilers.labels import inherited
-from controller.reconcilers.mysql import STATEFUL_SET
+from controller.reconcilers.mysql import SECRET, STATEFUL_SET
 from controller.reconcilers.mysql_backups import BACKUP
 from controller.reconcilers.mysql_claims import CLAIM, INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.rollup import rolled_up
@@ -44,6 +44,7 @@ APP_STACK = PlannedKind(
     AppStack,
     plan=plan,
     owns=(*OWNED, *REMOVED),
+    once=(SECRET,),
     reads=(READS_CLAIMS,),
     patches=(CLAIM,),
     deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, *BACKUPS),

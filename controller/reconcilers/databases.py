@@ -19,7 +19,7 @@ from webhook.engine.quantities import parse_quantity
 _ABOUT = PostgreSQL.definition
 POSTGRESQL = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
 
-OWNED = (POSTGRESQL, mysql.SECRET, mysql.STATEFUL_SET, CLAIM, mysql_backups.CRON_JOB, mysql_backups.BACKUP)
+OWNED = (POSTGRESQL, mysql.STATEFUL_SET, CLAIM, mysql_backups.CRON_JOB, mysql_backups.BACKUP)
 BACKUPS = (mysql_backups.CRON_JOB, mysql_backups.BACKUP)
 
 PORTS = {"postgresql": 5432, "mysql": mysql.PORT}

@@ -9,6 +9,7 @@ from controller.reconcilers.components import BUDGET, Component, Whole, cache, t
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR, annotations, monitoring
+from controller.reconcilers.mysql import SECRET
 from controller.reconcilers.mysql_backups import BACKUP
 from controller.reconcilers.mysql_claims import CLAIM, INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.rollup import rolled_up
@@ -86,6 +87,7 @@ ECOMMERCE_PLATFORM = PlannedKind(
     EcommercePlatform,
     plan=plan,
     owns=(*OWNED, *REMOVED),
+    once=(SECRET,),
     reads=(READS_CLAIMS,),
     patches=(CLAIM,),
     deletes=(*REMOVED, *BACKUPS),

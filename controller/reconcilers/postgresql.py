@@ -162,7 +162,6 @@ POSTGRESQL = PlannedKind(
     PostgreSQL,
     plan=plan,
     owns=(
-        roles.SECRET,
         CONFIG_MAP,
         STATEFUL_SET,
         SERVICE,
@@ -171,6 +170,7 @@ POSTGRESQL = PlannedKind(
         backups.CRON_JOB,
         backups.BACKUP,
     ),
+    once=(roles.SECRET,),
     reads=(
         Reads(POD, {"instance": by_label}, OF_OURS),
         Reads(CLAIM, {"instance": by_label}, OF_OURS),

@@ -245,6 +245,7 @@ class PlannedKind(Generic[T]):
         *,
         plan: Callable[[T, Seen, datetime], Plan],
         owns: Sequence[Resource] = (),
+        once: Sequence[Resource] = (),
         reads: Sequence[Resource | Reads] = (),
         patches: Sequence[Resource] = (),
         deletes: Sequence[Resource] = (),
@@ -255,8 +256,8 @@ class PlannedKind(Generic[T]):
     ) -> None:
         """Take the kind's type, its planner, and all that the planner may look at and write.
 
-        It applies to what it `owns`; of that and of what it `reads` it may patch and delete what is named there, and
-        the API server may be without what is `optional`.
+        It applies to what it `owns`, or only ever creates it `once`; of that and of what it `reads` it may patch and
+        delete what is named there, and the API server may be without what is `optional`.
         """
         definition = type.definition
         self.type = type
@@ -264,7 +265,8 @@ class PlannedKind(Generic[T]):
             definition.group, definition.version, definition.plural, definition.kind, definition.namespaced
         )
         self.plan = plan
-        self.owns = tuple(owns)
+        self.owns = (*owns, *once)
+        self.once = tuple(once)
         looked_at = [each if isinstance(each, Reads) else Reads(each) for each in reads]
         self.reads = tuple(each.resource for each in looked_at)
         self.read_indexes = {each.resource: each.indexes for each in looked_at}

@@ -14,7 +14,7 @@ NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 def kind(**says) -> SimpleNamespace:
     """A kind that declares nothing but what is given."""
     return SimpleNamespace(
-        **{"type": WebApp, "owns": (), "reads": (), "patches": (), "deletes": (), "finalizer": None, **says}
+        **{"type": WebApp, "owns": (), "once": (), "reads": (), "patches": (), "deletes": (), "finalizer": None, **says}
     )
 
 
@@ -32,6 +32,7 @@ def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
         ({}, "example.com", "webapps/status", {"patch"}),
         ({}, "example.com", "webapps/finalizers", {"update"}),
         ({"owns": [DEPLOYMENTS]}, "apps", "deployments", {"get", "list", "watch", "create", "patch"}),
+        ({"owns": [NODES], "once": [NODES]}, "", "nodes", {"get", "list", "watch", "create"}),
         ({"reads": [NODES]}, "", "nodes", {"get", "list", "watch"}),
         (
             {"owns": [DEPLOYMENTS], "reads": [DEPLOYMENTS]},
@@ -98,17 +99,18 @@ OURS = "-n=gatewright-system"
     [
         (CONTROLLER, ["list", "webapps", "-A"], "yes"),
         (CONTROLLER, ["patch", "webapps", "--subresource=status"], "yes"),
-        (CONTROLLER, ["patch", "webapps"], "no"),
+        (CONTROLLER, ["delete", "webapps"], "no"),
         (CONTROLLER, ["create", "deployments"], "yes"),
-        (CONTROLLER, ["delete", "deployments"], "no"),
+        (CONTROLLER, ["delete", "configmaps"], "no"),
         (CONTROLLER, ["patch", "validatingwebhookconfigurations/gatewright", "-A"], "yes"),
         (CONTROLLER, ["create", "validatingwebhookconfigurations", "-A"], "no"),
         (CONTROLLER, ["patch", "validatingwebhookconfigurations/other", "-A"], "no"),
         (CONTROLLER, ["update", "leases/gatewright-controller-lock", OURS], "yes"),
         (CONTROLLER, ["update", "leases/other", OURS], "no"),
         (CONTROLLER, ["watch", "secrets/gatewright-ca", OURS], "yes"),
-        (CONTROLLER, ["list", "secrets", OURS], "no"),
-        (CONTROLLER, ["get", "secrets"], "no"),
+        (CONTROLLER, ["create", "secrets"], "yes"),
+        (CONTROLLER, ["patch", "secrets"], "no"),
+        (CONTROLLER, ["delete", "secrets"], "no"),
         (WEBHOOK, ["watch", "namespaces", "-A"], "yes"),
         (WEBHOOK, ["get", "secrets", OURS], "no"),
         (WEBHOOK, ["create", "events"], "no"),

@@ -1,0 +1,128 @@
+"""Objects that make the controller use each of its rights, and what people then change of them."""
+
+from typing import Any
+
+Object = dict[str, Any]
+
+STORE = {"type": "s3", "bucket": "backups", "secretRef": {"name": "backup-store"}}
+IMAGE = "nginxinc/nginx-unprivileged:1.29"
+
+
+def custom(group: str, plural: str, kind: str) -> Object:
+    """A CustomResourceDefinition of somebody else, which takes any object."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": plural, "kind": kind, "singular": kind.lower(), "listKind": f"{kind}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def workload(kind: str, name: str, **spec: Any) -> Object:
+    """A workload that uses the ConfigMap of the sample AppConfig."""
+    container = {"name": "app", "image": IMAGE, "envFrom": [{"configMapRef": {"name": "shop-config"}}]}
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
+    }
+
+
+BEFORE = [
+    custom("monitoring.coreos.com", "servicemonitors", "ServiceMonitor"),
+    custom("monitoring.coreos.com", "prometheusrules", "PrometheusRule"),
+    workload("Deployment", "user-deployment"),
+    workload("StatefulSet", "user-statefulset", serviceName="user"),
+    workload("DaemonSet", "user-daemonset"),
+    {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "taken"},
+        "spec": {"ports": [{"port": 80}], "selector": {"app": "somebody-elses"}},
+    },
+]
+MORE = [
+    {
+        "apiVersion": "example.com/v1",
+        "kind": "WebApp",
+        "metadata": {"name": "taken"},
+        "spec": {"replicas": 1, "image": IMAGE},
+    },
+    {
+        "apiVersion": "app.example.com/v1",
+        "kind": "AppStack",
+        "metadata": {"name": "mysql-stack"},
+        "spec": {"database": {"type": "mysql", "backup": {"enabled": True, "destination": STORE}}},
+    },
+    {
+        "apiVersion": "example.com/v1",
+        "kind": "WebApp",
+        "metadata": {"name": "of-an-earlier-operator", "finalizers": ["webapp.example.com/finalizer"]},
+        "spec": {"replicas": 1, "image": IMAGE},
+    },
+    {
+        "apiVersion": "database.example.com/v1",
+        "kind": "PostgreSQL",
+        "metadata": {"name": "short-lived"},
+        "spec": {"deletionPolicy": "Delete", "backup": {"enabled": True, "schedule": "0 2 * * *"}},
+    },
+    {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "AdmissionPolicy",
+        "metadata": {"name": "replica-limits"},
+        "spec": {"policy": "replica-limits"},
+    },
+    {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": "black-friday"},
+        "spec": {"reason": "traffic", "expires": "2126-12-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]},
+    },
+    {
+        "apiVersion": "app.example.com/v1",
+        "kind": "AppStack",
+        "metadata": {"name": "claim-stack"},
+        "spec": {"database": {"type": "mysql", "backup": {"enabled": True}}},
+    },
+]
+# What people change, in this order: object, merge patch, and what then shows that the controller saw to it.
+CHANGES: list[tuple[str, Object, tuple[str, ...]]] = [
+    (
+        "ecommerceplatform/production-store",
+        {"spec": {"host": None, "cache": {"enabled": False}, "monitoring": {"enabled": False}}},
+        (
+            "ingress/production-store",
+            "deployment/production-store-cache",
+            "service/production-store-cache",
+            "servicemonitor/production-store",
+            "prometheusrule/production-store",
+        ),
+    ),
+    (
+        "ecommerceplatform/production-store",
+        {"spec": {"environment": "development"}},
+        ("poddisruptionbudget/production-store-backend",),
+    ),
+    (
+        "ecommerceplatform/staging-platform",
+        {"spec": {"database": {"backup": {"enabled": False}, "storage": "60Gi"}}},
+        ("cronjob/staging-platform-db-backup",),
+    ),
+    ("appstack/test-stack", {"spec": {"database": None}}, ("postgresql/test-stack-db",)),
+    (
+        "appstack/mysql-stack",
+        {"spec": {"database": {"backup": {"retention": "7d"}}}},
+        (),
+    ),
+    ("appstack/mysql-stack", {"spec": {"database": {"backup": {"enabled": False}}}}, ("backup/mysql-stack-db",)),
+    ("appstack/mysql-stack", {"spec": {"database": None}}, ("statefulset/mysql-stack-db",)),
+    ("postgresql/test-db", {"spec": {"users": [{"name": "one"}]}}, ()),
+    ("appconfig/shop", {"spec": {"config": {"LOG_LEVEL": "debug"}}}, ()),
+    ("webapp/taken", {"spec": {"replicas": 2}}, ()),
+]
