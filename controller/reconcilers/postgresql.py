@@ -16,7 +16,7 @@ from controller.reconcilers.postgresql_instances import (
     services,
     stateful_set,
 )
-from controller.reconcilers.postgresql_pods import CONFIG_MAP, OURS, PORT, credentials, scripts, selector
+from controller.reconcilers.postgresql_pods import CONFIG_MAP, OURS, PORT, SECRET, credentials, scripts, selector
 from controller.runtime.plan import Apply, Event, Object, Plan, PlannedKind, Problem, Reads, Seen, Step
 from kube.resource import Resource
 
@@ -51,7 +51,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
         Step(
             "credentials",
             secrets,
-            holds=all(_exists(seen, roles.SECRET, each.object) for each in secrets),
+            holds=all(_exists(seen, SECRET, each.object) for each in secrets),
             doing="failed to create credentials",
         ),
         Step(
@@ -170,7 +170,7 @@ POSTGRESQL = PlannedKind(
         backups.CRON_JOB,
         backups.BACKUP,
     ),
-    once=(roles.SECRET,),
+    once=(SECRET,),
     reads=(
         Reads(POD, {"instance": by_label}, OF_OURS),
         Reads(CLAIM, {"instance": by_label}, OF_OURS),

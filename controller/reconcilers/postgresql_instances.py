@@ -7,6 +7,7 @@ from controller.reconcilers.postgresql_pods import (
     PORT,
     RUN,
     SCRIPTS,
+    SECRET,
     TEMPORARY,
     VERSION,
     container,
@@ -30,6 +31,7 @@ DATA = "/var/lib/postgresql/data"
 MOST = 5  # instances that the schema allows
 EXPORTER = "v0.17.1"
 METRICS = 9187
+CREDENTIALS = "database.example.com/credentials"  # the annotation that says of which Secret the passwords are
 CONTAINER = "spec.template.spec.containers[name=postgres]"
 ORIGIN = {
     "metadata.name": "metadata.name",
@@ -70,15 +72,18 @@ def stateful_set(database: PostgreSQL, seen: Seen, version: str, claim: Object) 
                 "whenScaled": "Retain",
             },
             "volumeClaimTemplates": [claim],
-            "template": {"metadata": _pod_metadata(database), "spec": _pod(database, seen, version)},
+            "template": {"metadata": _pod_metadata(database, seen), "spec": _pod(database, seen, version)},
         },
     }
 
 
-def _pod_metadata(database: PostgreSQL) -> Object:
-    annotations = {"prometheus.io/scrape": "true", "prometheus.io/port": str(METRICS)}
-    monitored = {"annotations": annotations} if database.spec.monitoring.enabled else {}
-    return {"labels": labels(database, "database"), **monitored}
+def _pod_metadata(database: PostgreSQL, seen: Seen) -> Object:
+    """Return the metadata of the pods: a Secret that was made anew restarts them, so that its passwords hold."""
+    secret = seen.child(SECRET, credentials(database))
+    annotations = {CREDENTIALS: secret["metadata"]["uid"]} if secret else {}
+    if database.spec.monitoring.enabled:
+        annotations |= {"prometheus.io/scrape": "true", "prometheus.io/port": str(METRICS)}
+    return {"labels": labels(database, "database"), "annotations": annotations}
 
 
 def _pod(database: PostgreSQL, seen: Seen, version: str) -> Object:

@@ -11,6 +11,7 @@ from controller.runtime.plan import Object, Seen
 from kube.resource import Resource
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+SECRET = Resource("", "v1", "secrets", "Secret")
 
 COMPONENT = "app.kubernetes.io/component"
 INSTANCE = "app.kubernetes.io/instance"

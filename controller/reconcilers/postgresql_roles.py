@@ -12,6 +12,7 @@ from config.api.postgresql import PostgreSQL
 from config.roles import SUPERUSER, USER, Fault, faults
 from controller.reconcilers.postgresql_pods import (
     COMPONENT,
+    SECRET,
     client,
     credentials,
     metadata,
@@ -22,7 +23,6 @@ from controller.reconcilers.postgresql_pods import (
 from controller.runtime.plan import Delete, Object, Once, Problem, Random, Reference, Seen
 from kube.resource import Resource
 
-SECRET = Resource("", "v1", "secrets", "Secret")
 JOB = Resource("batch", "v1", "jobs", "Job")
 
 TRIES = 10

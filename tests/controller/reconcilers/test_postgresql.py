@@ -186,6 +186,12 @@ def test_the_instances_are_a_stateful_set() -> None:
     assert template["automountServiceAccountToken"] is False
 
 
+def test_a_secret_that_is_made_anew_restarts_the_instances() -> None:
+    """Only so its passwords come to hold."""
+    template = made(planned(children=[child("Secret", "shop-credentials")]), "StatefulSet")[0]["spec"]["template"]
+    assert template["metadata"]["annotations"] == {"database.example.com/credentials": "shop-credentials-uid"}
+
+
 def test_the_services_lead_to_all_and_to_the_primary() -> None:
     """The headless one knows a pod before it is ready: a standby must find a busy primary."""
     of_all, of_primary = (each["spec"] for each in made(planned(), "Service"))
