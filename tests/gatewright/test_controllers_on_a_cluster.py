@@ -1,6 +1,7 @@
 """Controllers of one's own as processes of one's own, on the real API server."""
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,22 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
         control_plane.kubectl("wait", available, "widget/cogs", "-n", namespace, "--timeout=30s")
     saw = [line for line in map(json.loads, log.read_text().splitlines()) if line["message"] == "saw deployment"]
     assert {(line["name"], line["replicas"]) for line in saw} == {(f"{namespace}/cogs", 2)}
+
+
+@pytest.mark.controlplane
+def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
+    """One line, and exit code 1."""
+    script = tmp_path / "deployments.py"
+    script.write_text(blocks()["Logs"])
+    for variable, message in (
+        ("GATEWRIGHT_WORKERS=none", '$GATEWRIGHT_WORKERS: "none": should be a valid integer'),
+        ("GATEWRIGHT_KUBECONFIG=/nowhere", "/nowhere: no such file or directory"),
+    ):
+        done = subprocess.run(
+            ["/usr/bin/env", "-i", variable, sys.executable, str(script)], capture_output=True, text=True, timeout=30
+        )
+        assert (done.returncode, done.stdout) == (1, "")
+        assert json.loads(done.stderr)["message"].startswith(message)
 
 
 @pytest.mark.controlplane

@@ -34,6 +34,13 @@ WRITTEN = [
     "samples/my-gadget.yaml",
 ]
 
+TEAMS = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: labels}
+spec: {policy: required-labels, params: {labels: {team: "*"}}, match: {any: [{kinds: [ConfigMap]}]}}
+"""
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -216,6 +223,15 @@ def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> Non
     code, out, err = run("plan", str(package / "samples/my-gadget.yaml"))
     assert (code, err) == (0, "")
     assert yaml.safe_load(out)["data"] == {"message": "hello"}
+
+
+def test_what_the_kind_of_a_package_would_make_is_judged(run: Run, package: Path, tmp_path: Path) -> None:
+    """When its parent is applied, as with every kind."""
+    (tmp_path / "policies.yaml").write_text(TEAMS)
+    code, out, err = run("check", "--policies", "policies.yaml", str(package / "samples/my-gadget.yaml"))
+    assert (code, err) == (1, "")
+    finding = "labels: ConfigMap/my-gadget: metadata.labels[team]: missing; the label is required, with a value like *."
+    assert f": {finding} Add it.\n" in out
 
 
 def test_without_packages_there_are_no_more_rights(run: Run) -> None:
