@@ -11,6 +11,8 @@ from config.crds import of_several_versions
 from config.faults import FaultsError, did_you_mean
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
+from controller.reconcilers.backup import BACKUP
+from controller.reconcilers.backup_metrics import LastBackups
 from controller.reconcilers.certificates import Certificates, Names, service_names
 from controller.reconcilers.conversion import Conversion
 from controller.reconcilers.policies import PolicyStatuses
@@ -39,8 +41,12 @@ CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothi
 def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Runtime:
     """Return a runtime with the wanted kinds; FaultsError where a setting cannot be used."""
     runtime = runtime_for(settings, endpoint, observed, elects=elects)
-    for kind in wanted_kinds(settings.kinds):
+    kinds = wanted_kinds(settings.kinds)
+    for kind in kinds:
         runtime.add_kind(kind, workers=settings.workers, settings=planner_settings(settings))
+    if BACKUP in kinds:
+        backups = runtime.caches.of(BACKUP.resource)
+        observed.registry.register(LastBackups(lambda: filter(None, map(backups.get, backups))))
     return runtime
 
 

@@ -1,5 +1,6 @@
 import pytest
 
+from config.crds import kinds
 from tests.charts.rendered import CHART
 
 pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
@@ -15,10 +16,6 @@ def test_names_are_the_published_ones(render):
         ("ClusterRole", "gatewright-edit"),
         ("ClusterRole", "gatewright-view"),
         ("ConfigMap", "gatewright-policies"),
-        ("CustomResourceDefinition", "admissionpolicies.gatewright.io"),
-        ("CustomResourceDefinition", "clusteradmissionpolicies.gatewright.io"),
-        ("CustomResourceDefinition", "policyexceptions.gatewright.io"),
-        ("CustomResourceDefinition", "webapps.example.com"),
         ("MutatingWebhookConfiguration", "gatewright"),
         ("Role", controller),
         ("RoleBinding", controller),
@@ -27,6 +24,7 @@ def test_names_are_the_published_ones(render):
         ("Service", f"{webhook}-metrics"),
         ("ValidatingWebhookConfiguration", "gatewright"),
         *((kind, name) for kind in PER_PROCESS for name in (controller, webhook)),
+        *(("CustomResourceDefinition", kind.definition.name) for kind in kinds()),
     }
 
 
@@ -89,13 +87,13 @@ def test_definitions_survive_an_uninstall(render):
 
 
 def test_monitoring(render):
-    """The two alerts have their published names, group and conditions, and the monitor keeps our labels."""
+    """The alerts have their published names, group and conditions, and the monitor keeps our labels."""
     objects = render(files=(CHART / "ci/monitoring-values.yaml",))
     (endpoint,) = objects["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
     assert (endpoint["port"], endpoint["honorLabels"]) == ("metrics", True)
     (group,) = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
     assert group["name"] == "webapp-operator"
-    down, errors = group["rules"]
+    down, errors, overdue = group["rules"]
     job = 'up{job="gatewright-controller-manager-metrics"}'
     assert (down["alert"], down["expr"], down["for"]) == ("WebAppOperatorDown", f"{job} == 0 or absent({job})", "5m")
     assert (errors["alert"], errors["expr"], errors["for"]) == (
@@ -103,12 +101,17 @@ def test_monitoring(render):
         "rate(webapp_errors_total[5m]) > 0.1",
         "2m",
     )
-    assert [rule["labels"]["severity"] for rule in group["rules"]] == ["critical", "warning"]
+    assert (overdue["alert"], overdue["expr"], overdue["for"]) == (
+        "BackupOverdue",
+        "time() > max by (namespace, name) (gatewright_backup_due_timestamp_seconds)",
+        "5m",
+    )
+    assert [rule["labels"]["severity"] for rule in group["rules"]] == ["critical", "warning", "critical"]
     assert all(rule["annotations"].keys() == {"summary", "description"} for rule in group["rules"])
 
 
 def test_the_job_of_the_alert_is_a_value(render):
     """Where the metrics are scraped under another job, the alert says so."""
     objects = render("prometheusRule.enabled=true", "prometheusRule.job=webapp-operator")
-    (down, _) = objects["PrometheusRule", "gatewright"]["spec"]["groups"][0]["rules"]
+    (down, *_) = objects["PrometheusRule", "gatewright"]["spec"]["groups"][0]["rules"]
     assert down["expr"] == 'up{job="webapp-operator"} == 0 or absent(up{job="webapp-operator"})'

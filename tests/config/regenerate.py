@@ -13,6 +13,7 @@ from config import crds
 from config.manifests import generated, plain
 from config.settings import Settings
 from controller.reconcilers import own_kinds
+from controller.reconcilers.backup_metrics import LastBackups
 from controller.runtime.kind_metrics import KindMetrics
 from controller.runtime.metrics import Metrics as Controllers
 from gatewright import pages, reference
@@ -77,6 +78,7 @@ def collectors() -> dict[str, CollectorRegistry]:
     webhook, controller, kind = CollectorRegistry(), CollectorRegistry(), CollectorRegistry()
     Rim(webhook)
     shared = Controllers(controller)
+    controller.register(LastBackups(tuple))
     shared.registry = kind
     KindMetrics("WebApp", shared)
     return {
