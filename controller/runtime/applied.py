@@ -5,6 +5,7 @@ start, when the parent's status is of its present generation, the object has all
 applied before is all desired still. So a restart costs no request, and what a new release no longer sets goes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from controller.runtime.claims import is_wanted
@@ -13,9 +14,9 @@ from controller.runtime.plan import Object
 from kube.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Answer:
-    """What we sent for an object, and what it looked like then."""
+    """What we sent for an object, and what it looked like then and in its versions since."""
 
     wanted: bytes
     uid: str
@@ -29,17 +30,25 @@ class Applied:
     def __init__(self) -> None:
         self._answers: dict[tuple[Resource, str], _Answer] = {}
 
-    def is_right(self, resource: Resource, key: str, stored: Object, desired: Object, *, applied: bytes | None) -> bool:
+    def is_right(
+        self, resource: Resource, key: str, stored: Object, desired: Object, before: Callable[[], bytes | None]
+    ) -> bool:
         """Tell whether applying `desired` would surely change nothing.
 
-        `applied`: the fields that were applied before, None where that is not known or the parent was not seen to.
+        `before` returns the fields that were applied before, None where that is not known or the parent was not seen
+        to; it is asked only of what this process did not apply.
         """
         metadata = stored["metadata"]
         last = self._answers.get((resource, key))
         if last is not None and last.uid == metadata["uid"]:
-            return last.wanted == digest(desired) and (
-                last.resource_version == metadata["resourceVersion"] or last.shown == fingerprint(stored, desired)
-            )
+            if last.wanted != digest(desired):
+                return False
+            if last.resource_version != metadata["resourceVersion"]:
+                if last.shown != fingerprint(stored, desired):
+                    return False
+                last.resource_version = metadata["resourceVersion"]
+            return True
+        applied = before()
         if applied is not None and covers(stored, desired) and is_wanted(applied, desired):
             self.remember(resource, key, desired, stored)
             return True

@@ -114,6 +114,7 @@ class Controller:
                 await self._process(taken)
             finally:
                 self.queue.done(taken.key)
+            await asyncio.sleep(0)  # a reconcile that finds nothing to do never waits: let others have their turn
 
     async def _process(self, taken: Taken[Request]) -> None:
         """Reconcile one request, unless the caches do not know yet what we wrote for it."""

@@ -1,6 +1,7 @@
 """The writes of a plan, guarded: nothing is touched that is not ours or already right."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from controller.runtime.applied import Applied
@@ -105,8 +106,8 @@ class Writer:
         refuse_foreign(resource, key, current, parent)
         if "deletionTimestamp" in current["metadata"]:
             return False
-        before = self._applied_before(resource, key, current, parent)
-        if self._applied.is_right(resource, key, current, desired, applied=before):
+        before = partial(self._applied_before, resource, key, current, parent)
+        if self._applied.is_right(resource, key, current, desired, before):
             if error := self._contests.error((resource, key)):
                 raise error
             return False
