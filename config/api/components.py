@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from config.api.core import Quantity, ResourceRequirements, SecurityContext
 from config.api.definition import Column
-from config.api.meta import ApiModel, Condition, Int32, Int64
+from config.api.meta import ApiModel, Int32, Status
 from config.api.storage import BackupDestination, Retention, Schedule
 
 Environment = Literal["development", "staging", "production"]
@@ -51,6 +51,9 @@ class DatabaseBackup(ApiModel):
     destination: BackupDestination | None = Field(
         None, description="Object store that dumps go to; without one they go to a volume claim of their own."
     )
+    storage: Quantity | None = Field(
+        None, description="Size of that claim, where there is no destination; the database's own size by default."
+    )
 
 
 class Database(ApiModel):
@@ -66,6 +69,9 @@ class Database(ApiModel):
         description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by default 10Gi in "
         "development, 50Gi in staging, 100Gi in production.",
     )
+    storage_class_name: str | None = Field(
+        None, description="Storage class of the volumes; the cluster's default if unset. It cannot be changed."
+    )
     replicas: Int32 | None = Field(
         None,
         ge=1,
@@ -76,6 +82,9 @@ class Database(ApiModel):
     backup: DatabaseBackup = Field(DatabaseBackup(), description="Backups of the database.")
     resources: ResourceRequirements | None = Field(
         None, description="Compute resources of each instance; those of the environment by default."
+    )
+    deletion_policy: Literal["Retain", "Delete"] = Field(
+        "Retain", description="What becomes of the volumes when the database is deleted: Retain keeps the data."
     )
 
 
@@ -96,6 +105,9 @@ class Workload(ApiModel):
     )
     image: str | None = Field(None, min_length=1, description="Image of the container; it is used as it is written.")
     port: Int32 = Field(8080, ge=1, le=65535, description="Port that the container listens on, and the Service too.")
+    readiness_path: str | None = Field(
+        None, pattern=r"^/", description="Path that answers once a pod is ready; without it one is as soon as it runs."
+    )
     env: list[Variable] = Field(
         [],
         description="Environment variables, beside those that say where the other components are.",
@@ -109,7 +121,7 @@ class Workload(ApiModel):
     )
 
 
-class ComponentsStatus(ApiModel):
+class ComponentsStatus(Status):
     """What was last observed."""
 
     phase: Literal["Deploying", "Running", "Degraded", "Failed"] | None = Field(
@@ -118,12 +130,6 @@ class ComponentsStatus(ApiModel):
         "when the spec cannot be carried out.",
     )
     endpoints: dict[str, str] | None = Field(None, description="URL of each component, by its name.")
-    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
-    conditions: list[Condition] | None = Field(
-        None,
-        description="Conditions: one for each component, such as DatabaseReady, and Ready for the whole.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
 
 
 def ready_column(component: str) -> Column:

@@ -8,6 +8,7 @@ from kube.resource import Resource
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 SERVICE = Resource("", "v1", "services", "Service")
+NAMED = {"metadata.name": "metadata.name"}  # whoever names the parent names what is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,7 @@ def applied(application: Application, fields: Mapping[str, str]) -> tuple[Apply,
     template = f"spec.template.spec.containers[name={application.container}]"
     origin = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
     ports = {"spec.ports": fields["port"]} if "port" in fields else {}
-    named = {"metadata.name": "metadata.name"}
-    return Apply(deployment(application), origin | named), Apply(service(application), ports | named)
+    return Apply(deployment(application), origin | NAMED), Apply(service(application), ports | NAMED)
 
 
 def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
@@ -49,6 +49,7 @@ def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
         ("port", f"{container}.ports"),
         ("resources", f"{container}.resources"),
         ("env", f"{container}.env"),
+        ("readinessProbe", f"{container}.readinessProbe"),
         ("securityContext", f"{container}.securityContext"),
     )
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from config.api.components import Cache, Workload
 from controller.reconcilers import restricted
-from controller.reconcilers.application import DEPLOYMENT, SERVICE, Application, applied
+from controller.reconcilers.application import DEPLOYMENT, NAMED, SERVICE, Application, applied
 from controller.reconcilers.images import image
 from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write
@@ -19,6 +19,8 @@ APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp i
 CACHE_USER = 999  # whom the image runs as by itself
 CACHE_PORT = 6379
 CACHE_SHARE = Fraction(3, 4)  # of the memory limit is for what is cached
+
+FIELDS = ("replicas", "image", "port", "resources", "env", "securityContext")
 
 Place = tuple[Resource, str]
 
@@ -162,6 +164,7 @@ def workload(
         labels=whole.labelled(name),
         annotations=annotations or {},
         settings={
+            **_readiness(spec),
             "env": [*(each for each in variables if each["name"] not in said), *own],
             "securityContext": {
                 **restricted.container(readOnlyRootFilesystem=False, runAsUser=APP_USER),
@@ -170,12 +173,16 @@ def workload(
         },
         pod=_spread(selector) if tier.spread else {},
     )
-    fields = {each: f"spec.{name}.{each}" for each in ("replicas", "image", "port", "resources", "env")}
-    fields["securityContext"] = f"spec.{name}.securityContext"
+    fields = {each: f"spec.{name}.{each}" for each in FIELDS} | {"readinessProbe": f"spec.{name}.readinessPath"}
     made = _deployed(whole, name, application, fields, "http")
     if tier.spread:
-        return replace(made, writes=[*made.writes, Apply(_budget(whole, name, selector))])
+        return replace(made, writes=[*made.writes, Apply(_budget(whole, name, selector), NAMED)])
     return replace(made, writes=[*made.writes, *removed(whole, [(BUDGET, full)])])
+
+
+def _readiness(spec: Workload) -> Object:
+    get = {"path": spec.readiness_path, "port": "http"}
+    return {"readinessProbe": {"httpGet": get, "periodSeconds": 5}} if spec.readiness_path else {}
 
 
 def told(variable: str, component: Component) -> list[Object]:

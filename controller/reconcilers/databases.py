@@ -10,11 +10,10 @@ from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.application import SERVICE
 from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
 from controller.reconcilers.images import image
-from controller.reconcilers.mysql_claims import CLAIM, claims_of, grown, shrunk, template_storage
+from controller.reconcilers.mysql_claims import CLAIM, amount, claims_of, grown, largest, refused, stored_template
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Object, Problem
 from kube.resource import Resource
-from webhook.engine.quantities import parse_quantity
 
 _ABOUT = PostgreSQL.definition
 POSTGRESQL = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
@@ -31,6 +30,8 @@ POSTGRESQL_ORIGIN = {
     "metadata.name": "metadata.name",
     "spec.version": "spec.database.version",
     "spec.storage": "spec.database.storage",
+    "spec.storageClassName": "spec.database.storageClassName",
+    "spec.deletionPolicy": "spec.database.deletionPolicy",
     "spec.replicas": "spec.database.replicas",
     "spec.backup": "spec.database.backup",
     "spec.monitoring": "spec.monitoring",
@@ -69,14 +70,21 @@ def _type_there(whole: Whole, name: str) -> str | None:
 
 
 def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> Component:
+    child = whole.seen.child(POSTGRESQL, name)
+    had = (child or {}).get("spec") or {}
     backup = spec.backup.to_api()
+    if spec.backup.storage is not None:
+        backup["storage"] = whole_gibi(spec.backup.storage)
+    chosen = {"storageClassName": spec.storage_class_name} if spec.storage_class_name else {}
     object = {
         "apiVersion": POSTGRESQL.api_version,
         "kind": POSTGRESQL.kind,
         "metadata": {"name": name, "namespace": whole.namespace, "labels": whole.labelled("database")},
         "spec": {
-            "version": spec.version or DEFAULT_POSTGRESQL,
-            "storage": whole_gibi(spec.storage or whole.tier.storage),
+            **chosen,
+            "version": spec.version or had.get("version") or DEFAULT_POSTGRESQL,
+            "storage": whole_gibi(spec.storage or _larger(whole.tier.storage, had.get("storage"))),
+            "deletionPolicy": spec.deletion_policy,
             "replicas": spec.replicas or whole.tier.replicas,
             "backup": {**backup, "enabled": backup.get("enabled", whole.tier.backup)},
             "users": [{"name": LOGIN}],
@@ -85,7 +93,6 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> 
             "resources": _resources(whole, spec),
         },
     }
-    child = whole.seen.child(POSTGRESQL, name)
     holds, note = _is_ready(child)
     url = whole.url("postgresql", "db", PORTS["postgresql"])
     is_failed = not holds and ((child or {}).get("status") or {}).get("phase") == "Failed"
@@ -111,25 +118,29 @@ def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
 
 def _mysql(whole: Whole, name: str, spec: Database) -> Component:
     stored, claims = whole.seen.child(mysql.STATEFUL_SET, name), claims_of(whole.seen, name)
+    version = spec.version or mysql.version_there(stored) or mysql.DEFAULT_VERSION
     server = mysql.Server(
         name=name,
         namespace=whole.namespace,
         labels=whole.labelled("database"),
-        image=image(whole.seen.settings, "mysql", spec.version or mysql.DEFAULT_VERSION),
-        storage=whole_gibi(spec.storage or whole.tier.storage),
+        version=version,
+        image=image(whole.seen.settings, "mysql", version),
+        storage=whole_gibi(spec.storage or _larger(whole.tier.storage, largest(claims))),
+        storage_class_name=spec.storage_class_name,
+        deletion_policy=spec.deletion_policy,
         resources=_resources(whole, spec),
     )
     backup = (mysql_backups.CRON_JOB if spec.backup.destination is None else mysql_backups.BACKUP,)
     is_backed_up = whole.tier.backup if spec.backup.enabled is None else spec.backup.enabled
     writes = [
-        *mysql.writes(server, template_storage(stored, server.storage)),
+        *mysql.writes(server, stored_template(stored)),
         *grown(claims, server.storage),
         *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
         *removed(whole, _backup_places(name, but=backup if is_backed_up else ())),
     ]
     holds, note = rolled_out(stored, 1)
     url = whole.url("mysql", "db", PORTS["mysql"])
-    if wrong := shrunk(claims, server.storage):
+    if wrong := refused(claims, stored_template(stored), server.storage, spec.storage_class_name):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
         return Component("database", writes, holds=False, note=wrong, url=url, problem=problem)
     return Component("database", writes, holds=holds, note=note, url=url)
@@ -158,6 +169,11 @@ def variables(whole: Whole, spec: Database) -> Sequence[Object]:
     ]
 
 
+def _larger(default: str, had: str | None) -> str:
+    """Return the size where none is said: that of the environment, unless there is a larger volume."""
+    return default if had is None or amount(had) <= amount(default) else had
+
+
 def whole_gibi(storage: int | str) -> str:
     """Return a size in whole Gi, rounded up: 1Ti is 1024Gi."""
-    return f"{ceil(parse_quantity(str(storage)).value / GIBI)}Gi"
+    return f"{ceil(amount(storage) / GIBI)}Gi"

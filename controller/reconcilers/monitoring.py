@@ -10,6 +10,7 @@ SERVICE_MONITOR = Resource(GROUP, "v1", "servicemonitors", "ServiceMonitor")
 PROMETHEUS_RULE = Resource(GROUP, "v1", "prometheusrules", "PrometheusRule")
 SCRAPED = ("backend", "frontend")
 INTERVAL = "30s"
+ORIGIN = {"metadata.name": "metadata.name", "spec.endpoints": "spec.monitoring.path"}
 
 
 def monitoring(whole: Whole, spec: Monitoring) -> Component:
@@ -22,7 +23,7 @@ def monitoring(whole: Whole, spec: Monitoring) -> Component:
     wanted |= {PROMETHEUS_RULE: _prometheus_rule(whole)} if alerts else {}
     absent = [resource.kind for resource in wanted if (resource, whole.name) not in places]
     writes = [
-        *(Apply(wanted[resource]) for resource, _ in places if resource in wanted),
+        *(Apply(wanted[resource], ORIGIN) for resource, _ in places if resource in wanted),
         *removed(whole, [place for place in places if place[0] not in wanted]),
     ]
     said = f"{' and '.join(absent)} of {GROUP} not served here"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller.reconcilers import restricted
-from controller.reconcilers.mysql_claims import OURS
+from controller.reconcilers.mysql_claims import OURS, claim_spec
 from controller.runtime.plan import Apply, Object, Once, Random, Write
 from kube.resource import Resource
 
@@ -16,6 +16,7 @@ SECRET = Resource("", "v1", "secrets", "Secret")
 STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet")
 
 DEFAULT_VERSION = "8.4"
+VERSION = "app.kubernetes.io/version"
 PORT = 3306
 USER = 999  # whom the image runs as by itself
 DATABASE = LOGIN = "app"
@@ -44,9 +45,12 @@ class Server:
     name: str
     namespace: str
     labels: Mapping[str, str]  # beside those of its own
+    version: str
     image: str
     storage: str
     resources: Object
+    storage_class_name: str | None = None
+    deletion_policy: str = "Retain"
 
     @property
     def selector(self) -> dict[str, str]:
@@ -72,17 +76,23 @@ def password(server: str, key: str) -> Object:
     return {"secretKeyRef": {"name": f"{server}-credentials", "key": key}}
 
 
-def writes(server: Server, template_storage: str) -> list[Write]:
-    """Return all that is made for a server; `template_storage` is the size that its first claim had."""
+def writes(server: Server, template: Object | None) -> list[Write]:
+    """Return all that is made for a server; `template` is what its claim asked for, where it was made before."""
     metadata = server.metadata("credentials")
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
     return [
         Once(credentials, {f"data.{key}": Random(32) for key in ("root-password", "password")}),
-        Apply(_stateful_set(server, template_storage), ORIGIN),
+        Apply(_stateful_set(server, template or claim_spec(server.storage, server.storage_class_name)), ORIGIN),
         Apply(_service(server, server.metadata("headless"), headless), {"metadata.name": "metadata.name"}),
         Apply(_service(server, server.metadata(), {}), {"metadata.name": "metadata.name"}),
     ]
+
+
+def version_there(stateful_set: Object | None) -> str | None:
+    """Return the version that runs, whatever became of the image's name on its way."""
+    labels: Object = (stateful_set or {}).get("metadata", {}).get("labels", {})
+    return labels.get(VERSION)
 
 
 def _service(server: Server, metadata: Object, more: Object) -> Object:
@@ -91,24 +101,25 @@ def _service(server: Server, metadata: Object, more: Object) -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def _stateful_set(server: Server, template_storage: str) -> Object:
+def _stateful_set(server: Server, template: Object) -> Object:
     metadata = server.metadata()
     claim = {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": "data", "labels": metadata["labels"]},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": template_storage}}},
+        "spec": template,
     }
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": metadata,
+        "metadata": {**metadata, "labels": {**metadata["labels"], VERSION: server.version}},
         "spec": {
             "replicas": 1,
             "serviceName": f"{server.name}-headless",
             "selector": {"matchLabels": server.selector},
             "template": {"metadata": {"labels": metadata["labels"]}, "spec": _pod(server)},
             "volumeClaimTemplates": [claim],
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": server.deletion_policy, "whenScaled": "Retain"},
         },
     }
 

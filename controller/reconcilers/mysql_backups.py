@@ -4,7 +4,7 @@ from config.api.backup import Backup
 from config.api.components import DatabaseBackup
 from controller.reconcilers import restricted
 from controller.reconcilers.mysql import PORT, USER, Server
-from controller.reconcilers.mysql_claims import CLAIM
+from controller.reconcilers.mysql_claims import CLAIM, claim_spec
 from controller.reconcilers.tiers import resources
 from controller.runtime.plan import Apply, Object, Once, Write
 from kube.resource import Resource
@@ -52,7 +52,7 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     metadata = server.metadata("backup", app=name_of(server.name), **{"app.kubernetes.io/component": "backup"})
     if spec.destination is None:
         about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": metadata}
-        asked = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": server.storage}}}
+        asked = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
         return [Once({**about, "spec": asked}, is_kept=True), Apply(_cron_job(server, metadata, spec), ORIGIN)]
     reference = server.password("root-password")["secretKeyRef"]
     login = {"username": "root", "secretRef": {"name": reference["name"], "passwordKey": reference["key"]}}

@@ -26,12 +26,19 @@ def by_parent(parent: Object) -> Iterator[str]:
 READS_CLAIMS = Reads(CLAIM, {INDEX: by_label}, ",".join(f"{key}={value}" for key, value in OURS.items()))
 
 
-def template_storage(stateful_set: Object | None, storage: str) -> str:
-    """Return the size in the StatefulSet's template, which cannot change."""
+def claim_spec(storage: str, class_name: str | None) -> Object:
+    """Return what a claim asks for."""
+    asked: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+    return {**asked, "storageClassName": class_name} if class_name else asked
+
+
+def stored_template(stateful_set: Object | None) -> Object | None:
+    """Return what the claims of a StatefulSet asked for when it was made, which cannot change."""
     if stateful_set is None:
-        return storage
+        return None
     (template,) = stateful_set["spec"]["volumeClaimTemplates"]
-    return str(template["spec"]["resources"]["requests"]["storage"])
+    fields = ("accessModes", "resources", "storageClassName")
+    return {key: template["spec"][key] for key in fields if key in template["spec"]}
 
 
 def claims_of(seen: Seen, server: str) -> Sequence[Object]:
@@ -51,17 +58,25 @@ def grown(claims: Sequence[Object], storage: str) -> list[Patch]:
     ]
 
 
-def shrunk(claims: Sequence[Object], storage: str) -> Problem | None:
-    """Return what is wrong where a claim is larger than what is asked for now."""
-    largest = max((_asked(each) for each in claims), default=Fraction(0))
-    if amount(storage) >= largest:
-        return None
-    had = next(each["spec"]["resources"]["requests"]["storage"] for each in claims if _asked(each) == largest)
-    told = f"spec.database.storage: {storage}; a volume of {had} cannot shrink. Set it to {had} or more"
-    return Problem(told, "StorageShrunk")
+def refused(claims: Sequence[Object], template: Object | None, storage: str, class_name: str | None) -> Problem | None:
+    """Return what is wrong where other volumes are asked for now than those there are."""
+    had, had_class = largest(claims), (template or {}).get("storageClassName")
+    if had is not None and amount(storage) < amount(had):
+        told = f"spec.database.storage: {storage}; a volume of {had} cannot shrink. Set it to {had} or more"
+        return Problem(told, "StorageShrunk")
+    if template is not None and class_name not in (None, had_class):
+        told = f"the volume's class is {had_class or 'the default'} and cannot change. Set it back"
+        return Problem(f"spec.database.storageClassName: {class_name}; {told}", "StorageClassChanged")
+    return None
 
 
-def amount(storage: str) -> Fraction:
+def largest(claims: Sequence[Object]) -> str | None:
+    """Return the size of the largest claim."""
+    claim = max(claims, key=_asked, default=None)
+    return None if claim is None else str(claim["spec"]["resources"]["requests"]["storage"])
+
+
+def amount(storage: str | int) -> Fraction:
     """Return how much a quantity says."""
     return parse_quantity(str(storage)).value
 

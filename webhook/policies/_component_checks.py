@@ -60,11 +60,12 @@ def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
         yield Violation(
             database.path("version"), found=shown(version), rule=VERSIONS[type][1], fix="choose one of them"
         )
-    storage = database.quantity("storage")
-    if storage is not None and storage.value <= 0:
-        yield Violation(
-            database.path("storage"), found=shown(str(storage)), rule="must be more than nothing", fix="such as 10Gi"
-        )
+    for path in ("storage", "backup.storage"):
+        storage = database.quantity(path)
+        if storage is not None and storage.value <= 0:
+            yield Violation(
+                database.path(path), found=shown(str(storage)), rule="must be more than nothing", fix="such as 10Gi"
+            )
     replicas = database.integer("replicas")
     if type == "mysql" and replicas is not None and replicas > 1:
         yield Violation(

@@ -122,6 +122,7 @@ def test_the_spec_says_otherwise() -> None:
                 "image": "shop/backend:v2",
                 "replicas": 40,
                 "port": 3000,
+                "readinessPath": "/ready",
                 "resources": {"limits": {"cpu": "2"}},
                 "securityContext": {"runAsUser": 101},
                 "env": [{"name": "CACHE_URL", "value": "redis://elsewhere"}],
@@ -138,6 +139,7 @@ def test_the_spec_says_otherwise() -> None:
     backend = container(objects, "shop-backend")
     assert objects["Deployment", "shop-backend"]["spec"]["replicas"] == 40
     assert backend["ports"][0]["containerPort"] == 3000
+    assert backend["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "http"}
     assert backend["resources"] == {"limits": {"cpu": "2"}}
     assert backend["securityContext"]["runAsUser"] == 101
     assert [each for each in backend["env"] if each["name"] == "CACHE_URL"] == [
@@ -154,6 +156,23 @@ def test_storage_is_written_in_whole_gibibytes(storage: str | int, written: str)
     """As PostgreSQL takes it; rounded up, so that nobody gets less than was asked for."""
     objects = made(planned(platform(database={"storage": storage})))
     assert objects["PostgreSQL", "shop-db"]["spec"]["storage"] == written
+
+
+def test_what_a_default_made_stays_when_the_default_changes() -> None:
+    """Another environment, or a release with other defaults, neither shrinks volumes nor changes the version."""
+    database = {**DATABASE, "spec": {**DATABASE["spec"], "version": "13", "storage": "100Gi"}}
+    objects = made(planned(platform(), given([database])))
+    spec = objects["PostgreSQL", "shop-db"]["spec"]
+    assert (spec["version"], spec["storage"]) == ("13", "100Gi")
+    assert made(planned(platform()))["PostgreSQL", "shop-db"]["spec"]["storage"] == "10Gi"
+
+
+def test_the_database_gets_what_is_said_of_its_volumes() -> None:
+    """Class, the size of the backups' claim, and what becomes of them all."""
+    said = {"storageClassName": "fast", "deletionPolicy": "Delete", "backup": {"storage": "1Ti"}}
+    spec = made(planned(platform(database=said)))["PostgreSQL", "shop-db"]["spec"]
+    assert (spec["storageClassName"], spec["deletionPolicy"]) == ("fast", "Delete")
+    assert spec["backup"]["storage"] == "1024Gi"
 
 
 def test_the_applications_are_told_where_the_others_are() -> None:
@@ -433,11 +452,11 @@ def test_every_object_says_where_its_fields_come_from(name: str) -> None:
     plan = planned(platform(**EVERYTHING))
     (step,) = (each for each in plan.steps if each.name == name)
     sources = {source for write in step.writes for source in getattr(write, "origin", {}).values()}
+    of_database = ("version", "storage", "storageClassName", "replicas", "backup", "resources", "deletionPolicy")
     wanted = {
-        "database": {f"spec.database.{each}" for each in ("version", "storage", "replicas", "backup", "resources")}
-        | {"spec.monitoring"},
+        "database": {f"spec.database.{each}" for each in of_database} | {"spec.monitoring"},
         "cache": {"spec.cache.resources"},
         "ingress": {"spec.host", "spec.tlsSecretName", "spec.ingressClassName"},
     }
-    fields = ("replicas", "image", "port", "resources", "env", "securityContext")
+    fields = ("replicas", "image", "port", "resources", "env", "securityContext", "readinessPath")
     assert sources == wanted.get(name, {f"spec.{name}.{each}" for each in fields}) | {"metadata.name"}

@@ -181,7 +181,29 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
     (template,) = server(plan)["spec"]["volumeClaimTemplates"]
     assert template["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert (plan.problem.message if plan.problem else None) == problem
+    assert plan.steps[0].holds is (problem is None)
     assert list(by_label(claim("1Gi"))) == list(by_parent({"metadata": {"name": "shop"}})) == ["shop-db"]
+
+
+def test_what_a_default_made_stays_when_the_default_changes() -> None:
+    """The version that runs and the size that there is, as long as nothing else is said."""
+    children = [ready(each) for each in made(planned(version="8.0")).values()]
+    found = {(CLAIM, "database", "shop-db"): [claim("900Gi")]}
+    plan = planned(Given(children=children, found=found))
+    assert (container(made(plan), "shop-db")["image"], plan.problem) == ("mysql:8.0", None)
+
+
+def test_the_class_of_a_volume_cannot_change() -> None:
+    """It is refused, and the StatefulSet stays as it was made."""
+    children = [ready(each) for each in made(planned(storageClassName="slow")).values()]
+    plan = planned(Given(children=children), storageClassName="fast")
+    assert plan.problem is not None
+    assert plan.problem.message == (
+        "Database deployment failed: spec.database.storageClassName: fast; the volume's class is slow and cannot "
+        "change. Set it back"
+    )
+    (template,) = server(plan)["spec"]["volumeClaimTemplates"]
+    assert template["spec"]["storageClassName"] == "slow"
 
 
 def dump(directory: Path, server: str) -> subprocess.CompletedProcess[str]:
