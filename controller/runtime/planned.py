@@ -229,7 +229,7 @@ class Planned:
         common = {name: function for name, function in indexes.items() if name in self._kind.indexes}
 
         def readers(change: Change) -> Iterable[str]:
-            if not common:
+            if not common or not len(self._primaries):
                 return self._primaries
             objects = [each.object for each in (change.old, change.new) if each is not None]
             values = {(name, value) for name, by in common.items() for each in objects for value in by(each)}
