@@ -65,7 +65,7 @@ def stateful_set(database: PostgreSQL, seen: Seen, version: str, claim: Object) 
         "spec": {
             "serviceName": headless(database),
             "replicas": database.spec.replicas,
-            "podManagementPolicy": "OrderedReady",
+            "podManagementPolicy": "Parallel",  # a standby waits for the primary by itself, and must not hold it up
             "selector": {"matchLabels": selector(database, "database")},
             "persistentVolumeClaimRetentionPolicy": {
                 "whenDeleted": database.spec.deletion_policy,
@@ -80,7 +80,9 @@ def stateful_set(database: PostgreSQL, seen: Seen, version: str, claim: Object) 
 def _pod_metadata(database: PostgreSQL, seen: Seen) -> Object:
     """Return the metadata of the pods: a Secret that was made anew restarts them, so that its passwords hold."""
     secret = seen.child(SECRET, credentials(database))
-    annotations = {CREDENTIALS: secret["metadata"]["uid"]} if secret else {}
+    stored = (seen.child(STATEFUL_SET, database.name) or {}).get("spec", {}).get("template", {}).get("metadata", {})
+    of = secret["metadata"]["uid"] if secret else stored.get("annotations", {}).get(CREDENTIALS)
+    annotations = {CREDENTIALS: of} if of else {}
     if database.spec.monitoring.enabled:
         annotations |= {"prometheus.io/scrape": "true", "prometheus.io/port": str(METRICS)}
     return {"labels": labels(database, "database"), "annotations": annotations}

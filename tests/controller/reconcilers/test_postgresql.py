@@ -187,9 +187,16 @@ def test_the_instances_are_a_stateful_set() -> None:
 
 
 def test_a_secret_that_is_made_anew_restarts_the_instances() -> None:
-    """Only so its passwords come to hold."""
-    template = made(planned(children=[child("Secret", "shop-credentials")]), "StatefulSet")[0]["spec"]["template"]
-    assert template["metadata"]["annotations"] == {"database.example.com/credentials": "shop-credentials-uid"}
+    """Only so its passwords come to hold; not while there is none."""
+    annotated = {"database.example.com/credentials": "earlier-uid"}
+    stored = stateful_set()
+    stored["spec"]["template"] = {"metadata": {"annotations": annotated}}
+    for children, expected in (
+        ([stored], annotated),
+        ([stored, child("Secret", "shop-credentials")], {"database.example.com/credentials": "shop-credentials-uid"}),
+    ):
+        template = made(planned(children=children), "StatefulSet")[0]["spec"]["template"]
+        assert template["metadata"]["annotations"] == expected
 
 
 def test_the_services_lead_to_all_and_to_the_primary() -> None:
