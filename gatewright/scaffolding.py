@@ -2,6 +2,7 @@
 
 import keyword
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -99,8 +100,8 @@ def package_of(project: str) -> str:
     package = re.sub(r"[-.]+", "_", project.lower())
     if not PACKAGE_NAME.fullmatch(package) or keyword.iskeyword(package):
         raise ScaffoldError(f"\"{project}\": a package is named in letters, digits and '-', such as our-kinds")
-    if package in OURS:
-        raise ScaffoldError(f'"{project}": a package of Gatewright has this name')
+    if package in OURS or package in sys.stdlib_module_names:
+        raise ScaffoldError(f'"{project}": Gatewright or Python has a package of this name')
     return package
 
 

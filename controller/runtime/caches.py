@@ -11,6 +11,8 @@ from kube.resource import Resource
 from kube.store import Entry, IndexFunction, Object, Store
 from kube.watch import Watch
 
+Key = tuple[Resource, str | None, str | None, bool, str | None]
+
 
 class Cache:
     """The objects of one resource, in the namespaces that are looked at."""
@@ -128,7 +130,8 @@ class Caches:
         """Take the namespaces that are looked at; none means all."""
         self._client = client
         self._namespaces = tuple(namespaces)
-        self._caches: dict[tuple[Resource, str | None, str | None, bool, str | None], Cache] = {}
+        self._caches: dict[Key, Cache] = {}
+        self._running = False
 
     def __iter__(self) -> Iterator[Cache]:
         return iter(self._caches.values())
@@ -143,7 +146,7 @@ class Caches:
         """
         metadata_only = metadata_only or is_secret(resource)
         key = (resource, None, None, metadata_only, labels)
-        if key not in self._caches:
+        if self._is_new(key):
             self._caches[key] = Cache(
                 self._client,
                 resource,
@@ -158,7 +161,7 @@ class Caches:
     def one(self, resource: Resource, name: str, namespace: str | None = None, *, metadata_only: bool = False) -> Cache:
         """Return a cache of a single object, whatever namespaces the process looks at."""
         key = (resource, namespace, name, metadata_only, None)
-        if key not in self._caches:
+        if self._is_new(key):
             self._caches[key] = Cache(
                 self._client,
                 resource,
@@ -168,8 +171,15 @@ class Caches:
             )
         return self._caches[key]
 
+    def _is_new(self, key: Key) -> bool:
+        """Tell whether there is no such cache yet; one that nobody would fill is an error."""
+        if key not in self._caches and self._running:
+            raise RuntimeError(f"{key[0].plural} are not watched: caches are asked for before the runtime runs")
+        return key not in self._caches
+
     async def run(self) -> Never:
         """Keep all caches right until cancelled."""
+        self._running = True
         async with asyncio.TaskGroup() as group:
             for cache in self:
                 for watch in cache.watches:

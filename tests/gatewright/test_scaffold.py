@@ -162,7 +162,8 @@ def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
         (["Widget"], '"Widget": there is a kind Widget of example.com already'),
         (["Gear", "--plural", "widgets"], '"Gear": there is a kind Widget of example.com already'),
         (["Gadget"], "this directory is no checkout of Gatewright; say --package DIR for a package of your own"),
-        (["Gadget", "--package", "config"], '"config": a package of Gatewright has this name'),
+        (["Gadget", "--package", "config"], '"config": Gatewright or Python has a package of this name'),
+        (["Gadget", "--package", "json"], '"json": Gatewright or Python has a package of this name'),
         (
             ["Gadget", "--package", "2-kinds"],
             "\"2-kinds\": a package is named in letters, digits and '-', such as our-kinds",

@@ -102,3 +102,24 @@ def test_children_are_somebodys() -> None:
     for watched in ([Owns(CONFIGMAP)], [For(DEPLOYMENT), For(SERVICE), Owns(CONFIGMAP)]):
         with pytest.raises(ValueError, match=r"^Owns\(configmaps\) takes exactly one For beside it: whose they are$"):
             runtime.control("test", reconcile, *watched)
+
+
+async def test_a_cache_that_nobody_would_fill_is_an_error(server: FakeApiServer) -> None:
+    """Whoever asks for it within a reconcile is told."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+    runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+
+    async def reconcile(request: Request) -> Result:
+        assert runtime.caches.of(DEPLOYMENT).get(request.key) is not None
+        with pytest.raises(RuntimeError) as error:
+            runtime.caches.of(SERVICE)
+        told.put_nowait(str(error.value))
+        return Result()
+
+    runtime.control("test", reconcile, For(DEPLOYMENT))
+    server.create(DEPLOYMENT, named("shop"))
+    stop = asyncio.Event()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(runtime.run(stop))
+        assert await told.get() == "services are not watched: caches are asked for before the runtime runs"
+        stop.set()
