@@ -379,6 +379,80 @@ def test_a_plan_is_yaml(run):
     ]
 
 
+ON_DEPLOYMENTS = POLICY.replace("maximun", "maximum") + "  match: {any: [{kinds: [Deployment]}]}\n"
+
+
+def test_what_would_be_made_is_checked_with_its_parent(run):
+    """A policy about Deployments alone denies a WebApp, on the line of the WebApp's own field."""
+    write("p.yaml", ON_DEPLOYMENTS)
+    write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4"))
+    code, out, _ = run("check", "--policies", "p.yaml", "-o", "json", "shop.yaml")
+    (record,) = json.loads(out)
+    assert (code, record["verdict"], [each["path"] for each in record["findings"]]) == (1, "denied", ["spec.replicas"])
+    assert record["findings"][0]["line"] == 4
+
+
+def test_what_a_type_refuses_has_a_severity_too(run):
+    """A finding of no policy is told like those of policies."""
+    code, out, _ = run("check", "-o", "json", write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 11")))
+    (record,) = json.loads(out)
+    assert (code, record["findings"]) == (
+        1,
+        [
+            {
+                "policy": "webapp-schema",
+                "severity": "high",
+                "category": "kinds",
+                "path": "spec.replicas",
+                "line": 4,
+                "message": "spec.replicas: 11; should be less than or equal to 10. Correct it.",
+            }
+        ],
+    )
+
+
+def test_a_plan_says_what_the_webhook_would_say(run):
+    """What would be made is printed all the same; the denial goes to stderr, and is the exit code."""
+    write("p.yaml", ON_DEPLOYMENTS)
+    code, out, err = run(
+        "plan", "--policies", "p.yaml", write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4"))
+    )
+    assert (code, len(list(yaml.safe_load_all(out)))) == (1, 2)
+    assert err == (
+        "shop.yaml:1: WebApp production/shop: denied\n"
+        "  shop.yaml:4: replica-limits: spec.replicas: 4; production workloads cannot exceed 3 replicas. Set it to 3 "
+        "or less.\n"
+    )
+
+
+def test_a_plan_is_made_of_what_our_policies_leave(run):
+    """What policies set on the parent is in what is made of it."""
+    write("p.yaml", POLICY.replace("replica-limits", "webapp-security-defaults").partition("  params")[0])
+    code, out, _ = run("plan", "--policies", "p.yaml", write("shop.yaml", WEBAPP))
+    deployment, _ = yaml.safe_load_all(out)
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert (code, container["securityContext"]["runAsUser"]) == (0, 1000)
+
+
+def test_without_a_kubeconfig_all_of_a_plan_is_new(run):
+    """--diff alone compares with nothing, and never looks for a cluster."""
+    code, out, err = run("plan", "--diff", write("shop.yaml", WEBAPP))
+    assert (code, err) == (0, "")
+    assert [line for line in out.splitlines() if line.startswith(("+++", "-"))] == [
+        "--- apps/v1 Deployment production/shop (there)",
+        "+++ apps/v1 Deployment production/shop (planned)",
+        "--- v1 Service production/shop (there)",
+        "+++ v1 Service production/shop (planned)",
+    ]
+
+
+def test_what_stands_beside_ours_is_not_planned(run):
+    """Objects of other groups in a file are for others."""
+    both = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop}}\n---\n{WEBAPP}"
+    code, out, err = run("plan", write("shop.yaml", both))
+    assert (code, [each["kind"] for each in yaml.safe_load_all(out)], err) == (0, ["Deployment", "Service"], "")
+
+
 def test_explain_lists_every_policy(run):
     """A line for each, and no policy forgotten."""
     code, out, err = run("explain")

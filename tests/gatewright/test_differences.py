@@ -1,0 +1,142 @@
+"""`gatewright plan --diff`: what would change in a cluster, and nothing of what is secret."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from config.api.webapp import WebApp
+from config.crds import definition
+from config.documents import parse_documents
+from controller.reconcilers.webapp import WEBAPP
+from controller.runtime.plan import Given
+from gatewright.differences import Cluster, Difference
+from gatewright.plans import parent_of
+from kube.client import Client
+from kube.errors import Unreachable
+from kube.resource import Resource
+from tests.fakes.apiserver import FakeApiServer
+from webhook.server.namespaces import NAMESPACE
+
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+SERVICE = Resource("", "v1", "services", "Service")
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+SHOP = """\
+apiVersion: example.com/v1
+kind: WebApp
+metadata: {name: shop, namespace: shop}
+spec: {replicas: 2, image: registry.company.com/shop:1.4}
+"""
+DATABASE = """\
+apiVersion: database.example.com/v1
+kind: PostgreSQL
+metadata: {name: data, namespace: shop}
+spec: {version: "17", storage: 1Gi}
+"""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """An API server with a namespace."""
+    async with FakeApiServer() as fake:
+        fake.create(NAMESPACE, {"metadata": {"name": "shop"}})
+        fake.define(definition(WebApp))
+        yield fake
+
+
+async def printed(server, text):
+    """Return the lines that would be printed for each object of a manifest's plan that differs."""
+    (document,) = parse_documents(text.encode(), "shop.yaml")
+    async with Client(server.endpoint) as client:
+        cluster = Cluster(client, {"registry": ""}, TODAY)
+        found = [list(each.lines()) async for each in cluster.differences(parent_of(document, "default"))]
+    return [lines for lines in found if lines]
+
+
+def owned(server, object, **spec):
+    """Return a planned object as a child of the stored WebApp, with other fields in its spec."""
+    uid = server.get(WEBAPP.resource, "shop", "shop")["metadata"]["uid"]
+    owner = {"apiVersion": "example.com/v1", "kind": "WebApp", "name": "shop", "uid": uid, "controller": True}
+    return object | {"metadata": object["metadata"] | {"ownerReferences": [owner]}, "spec": object["spec"] | spec}
+
+
+async def test_where_nothing_is_there_all_is_new(server):
+    """Every object is a diff from nothing, as the API server would store it, and nothing is written."""
+    deployment, service = await printed(server, SHOP)
+    assert deployment[:2] == ["--- apps/v1 Deployment shop/shop (there)", "+++ apps/v1 Deployment shop/shop (planned)"]
+    assert "+  replicas: 2" in deployment
+    assert service == [
+        "--- v1 Service shop/shop (there)",
+        "+++ v1 Service shop/shop (planned)",
+        "@@ -0,0 +1,15 @@",
+        "+apiVersion: v1",
+        "+kind: Service",
+        "+metadata:",
+        "+  labels:",
+        "+    app: shop",
+        "+  name: shop",
+        "+  namespace: shop",
+        "+spec:",
+        "+  ports:",
+        "+  - name: http",
+        "+    port: 8080",
+        "+    protocol: TCP",
+        "+    targetPort: 8080",
+        "+  selector:",
+        "+    app: shop",
+    ]
+    assert not any(each.mutating for each in server.requests.log)
+
+
+async def test_what_is_there_is_compared_and_what_is_right_is_not_printed(server):
+    """Only fields that would change are told; what nobody of ours made stays as it is, and is told in a line."""
+    (document,) = parse_documents(SHOP.encode(), "shop.yaml")
+    server.create(WEBAPP.resource, document.value)
+    planned = parent_of(document, "shop").plan(Given(), TODAY)
+    deployment, service = (step.writes[0].object for step in planned.steps)
+    server.create(DEPLOYMENT, owned(server, deployment, replicas=5))
+    server.create(SERVICE, service)
+    changed, note = await printed(server, SHOP)
+    assert [line for line in changed[2:] if line[:1] in "+-"] == ["-  replicas: 5", "+  replicas: 2"]
+    assert note == ["# v1 Service shop/shop: is there and was not made by WebApp shop: it stays as it is"]
+    server.delete(SERVICE, "shop", "shop")
+    server.create(SERVICE, owned(server, service))
+    assert len(await printed(server, SHOP)) == 1
+
+
+async def test_what_is_secret_is_not_printed(server):
+    """Of a Secret only the names of what it holds, and whether that would be another."""
+    printed_secrets = [lines for lines in await printed(server, DATABASE) if "Secret" in lines[0]]
+    assert printed_secrets
+    assert all(line[1:].endswith("(secret)") for lines in printed_secrets for line in lines if "password" in line)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}
+    secrets = [secret | {"data": {"a": "MQ==", "b": "MQ=="}}, secret | {"data": {"a": "MQ==", "b": "Mg=="}}]
+    made = SimpleNamespace(object=secret, parent=SimpleNamespace(namespace="shop"))
+    assert list(Difference(made, *secrets).lines())[2:] == [
+        "@@ -1,7 +1,7 @@",
+        " apiVersion: v1",
+        " data:",
+        "   a: (secret)",
+        "-  b: (secret)",
+        "+  b: (secret, other than before)",
+        " kind: Secret",
+        " metadata:",
+        "   name: x",
+    ]
+
+
+async def test_what_the_api_server_refuses_is_said(server):
+    """What would be made is shown with the reason why it could not be."""
+    deployment, service = await printed(server, SHOP.replace("namespace: shop", "namespace: nowhere"))
+    for lines, kind in ((deployment, "apps/v1 Deployment"), (service, "v1 Service")):
+        assert lines[0].startswith(f"# {kind} nowhere/shop: the API server refuses it: 404 NotFound: ")
+        assert lines[1] == f"--- {kind} nowhere/shop (there)"
+
+
+async def test_an_api_server_that_is_away_is_no_answer():
+    """Nothing is printed as if it were known."""
+    async with FakeApiServer() as gone:
+        pass
+    with pytest.raises(Unreachable):
+        await printed(gone, SHOP)
