@@ -1,6 +1,7 @@
 """The last known state of every object of one resource, as JSON bytes that are decoded on each read."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -40,11 +41,6 @@ class Entry:
     """Which fields the store's `manager` applied (`fieldsV1`, but for the owner references)."""
 
     @property
-    def owner_uid(self) -> str | None:
-        """The uid of the controller that owns it."""
-        return self.owner.uid if self.owner else None
-
-    @property
     def object(self) -> Object:
         """The object, decoded anew: a private copy."""
         decoded: Object = orjson.loads(self.raw)
@@ -68,7 +64,6 @@ class Store:
         self.resource_version = 0
         """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
         self._entries: dict[str, Entry] = {}
-        self._owned: dict[str, set[str]] = {}
         self._functions: dict[str, IndexFunction] = {}
         self._indexes: dict[str, dict[str, set[str]]] = {}
 
@@ -91,10 +86,6 @@ class Store:
         entry = self._entries.get(key)
         return entry.object if entry else None
 
-    def owned_by(self, uid: str) -> list[str]:
-        """Return the keys of the objects whose controller has this uid."""
-        return list(self._owned.get(uid, ()))
-
     def index(self, name: str, value: str) -> list[str]:
         """Return the keys of the objects for which the index function gave `value`."""
         return list(self._indexes[name].get(value, ()))
@@ -114,8 +105,6 @@ class Store:
         key = self.key_of(object)
         self.remove(key)
         self._entries[key] = new
-        if new.owner:
-            self._place(self._owned, [new.owner.uid], key)
         for name, function in self._functions.items():
             self._place(self._indexes[name], function(object), key)
         return new
@@ -125,8 +114,6 @@ class Store:
         old = self._entries.pop(key, None)
         if old is None:
             return None
-        if old.owner:
-            self._unplace(self._owned, [old.owner.uid], key)
         object = old.object if self._functions else {}
         for name, function in self._functions.items():
             self._unplace(self._indexes[name], function(object), key)
@@ -188,5 +175,6 @@ def controller_of(metadata: Object) -> Owner | None:
     """Return the owner that controls the object with this metadata."""
     for reference in metadata.get("ownerReferences") or []:
         if reference.get("controller"):
-            return Owner(reference["apiVersion"], reference["kind"], reference["name"], reference["uid"])
+            version, kind = sys.intern(reference["apiVersion"]), sys.intern(reference["kind"])
+            return Owner(version, kind, reference["name"], reference["uid"])
     return None
