@@ -1,0 +1,134 @@
+"""What many objects cost: memory by the size of their JSON, and no long moments in which nobody else has a turn."""
+
+import asyncio
+import gc
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import orjson
+import pytest
+
+import kube.watch
+from controller.runtime.claims import FIELD_MANAGER
+from controller.runtime.result import Request
+from kube.changes import Changes
+from kube.client import Client
+from kube.resource import Resource
+from kube.store import Store
+from kube.watch import Watch
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running
+from tests.controller.runtime.test_planned import single
+from tests.fakes.apiserver import FakeApiServer
+
+OBJECTS = 400
+TEXT = "x" * 5600
+
+
+def deployment(number: int, version: int) -> bytes:
+    """A Deployment of six kilobytes as the API server sends it, with fields that we applied."""
+    fields = {"f:metadata": {"f:labels": {"f:app": {}}, "f:ownerReferences": {f'k:{{"uid":"{number}"}}': {}}}}
+    owner = {"apiVersion": "a/v1", "kind": "A", "name": f"a-{number}", "uid": f"owner-{number}", "controller": True}
+    metadata = {
+        "name": f"deployment-{number}",
+        "namespace": NAMESPACE,
+        "uid": f"uid-{number}",
+        "resourceVersion": str(version),
+        "generation": version,
+        "labels": {"app": f"app-{number}", "managed-by": "a-test"},
+        "annotations": {"text": TEXT[:200]},
+        "ownerReferences": [owner],
+        "managedFields": [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}],
+    }
+    return orjson.dumps({"metadata": metadata, "spec": {"replicas": number, "text": TEXT}})
+
+
+@contextmanager
+def measured() -> Iterator[list[int]]:
+    """Yield a list that gets, at the end, by how many bytes memory grew meanwhile."""
+    grown: list[int] = []
+    gc.collect()
+    tracemalloc.start()
+    try:
+        yield grown
+        gc.collect()
+        grown.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_store_costs_little_more_than_the_json_in_it() -> None:
+    """At most 1.2 times the JSON, with all that predicates and handlers need; and it never grows."""
+    store = Store(Resource("apps", "v1", "deployments", "Deployment"), manager=FIELD_MANAGER)
+    changes = Changes(store)
+    size = sum(len(deployment(number, 1)) for number in range(OBJECTS))
+    with measured() as filled:
+        for number in range(OBJECTS):
+            changes.put(orjson.loads(deployment(number, 1)))
+    with measured() as churned:
+        for version in range(2, 6):
+            for number in range(OBJECTS):
+                changes.put(orjson.loads(deployment(number, version)))
+            for number in range(0, OBJECTS, 7):
+                changes.remove(orjson.loads(deployment(number, version)))
+                changes.put(orjson.loads(deployment(number, version)))
+    assert filled[0] <= 1.2 * size
+    assert churned[0] <= 1.2 * size  # what was there before is not counted any more once it is replaced
+    assert len(store) == OBJECTS
+
+
+async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
+    """Objects that came, failed, were made and went leave nothing behind, however many they were."""
+    names = [f"fleeting-{number}" for number in range(50)]
+    async with running(single) as things:
+        things.server.fail(20, 409, method="PATCH", path="/configmaps/")
+        for name in names:
+            things.create(name)
+        for name in names:
+            await things.until_ready(name=name)
+            things.server.delete(things.resource, name, NAMESPACE)
+        for name in names:
+            await things.until_gone(CONFIGMAP, name)
+        await things.until_quiet()
+        await things.until_quiet()
+    gc.collect()
+    tracked = gc.get_objects()
+    overtaken = {key.name for _, _, key in things.runtime.controllers[0].queue._delayed}  # let go when its time comes
+    requests = ({each.name for each in tracked if isinstance(each, Request)} & set(names)) - overtaken
+    places = [each for each in tracked if type(each) is tuple and len(each) == 2 and isinstance(each[0], Resource)]
+    remembered = {each[1] for each in places} & {f"{NAMESPACE}/{name}" for name in names}
+    series = "".join(str(each) for each in things.runtime.metrics.registry.collect())
+    assert requests == set()
+    assert remembered == set()
+    assert "fleeting" not in series
+
+
+@pytest.mark.parametrize("watch_list", [True, False])
+async def test_others_have_their_turn_while_much_is_read(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, watch_list: bool
+) -> None:
+    """Between two turns of the event loop no more is taken than fits into a few milliseconds, however it is listed."""
+    for number in range(OBJECTS):
+        server.create(CONFIGMAP, {"metadata": {"name": f"a-{number}", "namespace": NAMESPACE}, "data": {"text": TEXT}})
+    taken, most = 0, 0
+
+    async def turn() -> None:
+        nonlocal taken, most
+        while True:
+            most, taken = max(most, taken), 0
+            await asyncio.sleep(0)
+
+    def take(_: object) -> None:
+        nonlocal taken
+        taken += 1
+
+    async with Client(server.endpoint) as client, asyncio.timeout(30), asyncio.TaskGroup() as group:
+        client.watch_list = watch_list
+        watch = Watch(client, CONFIGMAP, Store(CONFIGMAP))
+        watch.subscribe(take)
+        tasks = [group.create_task(watch.run()), group.create_task(turn())]
+        await watch.store.synced.wait()
+        for task in tasks:
+            task.cancel()
+    assert len(watch.store) == OBJECTS
+    assert 0 < most <= kube.watch.AT_ONCE
