@@ -67,6 +67,7 @@ REQUESTS = {
     "allow": ("/validate", GOOD),
     "deny (7 violations)": ("/validate", deployment("nginx:1.21", 11, {})),
     "mutate a WebApp": ("/mutate", WEBAPP),
+    "a WebApp, and what is made of it": ("/validate", WEBAPP),
     "no policy looks at it": ("/validate", CONFIG_MAP),
 }
 

@@ -120,6 +120,19 @@ def test_updates_and_scaling_are_judged_by_what_changes(laptop: Laptop, judged: 
     laptop.kubectl("annotate", "webapp/shop", "-n", judged, "a=b")
 
 
+def test_a_plan_says_what_would_change(laptop: Laptop, judged: str, tmp_path: Path) -> None:
+    """A plan of what converged changes nothing; of a higher number that number, and the denial of it by a file."""
+    file = tmp_path / "webapp.json"
+    for replicas, changed in ((1, []), (2, ["-  replicas: 1", "+  replicas: 2"])):
+        file.write_text(json.dumps(manifests.webapp("shop-4", replicas=replicas)))
+        if not changed:
+            laptop.kubectl("apply", "-n", judged, "-f", str(file))
+            laptop.wait("service/shop-4", "create", judged)
+        said = once("plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", judged, str(file))
+        assert (said.returncode, said.stderr) == (0, "")
+        assert [line for line in said.stdout.splitlines()[2:] if line[0] in "+-"] == changed
+
+
 def test_production_judges_what_is_made(laptop: Laptop) -> None:
     """With the shipped set, a platform whose workloads would be denied is denied by the fields that ask for them."""
     store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())
