@@ -15,7 +15,8 @@ def defaulted(object: dict[str, Any]) -> dict[str, Any]:
 
 def defaulted_as(kind: type[CustomResource], object: dict[str, Any]) -> dict[str, Any]:
     """Return a custom resource with the defaults of its type's CRD."""
-    return _filled(object, _schema(kind))
+    filled: dict[str, Any] = _filled(object, _schema(kind))
+    return filled
 
 
 @cache

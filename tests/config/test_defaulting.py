@@ -4,7 +4,8 @@ import copy
 
 import pytest
 
-from config.defaulting import defaulted
+from config.api.webapp import WebApp
+from config.defaulting import defaulted, defaulted_as
 
 RESOURCES = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}}
 
@@ -31,7 +32,7 @@ def test_what_is_missing_or_null_is_filled_in(spec, filled):
     """A default stands for what is absent, and for null where there is one; what is set stays, right or wrong."""
     given = webapp(**spec)
     before = copy.deepcopy(given)
-    assert defaulted(given) == webapp(**filled)
+    assert defaulted(given) == defaulted_as(WebApp, given) == webapp(**filled)
     assert given == before
 
 

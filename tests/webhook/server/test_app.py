@@ -8,7 +8,8 @@ import pytest
 
 from kube.errors import Unreachable
 from tests.webhook.server.conftest import NAMES, bind, review
-from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Made, Planner, Planners, Policy, Violation
+from webhook.engine.kinds import KINDS, POD
 from webhook.server.app import hook_of, timeout_of
 
 
@@ -282,6 +283,32 @@ async def test_namespace_labels_are_looked_up_for_the_policies_that_need_them(st
     async with start(LABELLED, look_ups={NAMESPACE_LABELS: look_up}) as webhook:
         assert (await webhook.post(review())).response["status"]["code"] == 403
     assert asked == ["shop"]
+
+
+async def test_what_is_looked_up_for_what_would_be_made_is_looked_up_once(start):
+    """A policy about what is made has what it needs; to change the parent, none of that is asked for."""
+    asked = []
+
+    def look_up(name, found):
+        async def looked_up(request):
+            asked.append((name, request.about.kind))
+            return found
+
+        return looked_up
+
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "it"}}
+    planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now: [Made(service)], lambda pod: pod)
+    policy = Policy("labelled", validate=by_labels, kinds=("Service",), needs=(NAMESPACE_LABELS,))
+    engine = Engine([bind(policy)], Planners([planner]))
+    look_ups = {NAMESPACE_LABELS: look_up("labels", {"environment": "production"}), NOW: look_up("now", None)}
+    async with start(engine, look_ups=look_ups) as webhook:
+        assert (await webhook.post(review(), "/mutate")).response["allowed"] is True
+        assert asked == []
+        status = (await webhook.post(review())).response["status"]
+    assert sorted(asked) == [("labels", "Pod"), ("now", "Pod")]
+    assert status["message"] == (
+        "1 violation\n- labelled: Service/it: metadata.namespace: production; nothing may be made there. Go away."
+    )
 
 
 async def fails(_):
