@@ -15,11 +15,7 @@ MAKES: Mapping[str, tuple[str, str, int]] = {  # what each component makes whose
     "backend": ("Service", "-backend", 63),
     "cache": ("Service", "-cache", 63),
 }
-POSTGRESQL = tuple(str(major) for major in range(12, 19))
-VERSIONS = {
-    "postgresql": (re.compile("|".join(POSTGRESQL)), f"postgresql comes in {', '.join(POSTGRESQL)}"),
-    "mysql": (re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?"), "mysql comes in 5.7, 8.0, 8.4 and 9.x"),
-}
+MYSQL_VERSION = re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?")
 DEFAULT_TYPE = "postgresql"
 
 
@@ -45,7 +41,10 @@ def of_name(request: Request, components: list[str]) -> Iterator[Violation]:
 
 
 def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
-    """Yield a violation for each thing that the database could not be, or could not become."""
+    """Yield a violation for each thing that the database could not be, or could not become.
+
+    Of postgresql a PostgreSQL object is made, whose own rules say what that could not be.
+    """
     type = database.string("type") or DEFAULT_TYPE
     was = type if before is None else before.string("type") or DEFAULT_TYPE
     if type != was:
@@ -55,29 +54,32 @@ def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
             rule="the data would be left behind",
             fix="set it back, and move the data to another database",
         )
+    if type == "mysql":
+        yield from _of_mysql(database)
+
+
+def _of_mysql(database: Fields) -> Iterator[Violation]:
     version = database.integer_or_string("version")
-    if version is not None and type in VERSIONS and not VERSIONS[type][0].fullmatch(str(version)):
-        yield Violation(
-            database.path("version"), found=shown(version), rule=VERSIONS[type][1], fix="choose one of them"
-        )
+    if version is not None and not MYSQL_VERSION.fullmatch(str(version)):
+        rule = "mysql comes in 5.7, 8.0, 8.4 and 9.x"
+        yield Violation(database.path("version"), found=shown(version), rule=rule, fix="choose one of them")
     for path in ("storage", "backup.storage"):
         storage = database.quantity(path)
         if storage is not None and storage.value <= 0:
-            yield Violation(
-                database.path(path), found=shown(str(storage)), rule="must be more than nothing", fix="such as 10Gi"
-            )
+            found = shown(str(storage))
+            yield Violation(database.path(path), found=found, rule="a volume has a size", fix="write 1Gi or more")
     replicas = database.integer("replicas")
-    if type == "mysql" and replicas is not None and replicas > 1:
-        yield Violation(
-            database.path("replicas"), found=replicas, rule="mysql has one server", fix="set it to 1, or use postgresql"
-        )
-    yield from _of_schedule(database)
-
-
-def _of_schedule(database: Fields) -> Iterator[Violation]:
+    if replicas is not None and replicas > 1:
+        fix = "set it to 1, or use postgresql"
+        yield Violation(database.path("replicas"), found=replicas, rule="mysql has one server", fix=fix)
     schedule = database.string("backup.schedule")
+    if schedule is not None and not database.is_set("backup.destination"):  # else a Backup object is made, and judged
+        yield from _of_schedule(database, schedule)
+
+
+def _of_schedule(database: Fields, schedule: str) -> Iterator[Violation]:
     try:
-        check(schedule or "@daily")
+        check(schedule)
     except CronError as error:
         yield Violation(
             database.path("backup.schedule"),

@@ -2,11 +2,12 @@
 
 Why: an AppStack is made into a database, Deployments and Services, each with rules of its own. What could not be made
 would be let in and show only when a component never comes up. What is merely unset is no error here: it has a default,
-or the condition Ready says what is missing. Always in force: it belongs to the kind.
+or the condition Ready says what is missing. The database, where it is a postgresql, is judged as the PostgreSQL object
+that is made of it. Always in force: it belongs to the kind.
 
 Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
-Denied:  a name with a dot, or of more than 42 characters where there is a database; `database: {version: "14.5"}`,
-         `storage: 0Gi`, `replicas: 3` of a mysql; another `database.type` later.
+Denied:  a name with a dot, or of more than 42 characters where there is a database; `version: "14"` or `replicas: 3`
+         of a mysql; another `database.type` later.
 Fix: the message names the field, what was found there and what it may be.
 """
 

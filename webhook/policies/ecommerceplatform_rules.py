@@ -2,11 +2,12 @@
 
 Why: a platform is made into a database, Deployments, Services and an Ingress, each with rules of its own. What could
 not be made would be let in and show only when a component never comes up. What is merely unset is no error here: it has
-a default, or the condition Ready says what is missing. Always in force: it belongs to the kind.
+a default, or the condition Ready says what is missing. The database, where it is a postgresql, is judged as the
+PostgreSQL object that is made of it. Always in force: it belongs to the kind.
 
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
-Denied:  a name of more than 42 characters, or with a dot; `database: {type: mysql, version: "14"}`, `storage: 0Gi`,
-         `replicas: 3` of a mysql, `backup: {schedule: "0 25 * * *"}`; another `database.type` later;
+Denied:  a name of more than 42 characters, or with a dot; `database: {type: mysql, version: "14"}`,
+         `storage: 0Gi` or `replicas: 3` of a mysql, `backup: {schedule: "0 25 * * *"}`; another `database.type` later;
          `host: https://shop.example.com`.
 Fix: the message names the field, what was found there and what it may be.
 """

@@ -1,0 +1,70 @@
+"""A platform is denied for what would be made of it, and its own field is named."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from config.defaulting import defaulted
+from config.documents import parse_documents
+from config.settings import Settings
+from gatewright.planning import planners_of
+from tests.controller.reconcilers.platforms import platform, stack
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine
+from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine.policy_set import load
+from webhook.harness.reviews import Admission
+from webhook.harness.trial import ask
+from webhook.policies import catalogue
+
+PRODUCTION = Path(__file__).parents[2] / "config/policies/production.yaml"
+POLICIES = load(parse_documents(PRODUCTION.read_bytes(), "production.yaml"), catalogue())
+ENGINE = Engine(POLICIES, planners_of(Settings(registry="registry.company.com"), "gatewright-system"))
+LOOKED_UP = {NAMESPACE_LABELS: {"environment": "production"}, NOW: datetime(2026, 1, 1, tzinfo=UTC)}
+LOOKED_UP |= {name: [] for name in LOOK_UPS}
+SHOP: dict[str, Any] = {name: {"image": f"registry.company.com/{name}:v2"} for name in ("backend", "frontend")}
+MAJOR = "must be one of '12', '13', '14', '15', '16', '17' or '18'. Correct it."
+
+
+def denied(object: dict[str, Any]) -> list[str]:
+    """Return the lines by which an object is denied in a namespace of production."""
+    answer = ask(ENGINE, Admission(object=defaulted(object), namespace="eu"), LOOKED_UP)
+    return [] if answer.allowed else answer.response["status"]["message"].splitlines()[1:]
+
+
+@pytest.mark.parametrize("database", [{"type": "postgresql", "version": "14", "storage": "1Ti"}, {"type": "mysql"}])
+@pytest.mark.parametrize("environment", ["production", "staging", "development"])
+def test_what_we_choose_passes_our_own_policies(environment: str, database: dict[str, Any]) -> None:
+    """With images from the approved registry nothing of a platform is denied."""
+    assert denied(platform(**SHOP, environment=environment, database=database, host="shop.example.com")) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines"),
+    [
+        (
+            {"database": {"version": "14.5"}},
+            [f'- postgresql-schema: spec.database.version: "14.5"; {MAJOR}'],
+        ),
+        (
+            {"database": {"storage": "0Gi"}},
+            ["- postgresql-rules: spec.database.storage: 0Gi; a volume has a size. Write 1Gi or more."],
+        ),
+        (
+            {"backend": {"image": "nginx:1.21", "replicas": 11, "resources": {}}},
+            [
+                '- image-registries: spec.backend.image: "nginx:1.21" comes from docker.io; images must come from '
+                "approved registry registry.company.com. Push it there, or ask for an exception.",
+                "- replica-limits: spec.backend.replicas: 11; production workloads cannot exceed 10 replicas. "
+                "Set it to 10 or less.",
+                "- resource-limits: spec.backend.resources.limits: cpu and memory missing; resource limits required in "
+                "production. Set both.",
+            ],
+        ),
+    ],
+)
+def test_a_denial_names_the_fields_of_the_platform(spec: dict[str, Any], lines: list[str]) -> None:
+    """And says it once, for platforms and stacks alike."""
+    assert sorted(denied(platform(**{**SHOP, **spec}))) == lines
+    assert sorted(denied(stack(**{**SHOP, **spec}))) == lines
