@@ -8,7 +8,7 @@ export PYTHONUNBUFFERED := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo cluster run lint format test test-unit test-integration databases bench manifests install \
-	docker-build deploy undeploy clean
+	docker-build backup-images deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,12 @@ install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
 
 docker-build: ## build the image IMG
 	docker build --tag $(IMG) .
+
+backup-images: ## build the images of Backups' CronJobs, under REGISTRY where it is set
+	@tag=$$(sed -n 's/^TAG = "\(.*\)".*/\1/p' controller/reconcilers/backup_cronjob.py); \
+	for type in postgresql mysql mongodb; do \
+		docker build --target $$type --tag $(REGISTRY:%=%/)gatewright-backup-$$type:$$tag images/backup || exit; \
+	done
 
 deploy: ## install or upgrade the chart with the image IMG
 	$(HELM) upgrade --install gatewright charts/gatewright --namespace gatewright-system --create-namespace \

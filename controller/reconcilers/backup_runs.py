@@ -79,18 +79,25 @@ def status(backup: Backup, made: Sequence[Run], coming: datetime | None, now: da
 def backed_up(before: BackupStatus, made: Sequence[Run], now: datetime) -> Condition:
     """Return how the latest backup went; while the first attempt at one runs, how the one before went."""
     old = next((each for each in before.conditions or () if each.type == BACKED_UP), None)
+    if old and made and made[-1].state == "Running" and is_of(made[-1], old):
+        return old  # its attempts failed, and the pod that said so is being removed
     told = [run for run in made if run.state != "Running"]
     if not told and old:
         return old
     latest = told[-1] if told else None
     holds: Literal["True", "False"] = "True" if latest and latest.state == "Succeeded" else "False"
-    message, known = "no backup was made yet", old.message if old and old.status == holds else ""
-    if latest:
+    message = "no backup was made yet"
+    if latest and old and not latest.message and old.status == holds and is_of(latest, old):
+        message = old.message
+    elif latest:
         message = f"Job {latest.job}: {latest.message or latest.otherwise}"
-        if not latest.message and known.startswith(f"Job {latest.job}: "):
-            message = known
     reason = latest.state if latest else "NoneYet"
     return Condition(type=BACKED_UP, status=holds, reason=reason, message=message[:1024], last_transition_time=now)
+
+
+def is_of(run: Run, condition: Condition) -> bool:
+    """Tell whether a condition speaks of a run."""
+    return condition.message.startswith(f"Job {run.job}: ")
 
 
 def terminations(pod: Object) -> Iterator[Object]:

@@ -353,7 +353,9 @@ def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
     failing = planned(seen(jobs=[job("19", "Complete"), job("20")], pods=attempts), good)
     said = "Job nightly-20: failed while dumping shop.dump: no such table"
     assert backed_up(failing) == ("False", "Failing", said)
-    failed = planned(seen(jobs=[job("20", "FailureTarget", "Failed")]), failing.status.to_api())
+    ending = planned(seen(jobs=[job("19", "Complete"), job("20", "FailureTarget")]), failing.status.to_api())
+    assert backed_up(ending) == ("False", "Failing", said)
+    failed = planned(seen(jobs=[job("20", "FailureTarget", "Failed")]), ending.status.to_api())
     assert backed_up(failed) == ("False", "Failed", said)
     assert failed.status.to_api()["lastSize"] == 19
     unheard = planned(seen(jobs=[job("20", "Failed")]), good)

@@ -1,0 +1,95 @@
+"""Backups as somebody with kubectl sees them: made once their Secrets are there, and what came of each run."""
+
+import json
+import re
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.audit import WRITES
+from tests.e2e.conftest import CONFIG, REGISTRY, Laptop
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+SAMPLE = list(yaml.safe_load_all((CONFIG / "samples/nightly-backup.yaml").read_text()))
+PAGE = Path(__file__).parents[2] / "docs/kinds/backup.md"
+MESSAGE = "hollow.gatewright.io/termination-message"  # what the pods that are only played say at their end
+
+
+def looked_at(laptop: Laptop) -> int:
+    """How often a Backup was reconciled to the end."""
+    lines = ((each.get("message"), each.get("backup.name")) for each in laptop.gatewright.logged())
+    return sum(line == ("Reconciliation completed", "nightly-backup") for line in lines)
+
+
+def run_now(laptop: Laptop, namespace: str, name: str, message: str, **container: Any) -> None:
+    """Make a Job from the CronJob, as people do by hand, that will end with a message."""
+    cronjob = ["--from=cronjob/nightly-backup-cronjob", "--dry-run=client", "-o=json"]
+    job = json.loads(laptop.kubectl("create", "job", name, "-n", namespace, *cronjob))
+    template = job["spec"]["template"]
+    template["metadata"].setdefault("annotations", {})[MESSAGE] = message
+    template["spec"]["containers"][0].update(container)
+    job["spec"]["backoffLimit"] = 1
+    laptop.kubectl("create", "-n", namespace, "-f", "-", input=job)
+
+
+def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: str) -> None:
+    """It waits for its Secrets, makes its CronJob, and tells how Jobs went: one well, one not."""
+
+    def kubectl(*args: str, **given: Any) -> str:
+        return laptop.kubectl("-n", namespace, *args, **given)
+
+    def condition(type: str) -> str:
+        template = f"{{range .status.conditions[?(@.type=='{type}')]}}{{.status}} {{.reason}}: {{.message}}{{end}}"
+        return kubectl("get", "backup/nightly-backup", f"-o=jsonpath={template}")
+
+    *secrets, backup = SAMPLE
+    kubectl("apply", "-f-", input=backup)
+    kubectl("wait", "--for=condition=Ready=false", "backup/nightly-backup")
+    assert condition("Ready") == ("False Progressing: waiting for Secret backup-store, Secret shop-db-login, cronjob")
+    for secret in secrets:
+        kubectl("apply", "-f-", input=secret)
+    kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s")
+    cronjob = laptop.get("cronjob/nightly-backup-cronjob", namespace)
+    pod = cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert pod["containers"][0]["image"] == f"{REGISTRY}/gatewright-backup-postgresql:1.0.0"
+    assert condition("BackedUp") == "False NoneYet: no backup was made yet"
+
+    run_now(laptop, namespace, "by-hand", '{"backup":"20261121T020000Z-x7k2p","bytes":42}')
+    kubectl("wait", "--for=jsonpath={.status.lastSize}=42", "backup/nightly-backup", "--timeout=30s")
+    status = laptop.get("backup/nightly-backup", namespace)["status"]
+    completed = laptop.get("job/by-hand", namespace)["status"]["completionTime"]
+    assert (status["lastSuccessfulTime"], status["lastBackup"]) == (completed, "20261121T020000Z-x7k2p")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT02:00:00Z", status["nextTime"])
+    assert condition("BackedUp") == "True Succeeded: Job by-hand: backup 20261121T020000Z-x7k2p, 42 bytes"
+    with urllib.request.urlopen(laptop.gatewright.metrics_url) as answer:
+        series = f'gatewright_backup_last_success_timestamp_seconds{{name="nightly-backup",namespace="{namespace}"}} 1.'
+        assert series in answer.read().decode()
+
+    said = "failed while dumping shop.dump: no such table"
+    run_now(laptop, namespace, "in-vain", f"dumping\n{said}\n", image=f"{REGISTRY}/backup:fails")
+    failed = "jsonpath={.status.conditions[?(@.type=='BackedUp')].reason}=Failed"
+    kubectl("wait", f"--for={failed}", "backup/nightly-backup", "--timeout=30s")
+    assert condition("BackedUp") == f"False Failed: Job in-vain: {said}"
+    assert condition("Ready").startswith("True")
+    after = laptop.get("backup/nightly-backup", namespace)["status"]
+    assert (after["lastSuccessfulTime"], after["lastSize"]) == (completed, 42)
+
+    mark, times = laptop.plane.audit_mark(), looked_at(laptop)
+    kubectl("annotate", "backup/nightly-backup", "looked=at")
+    laptop.gatewright.until("reconciled", lambda: looked_at(laptop) > times)
+    written = laptop.plane.audit_events(mark, verb=WRITES, namespace=namespace)
+    mine = [each["requestURI"] for each in written if each["userAgent"].startswith("gatewright")]
+    assert mine == []
+
+
+def test_what_the_page_shows_is_taken(laptop: Laptop, namespace: str) -> None:
+    """Its example, and the Job that restores."""
+    blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    kinds = [yaml.safe_load(block)["kind"] for block in blocks]
+    assert kinds == ["Backup", "Job"]
+    for block in blocks:
+        laptop.kubectl("apply", "-n", namespace, "--dry-run=server", "-f-", input=block)
