@@ -19,15 +19,16 @@ def rolled_up(
 ) -> Plan:
     """Return the plan; each component stands with those that must be ready before it is made."""
     wanted = [component for component, _ in components if component.is_wanted]
-    runs = all(each.holds for each in wanted)
+    runs, otherwise = all(each.holds for each in wanted), _phase(parent, wanted)
     return Plan(
         steps=[component.step(needs) for component, needs in components],
         status=ComponentsStatus(
-            phase="Running" if runs else _phase(parent, wanted),
+            phase="Running" if runs else otherwise,
             endpoints={each.name: each.url for each in wanted if each.url},
         ),
         problem=next((each.problem for each in wanted if each.problem), None),
         requeue_after=LOOK_AGAIN if runs else WAITING,
+        failing=otherwise,
     )
 
 

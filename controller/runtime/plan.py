@@ -125,7 +125,7 @@ class Status(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that should exist for one object, and what its status should say."""
+    """All that should exist for one object, and what its status should say; `failing`: its phase while a step fails."""
 
     steps: Sequence[Step]
     status: Status
@@ -133,6 +133,7 @@ class Plan:
     requeue_after: timedelta | None = None
     events: Sequence[Event] = ()
     finalized: bool = True
+    failing: str = ""
 
     def __post_init__(self) -> None:
         """Refuse a step that needs one which does not stand before it."""

@@ -43,6 +43,8 @@ def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, genera
     permanent = [each for each in failures if each.is_permanent]
     if "phase" in status and (permanent or plan.problem):
         status["phase"] = FAILED
+    elif failures and plan.failing:
+        status["phase"] = plan.failing
     is_new = stored.get("observedGeneration") != generation
     failed = {each.step.name: each.problem for each in failures}
     conditions = [

@@ -53,6 +53,9 @@ def test_s5_a_platform_from_birth_to_death(laptop: Laptop) -> None:
     pods = json.loads(kubectl("get", "pods", "-l", OURS, "-o=json"))["items"]
     running = [each["metadata"]["name"] for each in pods if each["status"]["phase"] == "Running"]
     assert len(running) == 3 + 1 + 3 + 5
+    everything = f"{MADE},persistentvolumeclaims,networkpolicies"
+    strangers = kubectl("get", everything, "-l", f"!platform,{OURS.replace('=', '!=')}", "-o=name").splitlines()
+    assert sorted(strangers) == ["configmap/kube-root-ca.crt", STORE.replace("/", ".platform.example.com/")]
     stored = laptop.get(STORE, NAMESPACE)["status"]
     assert (stored["phase"], stored["endpoints"]["ingress"]) == ("Running", "http://shop.example.com/")
     assert {each["type"]: each["status"] for each in stored["conditions"]} == dict.fromkeys(

@@ -347,7 +347,7 @@ def test_what_is_missing_is_told(seen: Given, step: str, note: str | Problem, be
     """Each component says why it is not ready; the phase says whether it was."""
     plan = planned(platform() | {"status": before}, seen)
     (found,) = (each for each in plan.steps if each.name == step)
-    assert (found.holds, found.note, plan.status.to_api()["phase"]) == (False, note, phase)
+    assert (found.holds, found.note, plan.status.to_api()["phase"], plan.failing) == (False, note, phase, phase)
     assert plan.requeue_after == timedelta(seconds=30)
 
 
@@ -355,7 +355,7 @@ def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
     """Its status says where everything is."""
     plan = planned(platform(), Given(children=children()))
     assert all(step.holds for step in plan.steps)
-    assert plan.requeue_after == timedelta(minutes=10)
+    assert (plan.requeue_after, plan.failing) == (timedelta(minutes=10), "Deploying")
     assert plan.status.to_api() == {
         "phase": "Running",
         "endpoints": {

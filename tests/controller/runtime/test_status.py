@@ -147,6 +147,20 @@ def test_a_step_has_a_condition_of_its_own(
     assert (mine["type"], mine["status"], mine["reason"], mine["message"]) == ("CacheReady", *said)
 
 
+@pytest.mark.parametrize(
+    ("error", "failing", "phase"),
+    [
+        (ServerError(500, "Down", "down"), "Degraded", "Degraded"),
+        (ServerError(500, "Down", "down"), "", "Running"),
+        (Invalid(422, "Invalid", "no"), "Degraded", "Failed"),
+    ],
+)
+def test_a_kind_may_have_a_phase_of_its_own_while_a_step_fails(error: ApiError, failing: str, phase: str) -> None:
+    """Whatever the step has made holds still; what is permanent is a failure for every kind."""
+    plan = Plan((HOLDS,), Status(), failing=failing)
+    assert status_of(plan, [Failure(HOLDS, error)], {}, generation=1, now=NOW)["phase"] == phase
+
+
 def test_ready_says_what_is_wrong_before_what_is_waited_for() -> None:
     """The first step with something wrong speaks for the whole."""
     plan = Plan((replace(WAITS, name="database"), replace(WAITS, note=NOT_PULLED)), Status())
