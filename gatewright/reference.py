@@ -91,14 +91,18 @@ def _fields_in(schema: Mapping[str, Any], known: Mapping[str, Any], above: str) 
         inner, brackets = object_in(field)
         foreign = inner is not None and (inner in CORE or inner == "Condition")
         type = type_of(field) if not foreign else f"list of {inner}s" if brackets else f"{inner}"
-        default = "required" if name in schema.get("required", ()) else _default(field)
+        stands_below = inner is not None and not foreign and not brackets
+        default = "required" if name in schema.get("required", ()) else "" if stands_below else _default(field)
         yield f"`{above}{name}`", type, default, _bounds(field), field.get("description", "")
         if inner is not None and not foreign:
             yield from _fields_in(known[inner], known, f"{above}{name}{brackets}.")
 
 
 def _default(field: Mapping[str, Any]) -> str:
-    return "" if field.get("default") is None else f"`{shown(field['default'])}`"
+    default = field.get("default")
+    if isinstance(default, dict):
+        default = {key: value for key, value in default.items() if value is not None}
+    return "" if default in (None, "") else f"`{shown(default)}`"
 
 
 def _bounds(field: Mapping[str, Any]) -> str:
