@@ -34,7 +34,7 @@ def _has(name: str, below: Mapping[str, Any], desired: Any) -> bool:
     """Tell whether a value has a field, an item with these keys (as far as it says them), or a value."""
     kind, _, said = name.partition(":")
     if kind == "f":
-        return isinstance(desired, Mapping) and said in desired and _within(below, desired[said])
+        return isinstance(desired, dict) and said in desired and _within(below, desired[said])
     if not isinstance(desired, list):
         return False
     if kind == "k":
@@ -44,5 +44,5 @@ def _has(name: str, below: Mapping[str, Any], desired: Any) -> bool:
 
 
 def _is_item(item: Any, keys: Mapping[str, Any]) -> bool:
-    given = keys.keys() & item.keys() if isinstance(item, Mapping) else ()
+    given = keys.keys() & item.keys() if isinstance(item, dict) else ()
     return bool(given) and all(item[key] == keys[key] for key in given)

@@ -7,7 +7,7 @@ Two questions, because the server changes what it stores (defaults, quantities, 
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -36,16 +36,16 @@ def fingerprint(stored: Object, desired: Object) -> bytes:
 
 def covers(stored: Any, desired: Any, field: str = "") -> bool:
     """Tell whether a stored value has all that is desired; what the server or others added does not matter."""
-    if desired is None or desired in ({}, []):
+    if stored == desired or desired is None or desired in ({}, []):
         return True
-    if isinstance(desired, Mapping):
-        if not isinstance(stored, Mapping) or (field in ATOMIC and len(stored) != len(desired)):
+    if isinstance(desired, dict):
+        if not isinstance(stored, dict) or (field in ATOMIC and len(stored) != len(desired)):
             return False
         within = _same_quantity if field in QUANTITIES else covers
         return all(key in stored and within(stored[key], value, key) for key, value in desired.items())
     if isinstance(desired, list):
         return isinstance(stored, list) and _covers_list(stored, desired)
-    return bool(stored == desired)
+    return False
 
 
 def drifted(stored: Any, desired: Any, field: str = "", path: str = "") -> str:
@@ -53,7 +53,7 @@ def drifted(stored: Any, desired: Any, field: str = "", path: str = "") -> str:
     if covers(stored, desired, field):
         return ""
     within: Iterable[tuple[str, Any, Any, str]] = ()
-    if isinstance(stored, Mapping) and isinstance(desired, Mapping):
+    if isinstance(stored, dict) and isinstance(desired, dict):
         within = ((key, stored.get(key), value, f"{path}.{key}".lstrip(".")) for key, value in desired.items())
     elif isinstance(stored, list) and isinstance(desired, list):
         within = (("", *each, f"{path}[{place}]") for place, each in enumerate(zip(stored, desired, strict=False)))
@@ -61,15 +61,15 @@ def drifted(stored: Any, desired: Any, field: str = "", path: str = "") -> str:
 
 
 def _covers_list(stored: list[Any], desired: list[Any]) -> bool:
-    if all(isinstance(each, Mapping) and "name" in each for each in desired):
-        named = {each.get("name"): each for each in stored if isinstance(each, Mapping)}
+    if all(isinstance(each, dict) and "name" in each for each in desired):
+        named = {each.get("name"): each for each in stored if isinstance(each, dict)}
         return all(each["name"] in named and covers(named[each["name"]], each) for each in desired)
     return len(stored) == len(desired) and all(map(covers, stored, desired))
 
 
 def _shape(stored: Any, desired: Any) -> Any:
     """Cut a stored value down to the keys that are desired."""
-    if isinstance(stored, Mapping) and isinstance(desired, Mapping):
+    if isinstance(stored, dict) and isinstance(desired, dict):
         return {key: _shape(stored.get(key), value) for key, value in desired.items()}
     return stored
 

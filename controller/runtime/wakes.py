@@ -32,11 +32,12 @@ def owner(resource: Resource) -> Wakes:
     """Wake the object of `resource` that controls, or controlled, the changed one."""
 
     def wakes(change: Change) -> Iterator[Request]:
-        namespace = Request.of(change.key).namespace if resource.namespaced else None
-        owners = {entry.owner for entry in (change.old, change.new) if entry is not None and entry.owner is not None}
-        for each in owners:
-            if each.kind == resource.kind and each.api_version.rpartition("/")[0] == resource.group:
-                yield Request(namespace, each.name)
+        before = change.old.owner if change.old else None
+        now = change.new.owner if change.new else None
+        for each in (now,) if now == before else (before, now):
+            if each is None or each.kind != resource.kind or each.api_version.rpartition("/")[0] != resource.group:
+                continue
+            yield Request(Request.of(change.key).namespace if resource.namespaced else None, each.name)
 
     return wakes
 
