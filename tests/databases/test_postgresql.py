@@ -2,9 +2,10 @@
 
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -19,14 +20,31 @@ pytestmark = pytest.mark.databases
 TEST_DB = {"version": "14", "storage": "1Gi"}
 
 
-@pytest.fixture
-def machine() -> Iterator[Machine]:
-    """A machine with PostgreSQL on it, and nothing else."""
+@contextmanager
+def a_machine() -> Iterator[Machine]:
+    """Yield a machine with PostgreSQL on it, and nothing else."""
     programs = binaries.postgresql()
     memory = Path("/dev/shm")  # each start waits for a disk several times
     directory = Path(tempfile.mkdtemp(prefix="gw-", dir=memory if memory.is_dir() else None))
-    yield Machine(directory, programs)
-    shutil.rmtree(directory)
+    try:
+        yield Machine(directory, programs)
+    finally:
+        shutil.rmtree(directory)
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    """A machine of the test's own."""
+    with a_machine() as machine:
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def initialized() -> Iterator[Path]:
+    """A data directory as `prepare` makes it the first time, to be copied."""
+    with a_machine() as machine, Database(machine, "test-db", TEST_DB).instance(0) as pod:
+        assert pod.run("prepare") == 0, pod.logged()
+        yield machine.volume("data-0") / "pgdata"
 
 
 @pytest.fixture
@@ -45,8 +63,10 @@ def database(machine: Machine) -> Database:
 
 
 @pytest.fixture
-def primary(database: Database, stack: ExitStack) -> Pod:
+def primary(database: Database, stack: ExitStack, initialized: Path) -> Pod:
     """Its primary, serving."""
+    database.machine.volume("data-0")
+    subprocess.run(["cp", "--archive", initialized, database.data(0)], check=True)
     return database.serve(stack.enter_context(database.instance(0)))
 
 
