@@ -83,6 +83,8 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
             assert gatewright.end() == 0
             assert gatewright.tracebacks() == []
             assert registered(plane) == set()
+            converts = plane.kubectl("get", "crds", "-o=jsonpath={.items[*].spec.conversion.strategy}").stdout
+            assert set(converts.split()) == {"None"}
     shutil.rmtree(plane.directory / "etcd")
 
 
