@@ -19,7 +19,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.measured import progress
-from benchmarks.webapps import ROOT, Cluster, Converged, Latency, Restarted, cluster, converge, latency, restart
+from benchmarks.webapps import (
+    ROOT,
+    Cluster,
+    Converged,
+    Latency,
+    Restarted,
+    cluster,
+    converge,
+    latency,
+    populate,
+    restart,
+)
 from gatewright.terminal import console, table
 
 ALONE = ("etcd", "kube-apiserver")
@@ -85,7 +96,7 @@ def measure(counts: list[int], whole: int, restarted: int) -> Results:
                 converged[f"{count} alone"] = converge(alone, count)
             paced = latency(alone)
             if restarted not in counts:
-                converge(alone, restarted)
+                populate(alone, restarted)
             again = restart(alone, f"webapps-{restarted}")
             rates = passes(alone, f"webapps-{min(counts)}")
         if whole:

@@ -140,21 +140,15 @@ def cluster(directory: Path, parts: tuple[str, ...] | None) -> Iterator[Cluster]
 
 
 def converge(cluster: Cluster, count: int) -> Converged:
-    """Create WebApps beside a controller, and wait until it has nothing left to do."""
+    """Create WebApps beside a controller that is idle, and wait until it is again; and see what the least would be."""
     floor_namespace, namespace = f"floor-{count}", f"webapps-{count}"
-    for each in (floor_namespace, namespace):
-        cluster.plane.create_namespace(each)
+    cluster.plane.create_namespace(floor_namespace)
     progress(f"{count} WebApps: the floor")
     cluster.written("webapps", floor_namespace, count)
     floor = cluster.written("children", floor_namespace, count)
-    with cluster.controller(namespace) as controller:
-        before = settled(controller.pid)
-        mark = cluster.plane.audit_mark()
-        progress(f"{count} WebApps: converging")
-        cluster.written("webapps", namespace, count)
-        used = settled(controller.pid) - before
-        resident = megabytes(controller.pid)
-        events = cluster.events(mark, namespace)
+    mark = cluster.plane.audit_mark()
+    used, resident = populate(cluster, count)
+    events = cluster.events(mark, namespace)
     ours = [each for each in events if each["userAgent"] == AGENT]
     first = min(_time(each) for each in events if _what(each) == "create webapps")
     last = max(_time(each) for each in ours if each["verb"] in WRITES)
@@ -167,6 +161,17 @@ def converge(cluster: Cluster, count: int) -> Converged:
         resident=round(resident, 1),
         requests=dict(sorted(Counter(map(_what, ours)).items())),
     )
+
+
+def populate(cluster: Cluster, count: int) -> tuple[float, float]:
+    """Create WebApps beside a controller; return the processor time it took to make them real, and its memory then."""
+    namespace = f"webapps-{count}"
+    cluster.plane.create_namespace(namespace)
+    with cluster.controller(namespace) as controller:
+        before = settled(controller.pid)
+        progress(f"{count} WebApps: converging")
+        cluster.written("webapps", namespace, count)
+        return settled(controller.pid) - before, megabytes(controller.pid)
 
 
 def latency(cluster: Cluster) -> Latency:
