@@ -5,6 +5,7 @@ from config.api.definition import AGE, Column, Definition, Scale
 from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64, Status
 from controller.runtime.plan import (
     Apply,
+    Counts,
     Delete,
     Event,
     Given,
@@ -28,6 +29,7 @@ __all__ = [
     "Apply",
     "Column",
     "Condition",
+    "Counts",
     "CustomResource",
     "Definition",
     "Delete",

@@ -79,6 +79,8 @@ def collectors() -> dict[str, CollectorRegistry]:
     Rim(webhook)
     shared = Controllers(controller)
     controller.register(LastBackups(tuple))
+    for counts in filter(None, (each.counts for each in own_kinds())):
+        shared.counter(counts.name, counts.about)
     shared.registry = kind
     KindMetrics("WebApp", shared)
     return {
