@@ -1,0 +1,48 @@
+"""The scripts of a platform's MySQL server, against a real MariaDB: distributions have no MySQL to test with."""
+
+import gzip
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from controller.reconcilers.mysql import START
+from controller.reconcilers.mysql_backups import DUMP
+from tests.databases.mariadb import MariaDB, program
+
+pytestmark = pytest.mark.databases
+
+ROOT, APP = "r-o_o-t", "a-p_p"
+
+
+def script(text: str, directory: Path, **variables: str) -> None:
+    """Run a script of ours, in a directory of its own instead of those of the image."""
+    text = re.sub("/(var/lib/mysql|tmp|backup)/", rf"{directory}/\1/", text)
+    environment = {"PATH": f"{directory}:/usr/bin:/bin", **variables}
+    subprocess.run(["bash", "-c", text], env=environment, check=True, stdout=subprocess.DEVNULL, timeout=60)
+
+
+def test_passwords_are_those_of_the_secret_and_a_dump_can_be_restored(tmp_path: Path) -> None:
+    """A volume with other passwords takes ours; what was dumped with them comes back with all its rows."""
+    for path in ("var/lib/mysql/mysql", "tmp", "backup"):
+        (tmp_path / path).mkdir(parents=True)
+    (tmp_path / "docker-entrypoint.sh").symlink_to("/bin/true")
+    (tmp_path / "mysqldump").symlink_to(program("mariadb-dump"))
+    with MariaDB() as server:
+        server.query("DROP USER IF EXISTS root@'127.0.0.1'")  # MySQL's image makes no such account
+        server.query("CREATE USER root@'%' IDENTIFIED BY 'lost'; GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION")
+        server.query("CREATE USER app@'%' IDENTIFIED BY 'lost'; CREATE DATABASE app; GRANT ALL ON app.* TO app@'%'")
+        server.query("CREATE TABLE goods AS SELECT seq, md5(seq) FROM seq_1_to_1000", "app")
+
+        script(START, tmp_path, MYSQL_ROOT_PASSWORD=ROOT, MYSQL_USER="app", MYSQL_PASSWORD=APP)
+        server.query((tmp_path / "tmp/passwords.sql").read_text().replace("'root'@'localhost'", "'nobody'@'localhost'"))
+
+        address = {"SERVER": "127.0.0.1", "MYSQL_TCP_PORT": str(server.port)}
+        login = ["--no-defaults", "--host=127.0.0.1", f"--port={server.port}", "--user=app", f"--password={APP}"]
+        server.run(program("mariadb"), *login, "app", "--execute=SELECT 1 FROM goods")
+        script(DUMP, tmp_path, RETENTION="30d", MYSQL_PWD=ROOT, **address)
+        (dump,) = (tmp_path / "backup").iterdir()
+        server.query("DROP DATABASE app")
+        server.query(gzip.decompress(dump.read_bytes()).decode())
+        assert server.query("SELECT count(*), max(seq) FROM goods", "app") == "1000\t1000\n"
