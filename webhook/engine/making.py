@@ -38,6 +38,8 @@ class Child:
 
     def told(self, outcome: Outcome) -> Outcome:
         """Return an outcome about the child in words about its parent."""
+        if not (outcome.violations or outcome.tolerated or outcome.malformed or outcome.patched):
+            return outcome  # nothing to translate, as mostly
         return replace(
             outcome,
             violations=tuple(map(self._told, outcome.violations)),
