@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from config.api.definition import AGE, Column, Definition
-from config.api.meta import ApiModel, CustomResource, Status, Timestamp
+from config.api.meta import ApiModel, CustomResource, Int64, Status, Timestamp
 
 
 class AppConfigSpec(ApiModel):
@@ -27,6 +27,9 @@ class ConfigMapStatus(Status):
 
     config_map_name: str | None = Field(None, description="Name of the ConfigMap.")
     checksum: str | None = Field(None, description="Checksum of its data.")
+    revision: Int64 | None = Field(
+        None, description="The change of its data that everything which used it was restarted for, counted from 1."
+    )
     last_updated: Timestamp | None = Field(None, description="When its data last changed.")
 
 

@@ -1,13 +1,14 @@
 """A ConfigMap whose users restart when its data changes: what AppConfig and VoteConfig share.
 
 The ConfigMap itself remembers whom a change concerns: beside the new data, in the same write, it gets the data's
-checksum and who used it at that moment. Only then are those workloads patched, and only those. So whoever begins to use
-it is never restarted; and a process that ends anywhere between leaves a state from which the next one goes on, with
+checksum, the number of the change, and who used it at that moment. Only then are those workloads patched, and only
+those, until the status says that this change is done. So whoever begins to use it is never restarted, nor whoever loses
+the annotation again; and a process that ends anywhere between leaves a state from which the next one goes on, with
 nobody forgotten and nobody restarted twice.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,6 +29,7 @@ WORKLOADS = (
 INDEX = "configmap"
 DOMAIN = "checksum.gatewright.io"
 CHECKSUM = f"{DOMAIN}/data"  # annotations of the ConfigMap
+REVISION = f"{DOMAIN}/revision"
 RESTARTS = f"{DOMAIN}/restarts"
 LONGEST_KEY = 63
 
@@ -42,31 +44,48 @@ def rolled(
     now: datetime,
 ) -> Plan:
     """Plan a ConfigMap with this data, and the restart of what used it when its data last changed."""
-    checksum = checksum_of(data)
+    known = _observed(status) if status.config_map_name in (None, name) else ConfigMapStatus()
     users = [(kind, each) for kind in WORKLOADS for each in sorted(seen.find(kind, INDEX, name), key=_name)]
     stored = _annotations(seen.child(CONFIG_MAP, name))
+    checksum = checksum_of(data)
     is_stored = stored.get(CHECKSUM) == checksum
-    if is_stored:
-        restarts = stored.get(RESTARTS, "")
-    else:
-        before = stored.get(CHECKSUM) or (status.checksum if status.config_map_name == name else None)
-        restarts = " ".join(sorted(_short(each) for _, each in users)) if before not in (None, checksum) else ""
-    metadata = {
-        "name": name,
-        "namespace": parent.namespace,
-        "annotations": {CHECKSUM: checksum} | ({RESTARTS: restarts} if restarts else {}),
-    }
+    annotations = _told(stored) if is_stored else _change(stored, known, checksum, [each for _, each in users])
+    metadata = {"name": name, "namespace": parent.namespace, "annotations": annotations}
     if labels := inherited(parent):
         metadata["labels"] = labels
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
-    concerned = restarts.split() if is_stored else ()
+    revision = int(annotations[REVISION])
+    is_open = is_stored and known.revision != revision
+    concerned = annotations.get(RESTARTS, "").split() if is_open else ()
+    restarts = [_restart(kind, each, name, checksum) for kind, each in users if _short(each) in concerned]
+    is_done = is_stored and all(step.holds for step in restarts)
     return Plan(
         steps=(
             Step("ConfigMap", [Apply(config_map, origin)], holds=is_stored, doing="failed to write the ConfigMap"),
-            *(_restart(kind, each, name, checksum) for kind, each in users if _short(each) in concerned),
+            *restarts,
         ),
-        status=_after(status, name, checksum, now) if is_stored else _observed(status),
+        status=_after(known, name, checksum, revision if is_done else known.revision, now) if is_stored else known,
     )
+
+
+def _told(stored: Mapping[str, str]) -> dict[str, str]:
+    """Return what the ConfigMap remembers of its last change, as it stands there."""
+    revision = stored.get(REVISION, "")
+    kept = {key: stored[key] for key in (CHECKSUM, RESTARTS) if key in stored}
+    return kept | {REVISION: revision if revision.isdecimal() else "1"}
+
+
+def _change(
+    stored: Mapping[str, str], known: ConfigMapStatus, checksum: str, users: Sequence[Object]
+) -> dict[str, str]:
+    """Return what the ConfigMap is to remember of data that it does not hold yet: a change, if there was other data."""
+    revision = stored.get(REVISION, "")
+    last = int(revision) if revision.isdecimal() else known.revision or 0
+    before = stored.get(CHECKSUM) or known.checksum
+    if before in (None, checksum):
+        return {CHECKSUM: checksum, REVISION: str(last or 1)}
+    restarts = " ".join(sorted(map(_short, users)))
+    return {CHECKSUM: checksum, REVISION: str(last + 1)} | ({RESTARTS: restarts} if restarts else {})
 
 
 def refused(status: ConfigMapStatus, message: str, reason: str) -> Plan:
@@ -96,13 +115,14 @@ def _restart(kind: Resource, workload: Object, name: str, checksum: str) -> Step
     )
 
 
-def _after(status: ConfigMapStatus, name: str, checksum: str, now: datetime) -> ConfigMapStatus:
+def _after(known: ConfigMapStatus, name: str, checksum: str, revision: int | None, now: datetime) -> ConfigMapStatus:
     """Return the status once the ConfigMap holds the data; it is of now only where that is new."""
-    is_new = (status.config_map_name, status.checksum) != (name, checksum)
+    is_new = known.checksum != checksum or known.last_updated is None
     return ConfigMapStatus(
         config_map_name=name,
         checksum=checksum,
-        last_updated=now if is_new or status.last_updated is None else status.last_updated,
+        revision=revision,
+        last_updated=now if is_new else known.last_updated,
     )
 
 

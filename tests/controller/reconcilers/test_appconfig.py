@@ -36,7 +36,7 @@ def test_it_makes_one_configmap() -> None:
             "name": "shop-config",
             "namespace": "sales",
             "labels": {"platform": "store"},
-            "annotations": {"checksum.gatewright.io/data": checksum_of(data)},
+            "annotations": {"checksum.gatewright.io/data": checksum_of(data), "checksum.gatewright.io/revision": "1"},
         },
         "data": data,
     }
@@ -55,11 +55,17 @@ def test_the_status_speaks_of_what_is_there() -> None:
     }
     seen = Given(children=[child])
     status = planned(seen=seen, application="shop", config={"a": "1"}).status.to_api()
-    assert status == {"configMapName": "shop-config", "checksum": checksum, "lastUpdated": "2026-01-01T00:00:00Z"}
+    assert status == {
+        "configMapName": "shop-config",
+        "checksum": checksum,
+        "revision": 1,
+        "lastUpdated": "2026-01-01T00:00:00Z",
+    }
     before = status | {"lastUpdated": "2025-01-01T00:00:00Z", "conditions": [], "observedGeneration": 1}
     again = planned(before, seen, application="shop", config={"a": "1"}).status.to_api()
     assert again == status | {"lastUpdated": "2025-01-01T00:00:00Z"}
     assert planned(before, seen, application="shop", config={"a": "2"}).status.to_api() == again
+    assert planned(before, application="other", config={"a": "1"}).status.to_api() == {}
 
 
 TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"

@@ -118,6 +118,30 @@ async def test_what_a_crash_left_is_finished(done: int) -> None:
     assert (await client.annotation("newcomer")) is None
 
 
+async def test_a_change_that_is_taken_back_before_it_is_through() -> None:
+    """Who was restarted for it restarts again; the data is as at first, and all run with it."""
+    client = Shop()
+    await client.begin("reached", x="1")
+    first = await client.get(APPCONFIG.resource, "settings", "default")
+    await client.change(x="2")
+    await client.patch(APPCONFIG.resource, "settings", {"status": first["status"]}, "default")
+    await client.change(x="1")
+    status = await client.status()
+    assert (status["checksum"], status["revision"]) == (first["status"]["checksum"], 3)
+    assert await client.annotation("reached") == status["checksum"]
+
+
+async def test_whoever_takes_the_annotation_away_is_not_fought() -> None:
+    """A tool that strips it restarts the pods once, and not for ever."""
+    client = Shop()
+    await client.begin("web", a="1")
+    await client.change(a="2")
+    stripped = {"spec": {"template": {"metadata": {"annotations": {KEY: None}}}}}
+    await client.patch(DEPLOYMENT, "web", stripped, "default")
+    await client.look()
+    assert client.writes == []
+
+
 async def test_a_hand_edit_is_put_back_and_restarts_nobody() -> None:
     """Neither does a ConfigMap that was deleted, and is the same again."""
     client = Shop()
