@@ -18,6 +18,7 @@ BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
 CACHE_USER = 999  # whom the image runs as by itself
 CACHE_PORT = 6379
+CACHE_COMMAND = ("valkey-server", "--save", "", "--appendonly", "no", "--protected-mode", "no")
 CACHE_SHARE = Fraction(3, 4)  # of the memory limit is for what is cached
 
 FIELDS = ("replicas", "image", "port", "resources", "env", "securityContext")
@@ -114,7 +115,7 @@ def cache(whole: Whole, spec: Cache) -> Component:
         resources=resources,
         labels=whole.labelled("cache"),
         settings={
-            "command": ["valkey-server", "--save", "", "--appendonly", "no", *_memory(resources)],
+            "command": [*CACHE_COMMAND, *_memory(resources)],
             "readinessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 5},
             "livenessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 10, "failureThreshold": 6},
             "securityContext": restricted.container(),

@@ -196,6 +196,21 @@ def test_the_applications_are_told_where_the_others_are() -> None:
     assert container(objects, "shop-frontend")["env"] == [backend, cache]
 
 
+@pytest.mark.parametrize(
+    ("cache", "memory"),
+    [
+        ({}, ["--maxmemory", str(96 * 2**20)]),
+        ({"resources": {"limits": {"memory": "4Gi"}}}, ["--maxmemory", str(3 * 2**30)]),
+        ({"resources": {}}, []),
+    ],
+)
+def test_the_cache_keeps_within_its_limit(cache: Object, memory: list[str]) -> None:
+    """It drops what was not used for longest before it is killed for its memory, and lets the others in."""
+    command = container(made(planned(platform(cache=cache))), "shop-cache")["command"]
+    start = ["valkey-server", "--save", "", "--appendonly", "no", "--protected-mode", "no"]
+    assert command == [*start, *memory, "--maxmemory-policy", "allkeys-lru"]
+
+
 def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -> None:
     """The one setting moves the cache's image and no other."""
     objects = made(planned(platform(), Given(settings={"registry": "registry.company.com"})))
