@@ -13,6 +13,11 @@ from controller.reconcilers.backup_cronjob import COMMAND, CONTAINER
 from controller.runtime.plan import Object
 
 BACKED_UP = "BackedUp"
+STUCK = {
+    "CreateContainerConfigError",
+    "ImagePullBackOff",
+    "InvalidImageName",
+}  # a container waits, and nothing will come
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,7 @@ def run(job: Object, pods: Sequence[Object]) -> Run:
     if "Failed" in ended:
         moment = datetime.fromisoformat(ended["Failed"]["lastTransitionTime"])
         return Run(name, "Failed", moment, message="".join(failures[-1:]), otherwise=ended["Failed"].get("message", ""))
+    failures += [each for pod in pods for each in obstacles(pod)]
     return Run(name, "Failing", message=failures[-1]) if failures else Run(name, "Running")
 
 
@@ -102,10 +108,22 @@ def is_of(run: Run, condition: Condition) -> bool:
 
 def terminations(pod: Object) -> Iterator[Object]:
     """Yield how the backup's container ended: the time before, and the last time."""
-    for container in pod.get("status", {}).get("containerStatuses", ()):
-        if container["name"] == CONTAINER:
-            states = container.get("lastState", {}), container.get("state", {})
-            yield from (state["terminated"] for state in states if "terminated" in state)
+    for container in containers(pod):
+        states = container.get("lastState", {}), container.get("state", {})
+        yield from (state["terminated"] for state in states if "terminated" in state)
+
+
+def obstacles(pod: Object) -> Iterator[str]:
+    """Yield why the backup's container cannot be started: its image, or a key that its Secret has not."""
+    for container in containers(pod):
+        waiting = container.get("state", {}).get("waiting", {})
+        if waiting.get("reason") in STUCK:
+            yield f"{waiting['reason']}: {waiting.get('message', '')}"
+
+
+def containers(pod: Object) -> Iterator[Object]:
+    """Yield the status of the backup's container, once it has one."""
+    yield from (each for each in pod.get("status", {}).get("containerStatuses", ()) if each["name"] == CONTAINER)
 
 
 def command(job: Object) -> Any:

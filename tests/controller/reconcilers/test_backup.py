@@ -1,16 +1,21 @@
 """What a Backup becomes: tables of (spec, seen) -> plan."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP, CRONJOB, JOB, POD, SECRET, by_label, by_name, by_secret
 from controller.runtime.plan import Apply, Given, Object, Plan, Problem
 from controller.runtime.testing import FakeClient, reconcile
 
+ROOT = Path(__file__).parents[3]
+PAGE, SAMPLE = ROOT / "docs/kinds/backup.md", ROOT / "config/samples/nightly-backup.yaml"
 NOW = datetime(2026, 11, 21, 17, 0, 30, tzinfo=UTC)
 CONNECTION = {"host": "shop-db", "database": "shop", "secretRef": {"name": "login"}}
 SPEC = {
@@ -364,6 +369,20 @@ def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
     assert backed_up(silent) == ("False", "Failing", "Job nightly-20: Error, exit code 137")
 
 
+def test_what_keeps_a_pod_from_starting_is_told() -> None:
+    """An image that cannot be pulled, a key that its Secret has not; and it stays told while it is tried again."""
+
+    def waiting(reason: str) -> Object:
+        status = {"name": "backup", "state": {"waiting": {"reason": reason, "message": "no key password"}}}
+        return {"metadata": owned("x", "pod-20", "job-20"), "status": {"containerStatuses": [status]}}
+
+    stuck = planned(seen(jobs=[job("20")], pods=[waiting("CreateContainerConfigError")]))
+    said = ("False", "Failing", "Job nightly-20: CreateContainerConfigError: no key password")
+    assert backed_up(stuck) == said
+    again = planned(seen(jobs=[job("20")], pods=[waiting("ContainerCreating")]), stuck.status.to_api())
+    assert backed_up(again) == said
+
+
 def test_a_first_attempt_changes_nothing() -> None:
     """While it runs, what is known is the backup before, or that there was none."""
     assert backed_up(planned(seen(jobs=[job("20")]))) == ("False", "NoneYet", "no backup was made yet")
@@ -403,3 +422,24 @@ async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there() -> N
     await reconcile(BACKUP, client, "nightly")
     assert len(client.writes) == mark + 2
     assert (await client.get(CRONJOB, "nightly-cronjob", "default"))["spec"]["concurrencyPolicy"] == "Forbid"
+
+
+def test_the_page_restores_with_what_was_backed_up_with() -> None:
+    """The Job that the page shows has the environment of the page's own Backup, but for what only a backup needs."""
+    (example, job) = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL))
+    shown = {each["name"]: each for each in job["spec"]["template"]["spec"]["containers"][0]["env"]}
+    example["metadata"]["namespace"] = "default"
+    plan = BACKUP.plan(Backup.model_validate(example), Given(), NOW)
+    template = applied(plan)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    planned = {each["name"]: each for each in template["containers"][0]["env"]}
+    only_here = {"SOURCE_DATABASE", "RETENTION_SECONDS", "RCLONE_CONFIG_DESTINATION_NO_CHECK_BUCKET"}
+    assert shown.keys() == planned.keys() - only_here
+    elsewhere = {"SOURCE_HOST", "SOURCE_USERNAME", "SOURCE_PASSWORD"}
+    assert [name for name in shown.keys() - elsewhere if shown[name] != planned[name]] == []
+    assert job["spec"]["template"]["spec"]["containers"][0]["image"] == template["containers"][0]["image"]
+
+
+def test_the_sample_is_what_the_page_shows() -> None:
+    """One example, in two places."""
+    example = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)[0])
+    assert example == list(yaml.safe_load_all(SAMPLE.read_text()))[-1]
