@@ -53,7 +53,10 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     if spec.destination is None:
         about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": metadata}
         asked = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
-        return [Once({**about, "spec": asked}, is_kept=True), Apply(_cron_job(server, metadata, spec), ORIGIN)]
+        return [
+            Once({**about, "spec": asked}, known_by=metadata["labels"]),
+            Apply(_cron_job(server, metadata, spec), ORIGIN),
+        ]
     reference = server.password("root-password")["secretKeyRef"]
     login = {"username": "root", "secretRef": {"name": reference["name"], "passwordKey": reference["key"]}}
     backup = {

@@ -148,9 +148,7 @@ def _was_up(database: PostgreSQL) -> bool:
 
 
 def _missing(database: PostgreSQL) -> str:
-    return (
-        f"pod {primary(database)} is not ready, and no other takes its place: nothing can be written until it is back"
-    )
+    return f"pod {primary(database)} is not ready: nothing can be written, and no other instance takes its place"
 
 
 def _exists(seen: Seen, resource: Resource, object: Object) -> bool:

@@ -7,7 +7,7 @@ from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers import backup_env
 from controller.reconcilers.postgresql_claims import CLAIM, KIND, claim_spec, claims_of, patch
-from controller.reconcilers.postgresql_pods import PORT, client, credentials, metadata, mount, pod, volumes
+from controller.reconcilers.postgresql_pods import PORT, client, credentials, metadata, mount, pod, selector, volumes
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Delete, Object, Once, Problem, Reference, Seen, Write
 from kube.resource import Resource
@@ -46,7 +46,7 @@ def writes(database: PostgreSQL, seen: Seen, version: str) -> list[Write]:
     claim = {**KIND, "metadata": metadata(database, name_of(database), "backup")}
     claim["spec"] = claim_spec(storage, database.spec.storage_class_name)
     return [
-        Once(claim, is_kept=True),
+        Once(claim, known_by=selector(database, "backup")),
         *(patch(each, database, storage, seen) for each in claims_of(database, seen, "backup")),
         Apply(_cron_job(database, seen, version), CRON_JOB_ORIGIN),
         *_removed(database, seen, BACKUP),

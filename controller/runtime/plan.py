@@ -42,13 +42,13 @@ class Apply:
 class Once:
     """An object that we own, created when it is absent and never changed after; `generate` fills paths at random.
 
-    One that `is_kept` outlives its parent: it has no owner, and the next parent that wants one with these labels takes
-    it as it is.
+    One that has labels that it is `known_by` outlives its parent: it has no owner, and the next parent that wants it
+    takes one with these labels as it is.
     """
 
     object: Object
     generate: Mapping[str, Random] = field(default_factory=dict)
-    is_kept: bool = False
+    known_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

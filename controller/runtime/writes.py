@@ -154,7 +154,7 @@ class Writer:
 
     async def _create_once(self, once: Once, parent: Parent, view: View, *, may_create: bool) -> bool:
         resource, key, desired = self._owned(once.object, parent)
-        if once.is_kept:
+        if once.known_by:
             del desired["metadata"]["ownerReferences"]
         current = view.get(resource, key)
         if current is not None:
@@ -240,6 +240,5 @@ class Writer:
 
 def _refuse_others(resource: Resource, key: str, current: Object, once: Once, parent: Parent) -> None:
     """Raise unless an object is the one that was created once, by this parent or, if it is kept, by an earlier one."""
-    labels = once.object["metadata"].get("labels", {})
-    if not once.is_kept or not covers(current["metadata"].get("labels", {}), labels):
+    if not once.known_by or not covers(current["metadata"].get("labels", {}), once.known_by):
         refuse_foreign(resource, key, current, parent)

@@ -39,7 +39,8 @@ def test_a_server_its_services_and_its_passwords() -> None:
         ("CronJob", "shop-db-backup"),
     ]
     once, claim = (write for step in plan.steps for write in step.writes if isinstance(write, Once))
-    assert (claim.object["metadata"]["name"], claim.is_kept, once.is_kept) == ("shop-db-backup", True, False)
+    assert (claim.object["metadata"]["name"], once.known_by) == ("shop-db-backup", {})
+    assert claim.known_by == claim.object["metadata"]["labels"]
     assert once.object["metadata"]["name"] == "shop-db-credentials"
     assert once.object["metadata"]["labels"]["platform"] == "shop"
     assert once.generate == {"data.root-password": Random(32), "data.password": Random(32)}

@@ -312,7 +312,7 @@ def test_a_lost_primary_is_told() -> None:
             "conditions": [{**available, "status": status, "message": ""}],
         }
         plan = planned(children=ALL_THERE, found=[pod("False")], status=stored)
-        note = "pod shop-0 is not ready, and no other takes its place: nothing can be written until it is back"
+        note = "pod shop-0 is not ready: nothing can be written, and no other instance takes its place"
         assert (step_of(plan, "database").condition, step_of(plan, "database").note) == ("PrimaryAvailable", note)
         assert plan.status.to_api()["phase"] == "Degraded"
         assert [(each.reason, each.note, each.type) for each in plan.events] == [
@@ -401,7 +401,12 @@ def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
     plan = planned(children=ALL_THERE, found=[claim(component="backup"), expandable()], storage="3Gi", **LOCAL)
     once, growing, cron = writes(plan, "backups")
     assert isinstance(once, Once)
-    assert (once.object["metadata"]["name"], once.is_kept) == ("shop-backup", True)
+    assert once.object["metadata"]["name"] == "shop-backup"
+    assert once.known_by == {
+        "app.kubernetes.io/name": "postgresql",
+        "app.kubernetes.io/instance": "shop",
+        "app.kubernetes.io/component": "backup",
+    }
     assert isinstance(growing, Patch)
     assert growing.fields["spec"] == {"resources": {"requests": {"storage": "3Gi"}}}
     assert isinstance(cron, Apply)

@@ -18,7 +18,7 @@ KEPT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "n
 def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
     """One ConfigMap that is kept, and how many there are."""
     del thing, now
-    once = Once(KEPT, {"data.made": Random(8)}, is_kept=True)
+    once = Once(KEPT, {"data.made": Random(8)}, known_by=LABELS)
     return Plan((Step("kept", [once]),), Status({"found": len(seen.find(CONFIGMAP, "for", "thing"))}))
 
 
