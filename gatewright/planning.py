@@ -24,9 +24,11 @@ def planner_settings(settings: Settings) -> dict[str, Any]:
 
 
 def planners_of(settings: Settings, home: str) -> Planners:
-    """Return the planners of all kinds, carried out by the controller that is installed in the namespace `home`."""
-    given = planner_settings(settings)
-    return Planners((planner(kind, given) for kind in planned_kinds()), Maker(home, settings.controller_account))
+    """Return the planners of the kinds that the controller looks after, which is installed in the namespace `home`."""
+    given, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
+    kinds = (kind for kind in planned_kinds() if not wanted or kind.name in wanted)
+    maker = Maker(home, settings.controller_account)
+    return Planners((planner(kind, given) for kind in kinds), maker, settings.namespaces)
 
 
 def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
@@ -40,7 +42,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
         except ValidationError as error:
             raise RefusedError([_violation(*fault) for fault in faults(custom, error)]) from None
         return [
-            Made(write.object, write.origin if isinstance(write, Apply) else {})
+            Made(write.object, write.origin if isinstance(write, Apply) else {}, once=isinstance(write, Once))
             for step in kind.plan(read, seen, now).steps
             for write in step.writes
             if isinstance(write, Apply | Once)

@@ -24,6 +24,8 @@ from gatewright.serving import webhook_of
     "namespace",
     "registry",
     "controller_account",
+    "kinds",
+    "namespaces",
     *POLICIES,
     *CLUSTER,
 )

@@ -90,6 +90,7 @@ def test_the_settings_of_the_controller_are_those_that_children_are_judged_by():
     settings = Settings(registry="registry.company.com", controller_account="maker")
     assert planner_settings(settings) == {"registry": "registry.company.com"}
     assert planners_of(settings, "gates").maker.username == "system:serviceaccount:gates:maker"
+    assert [each.kind.kind for each in planners_of(Settings(kinds=["webapp"]), "gates")] == ["WebApp"]
 
 
 @pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])

@@ -4,16 +4,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from webhook.engine.bound import BoundPolicy
+from webhook.engine.children import SCALE_PARENT, Child, children
 from webhook.engine.conflicts import ConflictingPoliciesError, check_conflicts
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
-from webhook.engine.kinds import CREATE_AND_UPDATE, Kind, Target, TargetKey
-from webhook.engine.making import SCALE_PARENT, Child, children, is_planned, of_made, without_repeats
+from webhook.engine.kinds import Kind, Target, TargetKey
+from webhook.engine.making import of_made
 from webhook.engine.planners import Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
 from webhook.engine.request import Request
-from webhook.engine.verdict import Outcome, Verdict
+from webhook.engine.verdict import Outcome, Verdict, without_repeats
 
 NOTHING_NEEDED: frozenset[str] = frozenset()
 
@@ -45,7 +46,7 @@ class Engine:
         self._needs_of_made = {
             key: self._looked_up_for(planner, target)
             for planner in planners
-            for target in _planned_targets(planner)
+            for target in planner.targets
             for key in target.keys
         }
         self._refuse_conflicts()
@@ -78,8 +79,8 @@ class Engine:
         if request.is_ending:
             return Verdict()
         outcomes = tuple(self._found(request))
-        planner = self._planners.of(request.about.resource_group, request.about.resource)
-        if planner is not None and is_planned(planner, request):
+        planner = self._planners.asked_about(request.about)
+        if planner is not None:
             outcomes = without_repeats(outcomes, self._of_made(planner, request))
         return Verdict(outcomes)
 
@@ -136,7 +137,7 @@ class Engine:
                 operations.setdefault((target.kind, target.subresource), set()).add(key[3])
         for planner in () if mutating else self._planners:
             if fails_closed in self._may_deny(planner):
-                for target in _planned_targets(planner):
+                for target in planner.targets:
                     operations.setdefault((target.kind, target.subresource), set()).update(target.operations)
         merged = [Target(kind, sub, tuple(sorted(found))) for (kind, sub), found in operations.items()]
         return tuple(sorted(merged, key=lambda each: (each.kind.group, each.kind.plural, each.subresource)))
@@ -168,13 +169,6 @@ class Engine:
                     self._targets[key] = target
                     index[key] = (*index.get(key, ()), replace(bound, match=match))
         return index
-
-
-def _planned_targets(planner: Planner) -> Iterator[Target]:
-    """Yield what decides what is made: the whole object, and its /scale where it has one."""
-    yield Target(planner.kind, "", CREATE_AND_UPDATE)
-    if planner.replicas is not None:
-        yield Target(planner.kind, "scale", ("UPDATE",))
 
 
 def _ask(bound: BoundPolicy, request: Request, judge: Callable[[BoundPolicy], Outcome | None]) -> Outcome | None:

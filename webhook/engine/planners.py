@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from webhook.engine.kinds import Kind
+from webhook.engine.kinds import Kind, Target
 from webhook.engine.policy import Violation
+from webhook.engine.request import About
 
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]  # group and plural
@@ -19,10 +20,14 @@ SERVICE_ACCOUNTS = "system:serviceaccounts"
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One object that would be made, and for each of its fields (or what holds them) the field it comes from."""
+    """One object that would be made, and for each of its fields (or what holds them) the field it comes from.
+
+    What is made `once` is not changed where it is there already.
+    """
 
     object: Object
     origin: Mapping[str, str] = field(default_factory=dict)
+    once: bool = False
 
 
 class RefusedError(ValueError):
@@ -47,6 +52,12 @@ class Planner:
     plan: Callable[[Object, datetime], Sequence[Made]]
     filled: Callable[[Object], Object]
     replicas: str | None = None
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What decides what is made: the whole object, and its /scale where it has one."""
+        whole = Target(self.kind)
+        return (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
 
     def made_kind(self, object: Object) -> Kind:
         """Return the kind of an object that it makes. LookupError where it does not say that it makes such."""
@@ -79,16 +90,26 @@ PUBLISHED = Maker("gatewright-system", "gatewright-controller-manager")
 
 
 class Planners:
-    """All planners, and the account they are carried out by."""
+    """All planners, the account they are carried out by, and the namespaces that are looked after; none are all."""
 
-    def __init__(self, planners: Iterable[Planner] = (), maker: Maker = PUBLISHED) -> None:
+    def __init__(
+        self, planners: Iterable[Planner] = (), maker: Maker = PUBLISHED, namespaces: Iterable[str] = ()
+    ) -> None:
         """Index them by what they are asked about."""
         self.maker = maker
+        self._namespaces = frozenset(namespaces)
         self._planners = {_resource(planner.kind): planner for planner in planners}
+        self._asked = {key: planner for planner in self for target in planner.targets for key in target.keys}
 
     def __iter__(self) -> Iterator[Planner]:
         """Go through them."""
         return iter(self._planners.values())
+
+    def asked_about(self, about: About) -> Planner | None:
+        """Return the planner that a request is for: one that decides what is made, where that is looked after."""
+        if self._namespaces and about.namespace not in self._namespaces:
+            return None
+        return self._asked.get(about.target)
 
     def of(self, group: str, resource: str) -> Planner | None:
         """Return the planner for a resource, None where nothing is made of it."""

@@ -1,6 +1,7 @@
 """What the engine answers: one outcome for each policy that applied, never an HTTP word."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from webhook.engine.policy import Violation
@@ -50,3 +51,34 @@ class Verdict:
     def allowed(self) -> bool:
         """Whether nothing denies."""
         return not any(outcome.denies for outcome in self.outcomes)
+
+
+def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:
+    """Return all outcomes; of `more` without what the same policy said of the same field already."""
+    found = list(outcomes)
+    asked = {outcome.policy for outcome in found}
+    denied = {_said(outcome, each) for outcome in found for each in outcome.violations}
+    tolerated = denied | {_said(outcome, each) for outcome in found for each in outcome.tolerated}
+    failed = {_failure(outcome) for outcome in found}
+    for outcome in more:
+        if outcome.error is not None:
+            if _failure(outcome) not in failed:
+                found.append(outcome)
+                failed.add(_failure(outcome))
+            continue
+        new = [each for each in outcome.violations if _said(outcome, each) not in denied]
+        kept = [each for each in outcome.tolerated if _said(outcome, each) not in tolerated]
+        if new or kept or outcome.malformed is not None or outcome.policy not in asked:
+            found.append(replace(outcome, violations=tuple(new), tolerated=tuple(kept)))
+        asked.add(outcome.policy)
+        denied |= {_said(outcome, each) for each in new}
+        tolerated |= {_said(outcome, each) for each in (*new, *kept)}
+    return tuple(found)
+
+
+def _said(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:
+    return outcome.policy, violation.where, violation.rule
+
+
+def _failure(outcome: Outcome) -> tuple[str, str, str]:
+    return outcome.policy, type(outcome.error).__name__, str(outcome.error)

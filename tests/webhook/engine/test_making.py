@@ -226,6 +226,23 @@ def test_an_update_of_the_parent_updates_what_is_there():
     assert (budget.about.operation, budget.old_object) == ("CREATE", None)
 
 
+def test_what_is_made_once_is_not_judged_again():
+    """The controller leaves it as it is once it is there, so an update of its parent cannot be denied for it."""
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
+    planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now: [Made(secret, once=True)], filled)
+    refused = Policy("never", validate=lambda request, _: iter([Violation("data", "x", "no", "x")]), kinds=("Secret",))
+    judging = Engine([in_force(refused, tolerates_existing=False)], Planners([planner]))
+    assert not judging.validate(request(shop())).allowed
+    assert judging.validate(request(shop(size=2), shop())) == Verdict()
+
+
+def test_where_the_controller_does_not_look_nothing_is_made():
+    """With namespaces to look after, others' objects are judged by themselves."""
+    judging = Engine([SIZES], Planners([SHOPS], CONTROLLER, ["other"]))
+    assert judging.validate(request(shop(size=4))) == Verdict()
+    assert not judging.validate(request(shop(size=4), namespace="other")).allowed
+
+
 def test_what_was_no_better_before_is_tolerated_in_a_child_too():
     """An update of something else passes, and says so; what gets worse is denied."""
     old = shop(size=5, image="bad/app")

@@ -1,0 +1,150 @@
+"""What would be made of an object, as the requests by which the controller would make it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from webhook.engine.exceptions import NOW
+from webhook.engine.fields import Fields
+from webhook.engine.origins import traced
+from webhook.engine.planners import Object, Planner, Planners, RefusedError
+from webhook.engine.policy import Violation
+from webhook.engine.request import About, Request
+from webhook.engine.verdict import Outcome
+
+SCALE_PARENT = "scale_parent"
+GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One object that would be made: the request that would make it, and where its fields come from."""
+
+    request: Request
+    origin: Mapping[str, str]
+    parent: Object
+
+    def told(self, outcome: Outcome) -> Outcome:
+        """Return an outcome about the child in words about its parent."""
+        if not (outcome.violations or outcome.tolerated or outcome.malformed or outcome.patched):
+            return outcome  # nothing to translate, as mostly
+        return replace(
+            outcome,
+            violations=tuple(map(self._told, outcome.violations)),
+            tolerated=tuple(map(self._told, outcome.tolerated)),
+            malformed=None if outcome.malformed is None else self._told(outcome.malformed),
+            patched=False,
+        )
+
+    def _told(self, violation: Violation) -> Violation:
+        source = None if violation.of else traced(violation.path, self.origin, self.parent)
+        if source is not None:
+            return replace(violation, path=source)
+        about = self.request.about
+        return violation if violation.of else replace(violation, of=f"{about.kind}/{about.name}")
+
+
+def children(planners: Planners, planner: Planner, request: Request) -> list[Child]:
+    """Return what would be made for a request, each as a request of its own. RefusedError where nothing can be.
+
+    What would be there already, made of the object as it was, is updated.
+    """
+    now, (object, old) = request.lookup(NOW), _states(planner, request)
+    if object is None:
+        return []
+    try:
+        before = [] if old is None else planner.plan(old, now)
+    except RefusedError as error:
+        before, refused = [], error.violations
+    else:
+        refused = ()
+    try:
+        made = planner.plan(object, now)
+    except RefusedError as error:
+        news = [each for each in error.violations if not any(each.is_no_worse_than(was) for was in refused)]
+        if news:
+            raise RefusedError(news) from None
+        return []
+    there = {_name(planner, each.object): each.object for each in before}
+    return [
+        Child(_request(planners, planner, request, object, each.object, there), each.origin, object)
+        for each in made
+        if not (each.once and _name(planner, each.object) in there)
+    ]
+
+
+def _states(planner: Planner, request: Request) -> tuple[Object | None, Object | None]:
+    """Return the whole object as it would be, and as it was; of a /scale those of what it scales."""
+    old = request.old_object if request.about.operation == "UPDATE" else None
+    if request.about.subresource == "scale":
+        assert planner.replicas is not None
+        old = request.lookup(SCALE_PARENT) or None
+        object = None if old is None else _with(old, planner.replicas.split("."), request.integer("spec.replicas") or 0)
+        return object, old
+    about = request.about
+    return tuple(None if each is None else _named(each, about) for each in (request.object, old))  # type: ignore[return-value]
+
+
+def _with(object: Object, path: list[str], value: Any) -> Object:
+    step, *rest = path
+    return object | {step: _with(object.get(step) or {}, rest, value) if rest else value}
+
+
+def _named(object: Object, about: About) -> Object:
+    """Return an object with the name and the namespace that it will have."""
+    metadata = Fields(object).mapping("metadata")
+    name = metadata.get("name") or about.name or f"{metadata.get('generateName', '')}{GENERATED}"
+    if metadata.get("name") == name and metadata.get("namespace", "") == about.namespace:
+        return object
+    return object | {"metadata": metadata | {"name": name, "namespace": about.namespace}}
+
+
+def _name(planner: Planner, object: Object) -> tuple[str, str, str]:
+    kind = planner.made_kind(object)
+    return kind.group, kind.kind, object["metadata"]["name"]
+
+
+def _request(
+    planners: Planners,
+    planner: Planner,
+    request: Request,
+    parent: Object,
+    object: Object,
+    there: Mapping[tuple[str, str, str], Object],
+) -> Request:
+    """Return the request by which the controller would make `object`, or change what is there."""
+    kind, name = planner.made_kind(object), str(object["metadata"]["name"])
+    namespace = request.about.namespace if kind.namespaced else ""
+    old = there.get((kind.group, kind.kind, name))
+    about = About(
+        uid=request.about.uid,
+        operation="CREATE" if old is None else "UPDATE",
+        group=kind.group,
+        version=str(object["apiVersion"]).rpartition("/")[2],
+        kind=kind.kind,
+        resource_group=kind.group,
+        resource=kind.plural,
+        name=name,
+        namespace=namespace,
+        username=planners.maker.username,
+        groups=planners.maker.groups,
+        dry_run=request.about.dry_run,
+    )
+    new, before = (
+        None if each is None else _owned(planners.filled(kind, each), parent, namespace) for each in (object, old)
+    )
+    return Request(about, new, before, kind=kind)
+
+
+def _owned(object: Object, parent: Object, namespace: str) -> Object:
+    """Return a child with its namespace and its owner."""
+    owner = {
+        "apiVersion": parent.get("apiVersion"),
+        "kind": parent.get("kind"),
+        "name": parent["metadata"]["name"],
+        "uid": parent["metadata"].get("uid", ""),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    placed = {"namespace": namespace} if namespace else {}
+    return object | {"metadata": object["metadata"] | placed | {"ownerReferences": [owner]}}
