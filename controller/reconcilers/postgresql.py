@@ -73,7 +73,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
         Step("instances", (), needs=("service",), holds=_are_ready(database, seen)),
         Step(
             "users and databases",
-            [*([Apply(job)] if job else ()), *roles.superseded(database, seen, job)],
+            [*([Apply(job, roles.JOB_ORIGIN)] if job else ()), *roles.superseded(database, seen, job)],
             needs=("service",),
             holds=roles.is_done(seen, job),
             doing="failed to create users and databases",

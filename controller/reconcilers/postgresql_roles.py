@@ -26,6 +26,7 @@ from kube.resource import Resource
 JOB = Resource("batch", "v1", "jobs", "Job")
 
 TRIES = 10
+JOB_ORIGIN = {"metadata.name": "metadata.name", "spec.template.spec.containers[name=roles].image": "spec.version"}
 
 
 def wrong(database: PostgreSQL) -> list[Fault]:
