@@ -306,6 +306,7 @@ def test_an_entry_point_that_cannot_be_used_is_told(
     assert (code, out, err) == (3, "", f"{where}{error.format(file=tmp_path / 'our_kinds.py')}\n")
 
 
+MYPY = ("mypy", "--cache-dir", str(ROOT / ".mypy_cache"))  # as it was left by `make lint`, where that ran
 CHECKS = (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("pytest", "-q", "-p", "no:cacheprovider"))
 
 
@@ -324,7 +325,7 @@ def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
     run("scaffold", "HorizontalGadgetScaler", "--group", "toys.example.com", "--package", "our-kinds")
     for command in CHECKS:
         checked(tmp_path / "our-kinds", *command)
-    checked(tmp_path / "our-kinds", "mypy", "--cache-dir", str(ROOT / ".mypy_cache"))
+    checked(tmp_path / "our-kinds", *MYPY)
 
 
 @pytest.mark.controlplane
@@ -341,5 +342,5 @@ def test_a_kind_in_a_checkout_passes_the_checks(run: Run, tmp_path: Path) -> Non
     tests = tuple(path for path in written if path.startswith("tests/"))
     checked(tmp_path, "ruff", "check", paths=written)
     checked(tmp_path, "ruff", "format", "--check", paths=written)
-    checked(tmp_path, "mypy", paths=written)
+    checked(tmp_path, *MYPY, paths=written)
     checked(tmp_path, "pytest", "-q", "-p", "no:cacheprovider", paths=tests)
