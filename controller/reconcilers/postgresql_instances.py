@@ -40,7 +40,7 @@ ORIGIN = {
     f"{CONTAINER}.resources": "spec.resources",
     "spec.template.spec.initContainers[name=prepare].image": "spec.version",
     "spec.template.spec.initContainers[name=prepare].resources": "spec.resources",
-    "spec.template.spec.containers[name=exporter]": "spec.monitoring",
+    "spec.template.spec.containers[name=exporter].image": "spec.monitoring.enabled",
     "spec.volumeClaimTemplates": "spec.storage",
 }
 SERVICE_ORIGIN = {"metadata.name": "metadata.name"}
