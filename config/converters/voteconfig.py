@@ -34,8 +34,11 @@ def to_v1(old: Object) -> Object:
     elif "poll" in kept:
         spec["poll"] = _object(kept, "poll", KEPT)
     if "options" in spec:
-        rest = list(_objects(kept, "options", KEPT))
-        spec["options"] = [{**_rest_of(option, rest), **option} for option in _objects(spec, "options", "spec.")]
+        rest: dict[str, list[Object]] = {}
+        for each in reversed(_objects(kept, "options", KEPT)):
+            rest.setdefault(_id(each), []).append(each)
+        options = _objects(spec, "options", "spec.")
+        spec["options"] = [{**(left.pop() if (left := rest.get(_id(each))) else {}), **each} for each in options]
     return _with(old, metadata, spec)
 
 
@@ -53,10 +56,10 @@ def to_v1alpha1(new: Object) -> Object:
         else:
             kept = {"poll": poll}
     if "options" in spec:
-        options = list(_objects(spec, "options", "spec."))
+        options = _objects(spec, "options", "spec.")
         spec["options"] = [{key: option[key] for key in option if key in OPTION_FIELDS} for option in options]
-        ids = [option.get("id") for option in options if option.keys() - OPTION_FIELDS]
-        rest = [_beyond(option) for option in options if option.get("id") in ids]  # an id may be there twice
+        ids = {_id(option) for option in options if option.keys() - OPTION_FIELDS}
+        rest = [_beyond(option) for option in options if _id(option) in ids]  # an id may be there twice
         kept |= {"options": rest} if rest else {}
     if kept:
         text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode()
@@ -98,12 +101,9 @@ def _beyond(option: Object) -> Object:
     return {key: option[key] for key in option if key == "id" or key not in OPTION_FIELDS}
 
 
-def _rest_of(option: Object, rest: list[Object]) -> Object:
-    """Return what was kept of an option, and take it from the list."""
-    for number, each in enumerate(rest):
-        if each.get("id") == option.get("id"):
-            return rest.pop(number)
-    return {}
+def _id(option: Object) -> str:
+    """Return what an option is found again by, whatever its id is."""
+    return repr(option.get("id"))
 
 
 def _object(parent: Object, field: str, where: str = "") -> Object:
