@@ -4,13 +4,16 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
+from config.documents import parse_documents
+from gatewright.plans import parent_of, planned
 from tests.e2e import manifests
-from tests.e2e.conftest import CONFIG, Laptop
+from tests.e2e.conftest import CONFIG, REGISTRY, Laptop
 from tests.e2e.manifests import Object
 from tests.gatewright.processes import once
 
@@ -69,26 +72,40 @@ def told(laptop: Laptop, namespace: str, manifests: list[Object], *options: str)
     return {(line[1].removesuffix(f"-{namespace}"), line[2]) for line in RULE.finditer(said)}
 
 
-def test_parent_and_children_have_one_verdict_on_a_cluster(laptop: Laptop, judged: str, tmp_path: Path) -> None:
-    """A WebApp is denied if and only if what is made of it is, sent by the controller's account, and with its words."""
-    parents = [
+def made_of(manifest: Object, namespace: str) -> list[Object]:
+    """Return all that would be made of an object, through all generations, with the settings of the laptop."""
+    (document,) = parse_documents(json.dumps(manifest).encode(), "manifest.json")
+    parent = parent_of(document, namespace)
+    return [each.object for each in planned(parent, datetime.now(UTC), {"registry": REGISTRY})]
+
+
+def sample(name: str, **spec: object) -> Object:
+    """Return a sample with other fields in its spec."""
+    (found,) = (
+        each
+        for each in yaml.safe_load_all((CONFIG / f"samples/{name}.yaml").read_text())
+        if each["metadata"]["name"] == name
+    )
+    found["metadata"].pop("namespace", None)
+    return {**found, "spec": found["spec"] | spec}
+
+
+def test_parent_and_children_have_one_verdict_on_a_cluster(laptop: Laptop, judged: str) -> None:
+    """A parent is denied if and only if what is made of it is, sent by the controller's account, and with its words."""
+    denied = []
+    for parent in (
         manifests.webapp("shop"),
-        manifests.webapp("shop-2", replicas=3),
         manifests.webapp("toys"),
-        manifests.webapp("shop-3", resources=RATIO, port=81),
-        manifests.webapp("toys-2", replicas=9, resources=RATIO),
-    ]
-    file = tmp_path / "webapps.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": parents}))
-    children = list(yaml.safe_load_all(once("plan", "-n", judged, str(file)).stdout))
-    denied = 0
-    for parent in parents:
-        own = [each for each in children if each["metadata"]["name"] == parent["metadata"]["name"]]
-        assert [each["kind"] for each in own] == ["Deployment", "Service"]
-        expected = told(laptop, judged, own, f"--as={MAKER}")
+        manifests.webapp("shop-3", replicas=9, resources=RATIO, port=81),
+        sample("my-widget", replicas=3),
+        sample("nightly-backup"),
+        sample("test-db"),
+        sample("production-store"),
+    ):
+        expected = told(laptop, judged, made_of(parent, judged), f"--as={MAKER}")
         assert told(laptop, judged, [parent]) == expected
-        denied += bool(expected)
-    assert denied == 4
+        denied += [parent["metadata"]["name"]] * bool(expected)
+    assert denied == ["toys", "shop-3", "my-widget", "test-db", "production-store"]
 
 
 def test_the_parents_own_field_is_named(laptop: Laptop, judged: str) -> None:
