@@ -1,7 +1,10 @@
 """A planned PostgreSQL, run by the real programs: its instances on addresses of their own, its Jobs by hand."""
 
+import os
+import signal
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,6 +77,18 @@ class Database:
             assert time.monotonic() < deadline, pod.logged()
             time.sleep(0.02)
         return pod
+
+    def crash(self, pod: Pod) -> None:
+        """End an instance as a node that fails: a server that `pg_ctl` started is no child of the pod here."""
+        pod.kill()
+        place, deadline = self.data(int(pod.name.rpartition("-")[2])) / "postmaster.pid", time.monotonic() + SECONDS
+        if place.exists():
+            server = int(place.read_text().split()[0])
+            with suppress(ProcessLookupError):
+                os.kill(server, signal.SIGKILL)
+            while Path(f"/proc/{server}").exists():  # until whoever inherited it has seen its end
+                assert time.monotonic() < deadline, f"{server} is still there"
+                time.sleep(0.01)
 
     def job(self, kind: str, name: str, **secrets: str) -> Pod:
         """Return the pod of a Job or CronJob; `secrets` are users' passwords."""

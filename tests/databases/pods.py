@@ -149,7 +149,7 @@ class Pod:
     def signal(self, container: str, number: signal.Signals) -> int:
         """Send a signal to a container's first process and wait for its end."""
         process = self._running.pop(container)
-        os.kill(process.pid, number)
+        process.send_signal(number)
         return process.wait(SECONDS)
 
     def kill(self) -> None:
@@ -166,7 +166,8 @@ class Pod:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self.kill()
+        for name in list(self._running):
+            self.signal(name, signal.SIGQUIT)  # PostgreSQL leaves nothing in shared memory then
 
     def logged(self) -> str:
         """Return what the containers have written."""

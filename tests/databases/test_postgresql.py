@@ -160,6 +160,18 @@ def test_a_copy_that_was_killed_half_way_is_made_anew(primary: Pod, database: Da
     assert not (database.data(1) / "left").exists()
 
 
+def test_a_first_start_that_was_killed_begins_anew(database: Database, stack: ExitStack) -> None:
+    """Amid initdb, and amid the setting of passwords."""
+    for amid in (Path(f"{database.data(0)}.new"), database.data(0) / "postmaster.pid"):
+        pod = stack.enter_context(database.instance(0))
+        preparing = pod.start("prepare")
+        while not amid.exists() or (amid.is_file() and not amid.read_text()):
+            assert preparing.poll() is None, pod.logged()
+        database.crash(pod)
+    primary = database.serve(stack.enter_context(database.instance(0)))
+    assert connect(primary, database, "postgres", PASSWORDS["password"]) == "postgres"
+
+
 def test_a_standby_waits_for_its_primary(database: Database, stack: ExitStack) -> None:
     """It can start first: it says what it waits for, and copies the primary once that answers."""
     standby = stack.enter_context(database.instance(1))
@@ -180,12 +192,12 @@ def test_a_primary_that_lost_its_volume_does_not_begin_anew(primary: Pod, databa
     assert empty.run("prepare") == 1
     assert "the primary's volume is empty, but 127.0.0.11 has data" in empty.logged()
     assert not database.data(0).exists()
-    standby.kill()
+    standby.signal("postgres", signal.SIGQUIT)
     other = database.serve(stack.enter_context(database.instance(0)))  # nobody was left to be asked
     stranger = stack.enter_context(database.instance(1))
     assert stranger.run("prepare") == 1
     assert "this volume is of another database than the primary's" in stranger.logged()
-    other.kill()
+    other.signal("postgres", signal.SIGQUIT)
     shutil.rmtree(database.data(0))
     lost.rename(database.data(0))
     database.serve(stack.enter_context(database.instance(0)))
