@@ -52,8 +52,10 @@ fail() {
 # Print the names of all complete backups, the oldest first.
 backups() {
     local status=0
-    rclone lsf --recursive --max-depth 2 --files-only --include '/*/SHA256SUMS' "$store" >"$scratch/found" || status=$?
+    rclone lsf --recursive --max-depth 2 --files-only --include '/*/SHA256SUMS' "$store" \
+        >"$scratch/found" 2>"$scratch/said" || status=$?
     if [ "$status" -ne 0 ] && [ "$status" -ne 3 ]; then # 3: there is nothing yet
+        cat "$scratch/said" >&2
         return "$status"
     fi
     sed -n -E "s#^($NAME)/SHA256SUMS\$#\1#p" "$scratch/found" | sort
