@@ -83,7 +83,7 @@ class Cluster:
                 children[_id(made)] = child
 
     async def _difference(self, made: Planned, current: Object | None, uid: str) -> Difference:
-        if current is not None and not (uid and _is_made_by(current, uid)):
+        if current is not None and not (uid and _is_made_by(current, uid)) and not _is_known(made, current):
             return Difference(made, None, None, f"is there and was not made by {made.parent.title}: it stays as it is")
         if isinstance(made.write, Once):
             return Difference(made, None, None) if current is not None else Difference(made, None, made.object)
@@ -119,6 +119,13 @@ def _uid(object: Object | None) -> str:
 def _is_made_by(object: Object, uid: str) -> bool:
     owner = controller_of(object["metadata"])
     return owner is not None and owner.uid == uid
+
+
+def _is_known(made: Planned, object: Object) -> bool:
+    """Whether it is one that outlived its parent, and is taken as it is."""
+    known_by = made.write.known_by if isinstance(made.write, Once) else {}
+    labels = object["metadata"].get("labels") or {}
+    return bool(known_by) and known_by.items() <= labels.items()
 
 
 def _shown(object: Object | None, before: Object | None) -> list[str]:

@@ -41,12 +41,8 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
             read = custom.model_validate(object)
         except ValidationError as error:
             raise RefusedError([_violation(*fault) for fault in faults(custom, error)]) from None
-        return [
-            Made(write.object, write.origin if isinstance(write, Apply) else {}, once=isinstance(write, Once))
-            for step in kind.plan(read, seen, now).steps
-            for write in step.writes
-            if isinstance(write, Apply | Once)
-        ]
+        writes = (write for step in kind.plan(read, seen, now).steps for write in step.writes)
+        return [_made(write) for write in writes if isinstance(write, Apply | Once)]
 
     scale = custom.definition.scale
     return Planner(
@@ -56,6 +52,12 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
         partial(defaulted_as, custom),
         replicas=None if scale is None else scale.replicas.removeprefix("."),
     )
+
+
+def _made(write: Apply | Once) -> Made:
+    if isinstance(write, Apply):
+        return Made(write.object, write.origin)
+    return Made(write.object, once=True, owned=not write.known_by)
 
 
 def _violation(path: str, text: str) -> Violation:

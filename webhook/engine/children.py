@@ -7,7 +7,7 @@ from typing import Any
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields
 from webhook.engine.origins import traced
-from webhook.engine.planners import Object, Planner, Planners, RefusedError
+from webhook.engine.planners import Made, Object, Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
 from webhook.engine.request import About, Request
 from webhook.engine.verdict import Outcome
@@ -67,7 +67,7 @@ def children(planners: Planners, planner: Planner, request: Request) -> list[Chi
         return []
     there = {_name(planner, each.object): each.object for each in before}
     return [
-        Child(_request(planners, planner, request, object, each.object, there), each.origin, object)
+        Child(_request(planners, planner, request, object, each, there), each.origin, object)
         for each in made
         if not (each.once and _name(planner, each.object) in there)
     ]
@@ -109,10 +109,11 @@ def _request(
     planner: Planner,
     request: Request,
     parent: Object,
-    object: Object,
+    made: Made,
     there: Mapping[tuple[str, str, str], Object],
 ) -> Request:
-    """Return the request by which the controller would make `object`, or change what is there."""
+    """Return the request by which the controller would make something, or change what is there."""
+    object = made.object
     kind, name = planner.made_kind(object), str(object["metadata"]["name"])
     namespace = request.about.namespace if kind.namespaced else ""
     old = there.get((kind.group, kind.kind, name))
@@ -131,20 +132,23 @@ def _request(
         dry_run=request.about.dry_run,
     )
     new, before = (
-        None if each is None else _owned(planners.filled(kind, each), parent, namespace) for each in (object, old)
+        None if each is None else _placed(planners.filled(kind, each), namespace, parent if made.owned else None)
+        for each in (object, old)
     )
     return Request(about, new, before, kind=kind)
 
 
-def _owned(object: Object, parent: Object, namespace: str) -> Object:
-    """Return a child with its namespace and its owner."""
-    owner = {
-        "apiVersion": parent.get("apiVersion"),
-        "kind": parent.get("kind"),
-        "name": parent["metadata"]["name"],
-        "uid": parent["metadata"].get("uid", ""),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    placed = {"namespace": namespace} if namespace else {}
-    return object | {"metadata": object["metadata"] | placed | {"ownerReferences": [owner]}}
+def _placed(object: Object, namespace: str, parent: Object | None) -> Object:
+    """Return a child in its namespace, and with its owner where it has one."""
+    metadata = object["metadata"] | ({"namespace": namespace} if namespace else {})
+    if parent is not None:
+        owner = {
+            "apiVersion": parent.get("apiVersion"),
+            "kind": parent.get("kind"),
+            "name": parent["metadata"]["name"],
+            "uid": parent["metadata"].get("uid", ""),
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        metadata["ownerReferences"] = [owner]
+    return object | {"metadata": metadata}

@@ -22,12 +22,13 @@ SERVICE_ACCOUNTS = "system:serviceaccounts"
 class Made:
     """One object that would be made, and for each of its fields (or what holds them) the field it comes from.
 
-    What is made `once` is not changed where it is there already.
+    What is made `once` is not changed where it is there already; what is not `owned` outlives what it is made of.
     """
 
     object: Object
     origin: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
+    owned: bool = True
 
 
 class RefusedError(ValueError):

@@ -229,10 +229,15 @@ def test_an_update_of_the_parent_updates_what_is_there():
 def test_what_is_made_once_is_not_judged_again():
     """The controller leaves it as it is once it is there, so an update of its parent cannot be denied for it."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
-    planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now: [Made(secret, once=True)], filled)
-    refused = Policy("never", validate=lambda request, _: iter([Violation("data", "x", "no", "x")]), kinds=("Secret",))
-    judging = Engine([in_force(refused, tolerates_existing=False)], Planners([planner]))
-    assert not judging.validate(request(shop())).allowed
+    made = [Made(secret, once=True, owned=False)]
+    planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now: made, filled)
+
+    def shows_its_owner(request, _):
+        yield Violation("data", str(request.mapping("metadata")), "no", "x")
+
+    refused = in_force(Policy("never", validate=shows_its_owner, kinds=("Secret",)), tolerates_existing=False)
+    judging = Engine([refused], Planners([planner]))
+    assert [each.found for each in found(judging.validate(request(shop())))] == ["{'name': 'key', 'namespace': 'shop'}"]
     assert judging.validate(request(shop(size=2), shop())) == Verdict()
 
 
