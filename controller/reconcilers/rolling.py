@@ -127,7 +127,11 @@ def _after(known: ConfigMapStatus, name: str, checksum: str, revision: int | Non
 
 
 def config_maps_of(workload: Object) -> Iterator[str]:
-    """Yield the names of the ConfigMaps that the pods of a workload read."""
+    """Return the names of the ConfigMaps that the pods of a workload read."""
+    return filter(None, _references(workload))
+
+
+def _references(workload: Object) -> Iterator[str]:
     pod = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}
     for container in (*_list(pod, "containers"), *_list(pod, "initContainers")):
         yield from (_at(each, "configMapRef") for each in _list(container, "envFrom"))
@@ -154,7 +158,7 @@ def _list(parent: Object, field: str) -> list[Any]:
 
 
 def _at(value: Object, *path: str) -> str:
-    """Return the name in a reference; empty where there is none, which no ConfigMap has."""
+    """Return the name in a reference; empty where there is none."""
     for step in path:
         value = value.get(step) or {}
     return str(value.get("name") or "")

@@ -1,3 +1,4 @@
+import json
 from typing import Annotated, Literal
 
 import pytest
@@ -102,6 +103,31 @@ def test_a_definition_says_no_more_than_its_kind():
     assert version["schema"]["openAPIV3Schema"]["properties"]["spec"] == PART
 
 
+class NewGadget(CustomResource):
+    """The same kind in a later version."""
+
+    definition = Definition("test.example.com", "v2", "Gadget", "gadgets")
+    spec: Whole
+
+
+class OldGadget(Gadget):
+    """And in the one before, which is not stored any more."""
+
+    definition = Definition("test.example.com", "v1", "Gadget", "gadgets", storage=False)
+
+
+def test_several_versions_are_one_definition():
+    """Each has its own schema and columns; one is stored, and of conversion nothing is said."""
+    spec = crds.definition(OldGadget, NewGadget)["spec"]
+    assert [(each["name"], each["served"], each["storage"]) for each in spec["versions"]] == [
+        ("v1", True, False),
+        ("v2", True, True),
+    ]
+    assert "always" in spec["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    assert "conversion" not in spec
+    assert crds.of_several_versions() == ["voteconfigs.voting.schoolofdevops.com"]
+
+
 def test_only_our_own_kinds_are_rendered():
     """A kind is rendered when a module of config.api declares it, and in no other case."""
     rendered = crds.render()
@@ -114,8 +140,8 @@ class TestInstalled:
     def test_it_is_there(self, installed: ControlPlane):
         """S1: the definition is established, and discovery lists the kind with its short name and categories."""
         assert "webapps.example.com" in installed.kubectl("get", "crd", "webapps.example.com").stdout
-        (line,) = installed.kubectl("api-resources", "--api-group=example.com", "--no-headers").stdout.splitlines()
-        assert line.split() == ["webapps", "wa", "example.com/v1", "true", "WebApp"]
+        lines = installed.kubectl("api-resources", "--api-group=example.com", "--no-headers").stdout.splitlines()
+        assert ["webapps", "wa", "example.com/v1", "true", "WebApp"] in [line.split() for line in lines]
         assert "webapps" in installed.kubectl("api-resources", "--categories=gatewright").stdout
 
     def test_the_sample_can_be_read(self, installed: ControlPlane):
@@ -131,6 +157,20 @@ class TestInstalled:
     def test_a_field_is_explained(self, installed: ControlPlane):
         """`kubectl explain` says in words what a field is for."""
         assert "Port that the container listens on" in installed.kubectl("explain", "webapp.spec.port").stdout
+
+    def test_no_version_loses_what_the_other_wrote(self, installed: ControlPlane):
+        """While no webhook converts, each version keeps the other's fields, whichever way an object is changed."""
+        group = "voting.schoolofdevops.com"
+        about = {"kind": "VoteConfig", "metadata": {"name": "new"}}
+        new = {"poll": {"question": "Which?"}, "options": [{"id": "a", "description": "Purr."}]}
+        installed.kubectl("apply", "-f-", input={"apiVersion": f"{group}/v1", **about, "spec": new})
+        installed.kubectl("label", f"voteconfigs.v1alpha1.{group}/new", "seen=yes")
+        old = {"question": "Which?", "options": [{"id": "a", "label": "Cats"}]}
+        about = {"kind": "VoteConfig", "metadata": {"name": "old"}}
+        installed.kubectl("apply", "-f-", input={"apiVersion": f"{group}/v1alpha1", **about, "spec": old})
+        installed.kubectl("label", f"voteconfigs.v1.{group}/old", "seen=yes")
+        stored = json.loads(installed.kubectl("get", "voteconfigs", "-l=seen", "-o=json").stdout)["items"]
+        assert [each["spec"] for each in stored] == [new, old]
 
     def test_it_scales(self, installed: ControlPlane):
         """`kubectl scale` works within the bounds of the schema, and not beyond."""

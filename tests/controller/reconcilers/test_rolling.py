@@ -200,7 +200,7 @@ REFERENCE = {"name": "c"}
 )
 def test_every_way_to_use_a_configmap_is_seen(pod: Object) -> None:
     """In containers, init containers and volumes."""
-    assert [each for each in config_maps_of({"spec": {"template": {"spec": pod}}}) if each] == ["c"]
+    assert list(config_maps_of({"spec": {"template": {"spec": pod}}})) == ["c"]
 
 
 @pytest.mark.parametrize("workload", [{}, {"spec": None}, {"spec": {"template": {"spec": {"containers": None}}}}])

@@ -1,0 +1,38 @@
+import pytest
+from pydantic import ValidationError
+
+from config.api.voteconfig import VoteConfig, VoteConfigV1Alpha1
+
+
+def read(spec: object, **metadata: object) -> VoteConfig:
+    """The VoteConfig with this spec, as the API server sends it."""
+    object = {"apiVersion": "voting.schoolofdevops.com/v1", "kind": "VoteConfig", "metadata": metadata, "spec": spec}
+    return VoteConfig.model_validate(object)
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked"),
+    [
+        ({}, None),
+        ({"poll": {"question": "Which?"}}, "Which?"),
+        ({"question": "Which?"}, "Which?"),
+        ({"poll": {}, "question": "Which?"}, "Which?"),
+        ({"poll": {"question": "Which?"}, "question": "Old?"}, "Which?"),
+    ],
+)
+def test_the_question_is_found_where_either_version_has_it(spec, asked):
+    """The stored version's own place comes first."""
+    assert read(spec).spec.asked == asked
+
+
+def test_what_is_wrong_holds_up_no_deletion():
+    """Of an object that is being deleted the spec is not read."""
+    with pytest.raises(ValidationError):
+        read({"options": "?"})
+    assert read({"options": "?"}, deletionTimestamp="2026-01-01T00:00:00Z").spec.options == []
+
+
+def test_one_version_is_stored():
+    """Both are the same resource."""
+    new, old = VoteConfig.definition, VoteConfigV1Alpha1.definition
+    assert (new.name, new.kind, new.storage) == (old.name, old.kind, not old.storage)
