@@ -91,9 +91,9 @@ def test_monitoring(render):
     objects = render(files=(CHART / "ci/monitoring-values.yaml",))
     (endpoint,) = objects["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
     assert (endpoint["port"], endpoint["honorLabels"]) == ("metrics", True)
-    (group,) = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
-    assert group["name"] == "webapp-operator"
-    down, errors, overdue = group["rules"]
+    group, backups = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
+    assert (group["name"], backups["name"]) == ("webapp-operator", "backups")
+    (down, errors), (overdue,) = group["rules"], backups["rules"]
     job = 'up{job="gatewright-controller-manager-metrics"}'
     assert (down["alert"], down["expr"], down["for"]) == ("WebAppOperatorDown", f"{job} == 0 or absent({job})", "5m")
     assert (errors["alert"], errors["expr"], errors["for"]) == (
@@ -106,8 +106,9 @@ def test_monitoring(render):
         "time() > max by (namespace, name) (gatewright_backup_due_timestamp_seconds)",
         "5m",
     )
-    assert [rule["labels"]["severity"] for rule in group["rules"]] == ["critical", "warning", "critical"]
-    assert all(rule["annotations"].keys() == {"summary", "description"} for rule in group["rules"])
+    rules = (down, errors, overdue)
+    assert [rule["labels"]["severity"] for rule in rules] == ["critical", "warning", "critical"]
+    assert all(rule["annotations"].keys() == {"summary", "description"} for rule in rules)
 
 
 def test_the_job_of_the_alert_is_a_value(render):
