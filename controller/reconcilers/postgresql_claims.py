@@ -53,7 +53,10 @@ def volumes(database: PostgreSQL, seen: Seen) -> Volumes:
         template=template,
         claims=claims,
         patches=[patch(claim, database, database.spec.storage, seen) for claim in claims],
-        refused=[*_refused(database, version, template), *_refused_sizes(database, template, claims, seen)],
+        refused=[
+            *_refused(database, version, [*claims, template][0]),
+            *_refused_sizes(database, template, claims, seen),
+        ],
     )
 
 
@@ -112,9 +115,9 @@ def _stored_template(stateful_set: Object) -> Object:
     return {**KIND, "metadata": {"name": about["name"], "labels": about.get("labels", {})}, "spec": template["spec"]}
 
 
-def _refused(database: PostgreSQL, version: str, template: Object) -> Iterator[str]:
+def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str]:
     """Yield what of the spec would need other volumes than those there are."""
-    spec, class_name = database.spec, template["spec"].get("storageClassName")
+    spec, class_name = database.spec, _class_of(volume)
     if spec.version != version:
         yield (
             f"spec.version: {spec.version}; the data is of PostgreSQL {version}, and nothing upgrades it here. "
