@@ -31,6 +31,11 @@ def planners_of(settings: Settings, home: str) -> Planners:
     return Planners((planner(kind, given) for kind in kinds), maker, settings.namespaces)
 
 
+def scaled_kinds() -> list[Resource]:
+    """Return where the planned kinds live that have a /scale: what that scales is looked up."""
+    return [kind.resource for kind in planned_kinds() if kind.type.definition.scale is not None]
+
+
 def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     """Return what is made of the objects of a kind as a plain function of the decoded object."""
     custom: type[CustomResource] = kind.type

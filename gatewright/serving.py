@@ -10,7 +10,7 @@ from pathlib import Path
 
 from config.settings import Settings
 from gatewright.listeners import Observed
-from gatewright.planning import planners_of
+from gatewright.planning import planners_of, scaled_kinds
 from gatewright.policies import HOME, policy_set
 from gatewright.process import Background, Part
 from kube.client import Client
@@ -80,7 +80,7 @@ async def webhook_of(
         client = await stack.enter_async_context(Client(endpoint))
         namespaces = Store(NAMESPACE)
         background["namespaces"] = Watch(client, NAMESPACE, namespaces, metadata_only=True).run
-        more = LookUps(client)
+        more = LookUps(client, scaled_kinds())
         background["look-ups"] = more.run
         look_ups |= {
             NAMESPACE_LABELS: NamespaceLabels(client, namespaces),

@@ -392,6 +392,20 @@ def test_what_would_be_made_is_checked_with_its_parent(run):
     assert record["findings"][0]["line"] == 4
 
 
+def test_the_namespace_that_gatewright_is_installed_in_can_be_said(run):
+    """Exceptions count there, and the controller that makes things has its account there."""
+    exception = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": "sale", "namespace": "gates"},
+        "spec": {"reason": "sale", "expires": "2999-01-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]},
+    }
+    write("p.yaml", f"{ON_DEPLOYMENTS}---\n{json.dumps(exception)}\n")
+    write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4"))
+    assert run("check", "--policies", "p.yaml", "shop.yaml")[0] == 1
+    assert run("check", "--policies", "p.yaml", "--installed-in", "gates", "shop.yaml")[0] == 0
+
+
 def test_what_a_type_refuses_has_a_severity_too(run):
     """A finding of no policy is told like those of policies."""
     code, out, _ = run("check", "-o", "json", write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 11")))

@@ -1,7 +1,7 @@
 """What policies look up beside namespaces: from watches that begin with the first need, and live until then."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Never
 
 from config.crds import kinds
@@ -37,8 +37,10 @@ Object = dict[str, Any]
 class LookUps:
     """Looks things up for one API server; `run` keeps the watches that were begun."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, scaled: Iterable[Resource] = ()) -> None:
+        """Know what else than built-in kinds and ours has a /scale."""
         self._client = client
+        self._scaled = SCALED | {(resource.group, resource.plural): resource for resource in scaled}
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
 
@@ -73,7 +75,7 @@ class LookUps:
 
     async def scale_parent(self, request: Request) -> Object:
         """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""
-        resource = SCALED.get((request.about.resource_group, request.about.resource))
+        resource = self._scaled.get((request.about.resource_group, request.about.resource))
         if request.about.subresource != "scale" or resource is None:
             return {}
         try:

@@ -7,6 +7,7 @@ import pytest
 
 from kube.client import Client
 from kube.errors import ServerError, Unreachable
+from kube.resource import Resource
 from tests.fakes.apiserver import FakeApiServer
 from webhook.engine import About, Request
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALED, WORKLOADS, LookUps
@@ -119,6 +120,16 @@ async def test_what_is_scaled_is_read_as_it_is_now(server, look_ups):
     assert (await look_ups.scale_parent(scaling))["spec"] == {"replicas": 3}
     server.delete(DEPLOYMENT, "it", "shop")
     assert await look_ups.scale_parent(scaling) == {}
+
+
+async def test_what_an_added_kind_scales_is_read_too(server):
+    """Kinds of installed packages may have a /scale like ours."""
+    gadgets = Resource("things.example", "v1", "deployments", "Gadget")
+    scaling = request(group="things.example", resource="deployments", subresource="scale")
+    async with Client(server.endpoint) as client:
+        assert await LookUps(client, [gadgets]).scale_parent(scaling) == {}
+        assert await LookUps(client).scale_parent(scaling) == {}
+    assert [each.path for each in server.requests.log] == ["/apis/things.example/v1/namespaces/shop/deployments/it"]
 
 
 @pytest.mark.parametrize(
