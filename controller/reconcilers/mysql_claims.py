@@ -60,12 +60,13 @@ def grown(claims: Sequence[Object], storage: str) -> list[Patch]:
 
 def refused(claims: Sequence[Object], template: Object | None, storage: str, class_name: str | None) -> Problem | None:
     """Return what is wrong where other volumes are asked for now than those there are."""
-    had, had_class = largest(claims), (template or {}).get("storageClassName")
+    had = largest(claims)
+    classes = {spec.get("storageClassName") for spec in (template or {}, *(each["spec"] for each in claims))} - {None}
     if had is not None and amount(storage) < amount(had):
         told = f"spec.database.storage: {storage}; a volume of {had} cannot shrink. Set it to {had} or more"
         return Problem(told, "StorageShrunk")
-    if template is not None and class_name not in (None, had_class):
-        told = f"the volume's class is {had_class or 'the default'} and cannot change. Set it back"
+    if template is not None and class_name is not None and class_name not in classes:
+        told = f"the volume's class is {', '.join(sorted(classes)) or 'the default'} and cannot change. Set it back"
         return Problem(f"spec.database.storageClassName: {class_name}; {told}", "StorageClassChanged")
     return None
 

@@ -207,6 +207,17 @@ def test_the_class_of_a_volume_cannot_change() -> None:
     assert template["spec"]["storageClassName"] == "slow"
 
 
+def test_the_class_that_a_volume_has_may_be_named() -> None:
+    """Where none was said, the claim has the cluster's default: to say it changes nothing."""
+    volume = claim("100Gi")
+    volume["spec"]["storageClassName"] = "default"
+    children = [ready(each) for each in made(planned()).values()]
+    seen = Given(children=children, found={(CLAIM, "database", "shop-db"): [volume]})
+    plan = planned(seen, storageClassName="default")
+    assert plan.problem is None
+    assert "storageClassName" not in server(plan)["spec"]["volumeClaimTemplates"][0]["spec"]
+
+
 def dump(directory: Path, server: str) -> subprocess.CompletedProcess[str]:
     """Run the backup's script in a directory, with a server that answers as told."""
     tool = directory / "mysqldump"
