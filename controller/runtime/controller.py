@@ -58,6 +58,7 @@ class Controller:
         self._uniform = uniform
         self._backoff = Backoff(uniform=uniform)
         self._parked: set[Request] = set()
+        self._meanwhile: dict[Request, list[tuple[Cache, Change]]] = {}  # judged when their writes have been answered
         self._periodic: list[Cache] = []
         metrics.follow(name, self.queue, workers)
 
@@ -66,7 +67,10 @@ class Controller:
 
         def on_change(change: Change) -> None:
             for request in wakes(change):
-                self.add(request, priority=LOW if change.initial else NORMAL)
+                if request in self.queue.processing:
+                    self._meanwhile.setdefault(request, []).append((cache, change))
+                else:
+                    self._wake(request, cache, change)
             self._unpark(self._own_writes.writers(cache, change.key))
 
         self.caches.append(cache)
@@ -74,6 +78,11 @@ class Controller:
         cache.subscribe_listed(lambda: self._unpark(list(self._parked)))
         if periodic:
             self._periodic.append(cache)
+
+    def _wake(self, request: Request, cache: Cache, change: Change) -> None:
+        """Ask for a reconcile because something changed, unless that is only what was written for the request."""
+        if not self._own_writes.is_echo(request, cache, change):
+            self.add(request, priority=LOW if change.initial else NORMAL)
 
     def add(self, request: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
         """Ask for a reconcile."""
@@ -114,6 +123,8 @@ class Controller:
                 await self._process(taken)
             finally:
                 self.queue.done(taken.key)
+                for cache, change in self._meanwhile.pop(taken.key, ()):
+                    self._wake(taken.key, cache, change)
             await asyncio.sleep(0)  # a reconcile that finds nothing to do never waits: let others have their turn
 
     async def _process(self, taken: Taken[Request]) -> None:

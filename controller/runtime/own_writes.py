@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from controller.runtime.caches import Cache
 from controller.runtime.result import Request
+from kube.changes import Change
 
 PATIENCE = 5.0  # seconds; after that the objects are read from the API server instead
 
@@ -56,6 +57,12 @@ class OwnWrites:
     def writers(self, cache: Cache, key: str) -> list[Request]:
         """Return the requests for which an object was written that the caches did not know of."""
         return list(self._writers.get((cache, key), ()))
+
+    def is_echo(self, request: Request, cache: Cache, change: Change) -> bool:
+        """Tell whether a change is just what was written for `request`, whose plan has seen the answer already."""
+        written = self._written.get(request, {}).get((cache, change.key))
+        now = change.new
+        return written is not None and now is not None and now.resource_version == written.resource_version
 
     def wait(self, request: Request) -> float:
         """Return how long `request` should still wait for the caches: 0 once they know, or patience is at its end."""
