@@ -111,8 +111,9 @@ def _template(database: PostgreSQL, claims: Sequence[Object]) -> Object:
 
 def _stored_template(stateful_set: Object) -> Object:
     (template,) = stateful_set["spec"]["volumeClaimTemplates"]
-    about = template["metadata"]
-    return {**KIND, "metadata": {"name": about["name"], "labels": about.get("labels", {})}, "spec": template["spec"]}
+    about, asked = template["metadata"], template["spec"]
+    spec = claim_spec(asked["resources"]["requests"]["storage"], asked.get("storageClassName"))
+    return {**KIND, "metadata": {"name": about["name"], "labels": about.get("labels", {})}, "spec": spec}
 
 
 def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str]:

@@ -31,6 +31,16 @@ def looked_at(laptop: Laptop, name: str) -> int:
     return sum(line == ("Reconciliation completed", name) for line in lines)
 
 
+def written(laptop: Laptop, since: int, namespace: str) -> list[str]:
+    """What the controller wrote since a mark, as verb and object; not the statuses."""
+    references = (
+        (event["verb"], event["objectRef"])
+        for event in laptop.plane.audit_events(since, verb=WRITES, namespace=namespace)
+        if event["userAgent"].startswith("gatewright")
+    )
+    return [f"{verb} {it['resource']}/{it.get('name')}" for verb, it in references if "subresource" not in it]
+
+
 def ready(laptop: Laptop, namespace: str) -> str:
     """Its condition Ready, as `status reason: message`."""
     template = "{range .status.conditions[?(@.type=='Ready')]}{.status} {.reason}: {.message}{end}"
@@ -43,6 +53,7 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
     def kubectl(*args: str) -> str:
         return laptop.kubectl("-n", namespace, *args)
 
+    mark = laptop.plane.audit_mark()
     kubectl("apply", "-f", str(CONFIG / "samples/test-db.yaml"))
     kubectl("wait", "--for=condition=Ready", "postgresql/test-db", "--timeout=30s")
     container = kubectl("get", "pod/test-db-0", "-o=jsonpath={.spec.containers[0].name} {.spec.containers[0].image}")
@@ -73,11 +84,21 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
         ("PrimaryAvailable", "True"),
         ("Ready", "True"),
     ]
+    assert written(laptop, mark, namespace) == [
+        "create secrets/test-db-credentials",
+        "patch configmaps/test-db-scripts",
+        "patch statefulsets/test-db",
+        "patch services/test-db-headless",
+        "patch services/test-db",
+    ]
     mark, times = laptop.plane.audit_mark(), looked_at(laptop, "test-db")
     kubectl("annotate", "postgresql/test-db", "looked=at")
     laptop.gatewright.until("reconciled", lambda: looked_at(laptop, "test-db") > times)
-    written = laptop.plane.audit_events(mark, verb=WRITES, namespace=namespace)
-    assert [each["requestURI"] for each in written if not each["userAgent"].startswith("kubectl")] == []
+    assert [
+        event["requestURI"]
+        for event in laptop.plane.audit_events(mark, verb=WRITES, namespace=namespace)
+        if not event["userAgent"].startswith("kubectl")
+    ] == []
 
 
 def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> None:

@@ -285,7 +285,10 @@ def test_what_the_volumes_do_not_allow_is_refused(
     assert object["spec"]["template"]["spec"]["containers"][0]["image"] == "r.example/postgres:14"
     if children:
         template = next(each for each in children if each["kind"] == "StatefulSet")["spec"]["volumeClaimTemplates"][0]
-        assert object["spec"]["volumeClaimTemplates"][0]["spec"] == template["spec"]
+        assert object["spec"]["volumeClaimTemplates"][0]["spec"] == {
+            "accessModes": ["ReadWriteOnce"],
+            **template["spec"],
+        }
 
 
 def test_claims_grow_one_by_one() -> None:
