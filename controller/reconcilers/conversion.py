@@ -96,7 +96,8 @@ class Conversion:
                 return Result()
             if (wait := before.at + REPAIR_SECONDS - self._clock()) > 0:
                 return Result(requeue_after=timedelta(seconds=wait))
-        if not await self._answers(address.url, trusted):
+        is_new = found.get("strategy") != wanted["strategy"]
+        if is_new and not await self._answers(address.url, trusted):
             return Result(requeue_after=PROBE_AGAIN)
         await self._write(request, stored, wanted)
         return Result()

@@ -87,6 +87,18 @@ async def test_what_somebody_changes_is_put_back_and_not_fought(converting, serv
     assert server.requests.writes == []
 
 
+async def test_a_bundle_is_renewed_also_while_no_webhook_answers(converting, server):
+    """Else a webhook that is down would hold up the rotation of its own certificate."""
+    before = converting.stanza()
+    config = before["webhook"]["clientConfig"] | {"caBundle": ""}
+    converting.conversion._written.clear()
+    converting.policies.engine = None
+    stale = before | {"webhook": before["webhook"] | {"clientConfig": config}}
+    server.change(CRD, CONVERTED, {"spec": {"conversion": stale}})
+    await converting.until(lambda: converting.stanza() == stale)
+    await converting.until(lambda: converting.stanza() == before)
+
+
 async def test_an_end_leaves_nobody_at_a_webhook_that_is_gone(converting, client, server):
     """`gatewright run` ends it so; a CRD that is gone is no trouble."""
     await without_conversion(client, CONVERTED)
