@@ -167,6 +167,31 @@ async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(server: F
         assert await seen.get() == next_but_one
 
 
+async def test_what_a_reconcile_wrote_does_not_wake_it(server: FakeApiServer) -> None:
+    """Its own change is shown while it is at work, and is no news afterwards; what somebody else changes is."""
+    own_writes, looked, shown = OwnWrites(), asyncio.Queue[Any](), asyncio.Event()
+
+    async def reconcile(request: Request) -> Result:
+        cache = runtime.caches.one(CONFIGMAP, "one", NAMESPACE)
+        cache.subscribe(lambda change: shown.set())
+        looked.put_nowait((cache.get(request.key) or {}).get("data"))
+        answer = await runtime.client.patch(CONFIGMAP, "one", {"data": {"ours": "1"}}, NAMESPACE)
+        version = int(answer["metadata"]["resourceVersion"])
+        while not cache.has_seen(request.key, version):
+            shown.clear()
+            await shown.wait()
+        own_writes.wrote(request, cache, request.key, version)
+        looked.put_nowait("done")
+        return Result()
+
+    async with running(server, reconcile, own_writes=own_writes) as runtime:
+        configmap(server)
+        assert [await looked.get(), await looked.get()] == [None, "done"]
+        server.change(CONFIGMAP, "one", {"data": {"theirs": "2"}}, NAMESPACE)
+        assert [await looked.get(), await looked.get()] == [{"ours": "1", "theirs": "2"}, "done"]
+        assert looked.empty()
+
+
 async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> None:
     """A process that is told to end waits for its workers."""
     begun, finished = asyncio.Event(), asyncio.Event()
