@@ -74,6 +74,7 @@ class Election:
         self._on_change = on_change
         self._lease: Object | None = None
         self._observed_at = 0.0
+        self._is_missing = False
         self._renewed_at: float | None = None
         self.last_heard: float | None = None
         """When (monotonic) the API server last answered about the lease."""
@@ -158,9 +159,7 @@ class Election:
         try:
             self._observe(await self._client.get(LEASE, self._settings.name, self._settings.namespace))
         except NotFound:
-            if self._lease is not None and self._is_held_by_another(self._lease):
-                return False  # somebody deleted it: its holder still leads, and makes it again
-            self._lease = None
+            self._miss()
         if self._lease is not None and self._is_held_by_another(self._lease):
             return False
         try:
@@ -178,7 +177,15 @@ class Election:
             return False
         return self._clock() < self._observed_at + duration_of(lease, self._settings.duration)
 
+    def _miss(self) -> None:
+        """See that the lease is gone: if somebody deleted it, its holder leads on for now and makes it again."""
+        if not self._is_missing:
+            self._is_missing, self._observed_at = True, self._clock()
+        if self._lease is not None and not self._is_held_by_another(self._lease):
+            self._lease = None
+
     def _observe(self, lease: Object) -> None:
+        self._is_missing = False
         if self._lease is None or lease.get("spec") != self._lease.get("spec"):
             self._observed_at = self._clock()
         self._lease = lease

@@ -125,10 +125,14 @@ async def test_a_lease_that_somebody_deleted_makes_nobody_else_lead(
     one, two = election(client, clock), election(client, clock, "two")
     await one.campaign()
     assert await two._try() is False
+    clock.now += 15
+    assert await one._try() is True
     server.delete(LEASE, "lock", NAMESPACE)
     assert await two._try() is False
+    clock.now += 9.9
     one.check()
-    clock.now += 15
+    assert await two._try() is False
+    clock.now += 5.1
     assert await two._try() is True
 
 

@@ -1,0 +1,119 @@
+"""A real API server that is killed, frozen or behind a broken network, while work comes in: all is made in the end."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+import kube.watch
+from controller.reconcilers.webapp import DEPLOYMENT, SERVICE, WEBAPP
+from controller.runtime.runtime import Runtime
+from kube import credentials
+from kube.client import Client
+from kube.errors import AlreadyExists, ApiError
+from tests.controller.conftest import install_webapps
+from tests.controller.observer import Observer, observing
+from tests.controller.webapps import webapp
+from tests.controlplane.plane import ControlPlane
+from tests.fakes.proxy import Proxy
+
+pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
+
+MANY = 15
+AWAY = 4.0
+FOUND_WITHIN = 5.0 + 5.0  # five seconds are promised; as much again for a busy machine to do the work
+REQUESTS_A_SECOND = 0.3
+FIRST_TRIES = 3  # in the first seconds each watch is tried more often
+WATCHES = 3
+TRIES_OF_A_KEY = 3 * 3  # after 0, 1 and 3 seconds, each with at most three requests
+
+
+@asynccontextmanager
+async def controller_through(plane: ControlPlane, proxy: Proxy) -> AsyncIterator[Runtime]:
+    """Run a controller of WebApps that reaches the API server through a proxy."""
+    kubeconfig = plane.certificate_kubeconfig("through-the-proxy", "system:masters")
+    text = kubeconfig.read_text()
+    kubeconfig.write_text(text.replace(f":{urlsplit(plane.url).port}", f":{proxy.port}"))
+    endpoint = await credentials.load(kubeconfig, environment={})
+    runtime = Runtime(endpoint, CollectorRegistry(), identity="the-test", user_agent="the-controller")
+    runtime.add_kind(WEBAPP)
+    stop = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(runtime.run(stop))
+        try:
+            await runtime.caches.synced()
+            yield runtime
+        finally:
+            stop.set()
+
+
+async def create(client: Client, name: str) -> None:
+    """Create WebApps as somebody who tries until it works."""
+    for number in range(MANY):
+        while True:
+            try:
+                await client.create(WEBAPP.resource, webapp("default", f"{name}-{number}"))
+                break
+            except AlreadyExists:
+                break  # an earlier try did it, though nobody said so
+            except ApiError:
+                await asyncio.sleep(0.1)
+
+
+async def until_made(observer: Observer, name: str) -> None:
+    """Wait until all WebApps of a name have their children."""
+    for number in range(MANY):
+        for resource in (DEPLOYMENT, SERVICE):
+            await observer.until(resource, f"{name}-{number}")
+
+
+async def test_all_is_made_whatever_happens_to_the_api_server(
+    own_control_plane: Callable[..., ControlPlane], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed under load, frozen, connections silent and cut: found again within seconds, spared meanwhile."""
+    monkeypatch.setattr(kube.watch, "BOOKMARKED", 3.0)  # these two are 80 and 30 seconds
+    assert Client.__init__.__kwdefaults__ is not None
+    monkeypatch.setitem(Client.__init__.__kwdefaults__, "timeout", 3.0)
+    plane = install_webapps(await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver")))
+    endpoint = await credentials.load(plane.kubeconfig, environment={})
+    target = urlsplit(plane.url)
+    async with (
+        Proxy(target.hostname or "", target.port or 0) as proxy,
+        Client(endpoint) as client,
+        controller_through(plane, proxy),
+        observing(client, "default", [DEPLOYMENT, SERVICE]) as observer,
+        asyncio.timeout(120),
+        asyncio.TaskGroup() as group,
+    ):
+        load = group.create_task(create(client, "killed"))
+        await observer.until(DEPLOYMENT, "killed-0")
+        await asyncio.to_thread(plane.kill, "kube-apiserver")
+        opened = proxy.accepted
+        await asyncio.sleep(AWAY)  # that is how long it is away
+        assert proxy.accepted - opened <= WATCHES * (AWAY * REQUESTS_A_SECOND + FIRST_TRIES) + MANY * TRIES_OF_A_KEY
+        await asyncio.to_thread(plane.restart, "kube-apiserver")
+        ready = time.monotonic()
+        await load
+        await until_made(observer, "killed")
+        assert time.monotonic() - ready < FOUND_WITHIN
+
+        await client.delete(DEPLOYMENT, "killed-0", "default")
+        plane.stop("kube-apiserver")
+        load = group.create_task(create(client, "frozen"))
+        await asyncio.sleep(AWAY)  # that is how long nobody answers
+        plane.cont("kube-apiserver")
+        await load
+        await until_made(observer, "frozen")
+        await observer.until(DEPLOYMENT, "killed-0")
+
+        for name, fault in (("silent", proxy.silence), ("cut", proxy.cut)):
+            fault()
+            await create(client, name)
+            await until_made(observer, name)
+        children = [each async for each in client.list(DEPLOYMENT, "default")]
+    assert len(children) == 4 * MANY
+    assert {len(each["metadata"]["ownerReferences"]) for each in children} == {1}

@@ -1,0 +1,188 @@
+"""Three controller processes, one lease: whatever happens to the leader, never do two write at the same time."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from controller.reconcilers.webapp import WEBAPP
+from controller.runtime.lease import LEASE, holder_of
+from kube import credentials
+from kube.client import Client
+from kube.errors import NotFound
+from tests.controller.conftest import install_webapps
+from tests.controller.observer import observing
+from tests.controller.webapps import webapp
+from tests.controlplane.audit import WRITES
+from tests.controlplane.plane import ControlPlane
+from tests.fakes.proxy import Proxy
+from tests.gatewright.processes import Gatewright
+
+pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
+
+LOCK = "gatewright-controller-lock"
+DURATION = 3.0
+LEASE_TIMES = ("--lease-duration", f"{DURATION:g}s", "--renew-deadline", "2s", "--retry-period", "0.4s")
+TAKEN_OVER_WITHIN = DURATION + 3.0  # a standby tries every second at most, and this machine may be busy
+RELEASED_WITHIN = 3.0
+
+
+class Replicas:
+    """Controller processes, each with a user of its own so that the audit log tells them apart."""
+
+    def __init__(self, plane: ControlPlane, client: Client, directory: Path) -> None:
+        self.plane = plane
+        self.client = client
+        self.directory = directory
+        self.processes: dict[str, Gatewright] = {}
+
+    async def start(self, user: str, through: Proxy | None = None) -> None:
+        """Start one, perhaps with a proxy between it and the API server."""
+        kubeconfig = self.plane.certificate_kubeconfig(user, "system:masters")
+        if through is not None:
+            port = f":{urlsplit(self.plane.url).port}"
+            kubeconfig.write_text(kubeconfig.read_text().replace(port, f":{through.port}"))
+        directory = self.directory / user
+        directory.mkdir()
+        process = Gatewright(
+            self.plane, directory, "controller", "--kinds", "webapp", *LEASE_TIMES, kubeconfig=kubeconfig
+        )
+        self.processes[user] = process
+        await asyncio.to_thread(process.start)
+
+    async def leader(self, other_than: str = "") -> tuple[str, datetime]:
+        """Wait until one leads that is not the one who led before; return its user, and since when it has the lease."""
+        passed_over = ""
+        async with asyncio.timeout(30):
+            while True:
+                with suppress(NotFound):
+                    held = await self.client.get(LEASE, LOCK, "default")
+                    if holder_of(held) not in ("", passed_over):
+                        user = self.user(holder_of(held))
+                        if user not in ("", other_than):
+                            return user, datetime.fromisoformat(held["spec"]["acquireTime"])
+                        passed_over = holder_of(held) if user else ""
+                await asyncio.sleep(0.05)
+
+    def user(self, identity: str) -> str:
+        """Return the user of the process that says it leads under this name; empty if none says so yet."""
+        for user, process in self.processes.items():
+            if any(line["message"] == "leading" and line["identity"] == identity for line in process.logged()):
+                return user
+        return ""
+
+    async def until_at_work(self) -> None:
+        """Wait until something new has been made."""
+        name = f"probe-{time.monotonic_ns()}"
+        await self.client.create(WEBAPP.resource, webapp("default", name))
+        async with observing(self.client, "default", [WEBAPP.resource]) as observer:
+            await observer.until(WEBAPP.resource, name, lambda each: "status" in each)
+
+    async def until_ended(self, user: str) -> None:
+        """Wait until a process has ended by itself."""
+        process = self.processes[user]
+        await asyncio.to_thread(process.until, "ended", lambda: process.process.died)
+
+    def writers(self, mark: int) -> list[str]:
+        """Who wrote anything but the lease since a mark, one after the other, each once for as long as it wrote."""
+        events = self.plane.audit_events(mark, verb=WRITES)
+        written = [
+            (each["requestReceivedTimestamp"], each["user"]["username"])
+            for each in events
+            if each["user"]["username"] in self.processes and each["objectRef"]["resource"] != "leases"
+        ]
+        return [user for user, _ in groupby(user for _, user in sorted(written))]
+
+
+@asynccontextmanager
+async def work_coming_in(client: Client) -> AsyncIterator[Callable[[], int]]:
+    """Create WebApps all the time, so that whoever may write has something to write."""
+    made = 0
+
+    async def create() -> None:
+        nonlocal made
+        while True:
+            await client.create(WEBAPP.resource, webapp("default", f"shop-{made}"))
+            made += 1
+            await asyncio.sleep(0.05)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(create())
+        yield lambda: made
+        task.cancel()
+
+
+async def test_never_do_two_write(own_control_plane: Callable[..., ControlPlane], tmp_path: Path) -> None:
+    """Killed, frozen and thawed, cut off, without its lease, ended: each time the next one takes over, and in time."""
+    plane = install_webapps(await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver")))
+    endpoint = await credentials.load(plane.kubeconfig, environment={})
+    target = urlsplit(plane.url)
+    async with (
+        Client(endpoint, user_agent="the-test") as client,
+        Proxy(target.hostname or "", target.port or 0) as proxy,
+    ):
+        replicas = Replicas(plane, client, tmp_path)
+        mark = await asyncio.to_thread(plane.audit_mark)
+        try:
+            await replicas.start("cut-off", through=proxy)
+            assert (await replicas.leader())[0] == "cut-off"
+            await replicas.until_at_work()
+            await asyncio.gather(*(replicas.start(f"standby-{number}") for number in range(4)))
+            async with work_coming_in(client) as made:
+                order = await go_through_it(replicas, proxy)
+            await until_all_are_made(client, made())
+        finally:
+            await asyncio.gather(*(asyncio.to_thread(each.close) for each in replicas.processes.values()))
+        assert await asyncio.to_thread(replicas.writers, mark) == order
+
+
+async def go_through_it(replicas: Replicas, proxy: Proxy) -> list[str]:
+    """Do to one leader after the other what can be done to it; return who led, in order."""
+    order = ["cut-off"]
+
+    async def next_leader(within: float) -> str:
+        began = datetime.now(UTC)
+        user, since = await replicas.leader(order[-1])
+        assert (since - began).total_seconds() < within
+        order.append(user)
+        await replicas.until_at_work()
+        return user
+
+    proxy.partition()  # nothing comes through, and nobody says so
+    killed = await next_leader(TAKEN_OVER_WITHIN)
+    await replicas.until_ended("cut-off")
+    proxy.cut()
+    replicas.processes[killed].kill()
+    frozen = await next_leader(TAKEN_OVER_WITHIN)
+    replicas.processes[frozen].process.signal(signal.SIGSTOP)
+    deprived = await next_leader(TAKEN_OVER_WITHIN)
+    replicas.processes[frozen].process.signal(signal.SIGCONT)
+    await replicas.until_ended(frozen)
+    await replicas.client.delete(LEASE, LOCK, "default")
+    assert (await replicas.leader())[0] == deprived
+    ended = replicas.processes[deprived]
+    assert await asyncio.to_thread(ended.end) == 0  # in the middle of its work
+    assert ended.tracebacks() == []
+    assert "nclosed" not in ended.process.log.read_text()
+    await next_leader(RELEASED_WITHIN)
+    assert len(set(order)) == 5
+    return order
+
+
+async def until_all_are_made(client: Client, count: int) -> None:
+    """Wait until every WebApp has its children: nothing was lost on the way."""
+    async with asyncio.timeout(60):
+        while True:
+            seen = {
+                each["metadata"]["name"] async for each in client.list(WEBAPP.resource, "default") if each.get("status")
+            }
+            if seen >= {f"shop-{number}" for number in range(count)}:
+                return
+            await asyncio.sleep(0.1)
