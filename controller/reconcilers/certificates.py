@@ -4,7 +4,7 @@ import base64
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from certs import KeyPair, check, issue_ca, issue_serving
@@ -103,7 +103,9 @@ class Certificates:
             pair = issue_serving(authority.pair, self._names.dns_names, [], now)
             check(pair, authority.bundle, self._names.dns_names[0], now)  # else it would be issued again at once
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
-        return Result(requeue_after=todo.look_again)
+        else:
+            return Result(requeue_after=todo.look_again)
+        return Result(requeue_after=timedelta())  # one thing at a time: what is next is seen once that is here
 
     def _published(self) -> Iterator[bytes]:
         """Yield every bundle that the API server trusts the webhook by."""
