@@ -150,7 +150,7 @@ def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
 
 
 def roles(kind: Kind, namespace: str, account: str) -> list[dict[str, Any]]:
-    """List what gives a kind's rights to the controller's ServiceAccount, and to people, as the chart does for our own."""
+    """List what gives a kind's rights to the controller's ServiceAccount and to people, as the chart does for ours."""
     name = f"gatewright-{kind.type.definition.name}"
     rights: Rights = {}
     _grant_kind(rights, kind)

@@ -38,7 +38,7 @@ def specs(question: dict[str, st.SearchStrategy[Any]], **option: st.SearchStrate
 polls = st.fixed_dictionaries({}, optional={"question": texts, "later": texts})
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(objects(V1, specs({"poll": polls}, description=texts, later=texts)))
 def test_v1_survives_v1alpha1(new: dict[str, Any]) -> None:
     """What is stored comes back whole from v1alpha1, whose fields hold nothing that v1alpha1 does not know."""
@@ -50,7 +50,7 @@ def test_v1_survives_v1alpha1(new: dict[str, Any]) -> None:
     assert convert(old, V1) == before == new
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(objects(OLD, specs({"question": texts})))
 def test_v1alpha1_survives_v1(old: dict[str, Any]) -> None:
     """And the other way; of the metadata nothing changes but our annotation."""
