@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from config.settings import Settings
+from gatewright.planning import planners_of
 from tests.e2e import manifests
-from tests.e2e.policies.conftest import API_VERSION, Installation, Object, few, too_many
+from tests.e2e.policies.conftest import API_VERSION, HOME, Installation, Object, few, too_many
 from tests.e2e.test_production import denial, forbidden
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
@@ -198,22 +200,32 @@ def test_whose_requests_are_left_alone(installation: Installation, namespace: st
     ]
 
 
-OWN = {("gatewright.io", plural) for plural in ("admissionpolicies", "clusteradmissionpolicies", "policyexceptions")}
-
-
-def _resources(rules: set[tuple[str, str, str]]) -> set[tuple[str, str]]:
-    return {(group, resource) for group, resource, _ in rules} - OWN
+def makers(*plurals: str) -> set[tuple[str, str, str]]:
+    """Return what is registered for where policies look at these: the kinds that such things are made of."""
+    planners = planners_of(Settings(), HOME)
+    targets = [
+        target
+        for planner in planners
+        if {kind.plural for kind in planners.reach(planner)} & set(plurals)
+        for target in planner.targets
+    ]
+    return {
+        (target.kind.group, "/".join(filter(None, (target.kind.plural, target.subresource))), operation)
+        for target in targets
+        for operation in target.operations
+    }
 
 
 def test_the_registration_follows_the_policies(installation: Installation, namespace: str) -> None:
-    """It asks for what the objects in force look at, wider with each new kind and narrower when it goes."""
-    always = {("example.com", "webapps")}
-    installation.until("nothing but our own", lambda: _resources(installation.rules()) == always)
+    """It asks for what the objects in force look at, and for what that is made of; wider, and narrower again."""
+    ours = {"gatewright.io"} | {planner.kind.group for planner in planners_of(Settings(), HOME)}
+    installation.until("nothing but our own", lambda: {group for group, *_ in installation.rules()} == ours)
     before = installation.rules()
     assert {operation for *_, operation in before} == {"CREATE", "UPDATE"}
     service_types = few(namespace, name="services", policy="service-types", params={})
     installation.apply(service_types)
-    services = {("", "services", "CREATE"), ("", "services", "UPDATE")}
+    services = {("", "services", "CREATE"), ("", "services", "UPDATE")} | makers("services")
+    assert ("example.com", "webapps/scale", "UPDATE") in services
     installation.until("wider", lambda: installation.rules() == before | services)
     match = {"any": [{"namespaces": [namespace], "kinds": ["StatefulSet"]}]}
     installation.apply(few(namespace, match=match))
@@ -221,7 +233,7 @@ def test_the_registration_follows_the_policies(installation: Installation, names
         ("apps", "statefulsets", "CREATE"),
         ("apps", "statefulsets", "UPDATE"),
         ("apps", "statefulsets/scale", "UPDATE"),
-    }
+    } | makers("statefulsets")
     installation.until("wider still", lambda: installation.rules() == before | services | sets)
     installation.kubectl("delete", "cap/services")
     installation.until("narrower", lambda: installation.rules() == before | sets)
