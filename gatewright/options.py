@@ -11,7 +11,8 @@ from pydantic.fields import FieldInfo
 
 from config.faults import FaultsError
 from config.settings import PREFIX, Settings, load_settings
-from webhook.engine.kinds import add_pod_kind
+from controller.reconcilers import added_kinds
+from webhook.engine.kinds import add_kind, add_pod_kind
 from webhook.policies import add_directory
 
 Command = Callable[..., Any]
@@ -58,6 +59,8 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
 
 def take_in(settings: Settings) -> None:
     """Let the policies and kinds that a team added be known, before anything is put in force."""
+    for kind in added_kinds():
+        add_kind(kind.type.definition)
     for text in settings.pod_kinds:
         try:
             add_pod_kind(text)

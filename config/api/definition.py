@@ -37,6 +37,7 @@ class Definition:
     selectable_fields: tuple[str, ...] = ()
     categories: tuple[str, ...] = ("gatewright", "all")
     namespaced: bool = True
+    container: str | None = None  # path of what is itself one container: an image, resources, a securityContext
     storage: bool = True  # of several versions of one resource, the one that is stored and planned
 
     @property

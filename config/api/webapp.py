@@ -61,6 +61,7 @@ class WebApp(CustomResource):
         plural="webapps",
         short_names=("wa",),
         scale=Scale(),
+        container="spec",
         selectable_fields=(".spec.image",),
         columns=(
             Column("Phase", ".status.phase", description="Pending, Deploying, Running or Failed."),

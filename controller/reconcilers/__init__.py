@@ -3,6 +3,7 @@
 import importlib
 import importlib.metadata
 import pkgutil
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -28,13 +29,23 @@ def planned_kinds() -> tuple[PlannedKind[Any], ...]:
     logs and settings tell kinds apart by their names alone.
     """
     kinds = {kind.name: kind for kind in own_kinds()}
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
-        where = f"entry point {entry.name} ({entry.value})"
-        kind = imported(entry.load, where)
-        if not isinstance(kind, PlannedKind):
-            raise ModuleError(f"{where}: is no PlannedKind; it must name one, such as my_package.my_module:MY_KIND")
+    for where, kind in _added():
         if (other := kinds.get(kind.name)) is not None:
             there = f"{other.resource.kind} of {other.resource.group}"
             raise ModuleError(f"{where}: there is a kind {there} already, and a kind's name must be its own")
         kinds[kind.name] = kind
     return tuple(kinds.values())
+
+
+def added_kinds() -> tuple[PlannedKind[Any], ...]:
+    """Return the planned kinds of installed packages alone; nothing of ours is imported for it."""
+    return tuple(kind for _, kind in _added())
+
+
+def _added() -> Iterator[tuple[str, PlannedKind[Any]]]:
+    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+        where = f"entry point {entry.name} ({entry.value})"
+        kind = imported(entry.load, where)
+        if not isinstance(kind, PlannedKind):
+            raise ModuleError(f"{where}: is no PlannedKind; it must name one, such as my_package.my_module:MY_KIND")
+        yield where, kind

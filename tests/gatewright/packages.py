@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from controller.reconcilers import planned_kinds
+from webhook.engine.kinds import KINDS
 
 
 def declare(directory: Path, **entries: str) -> None:
@@ -21,7 +22,7 @@ def declare(directory: Path, **entries: str) -> None:
 @contextmanager
 def installed(directory: Path) -> Iterator[None]:
     """Let the package in `directory` be importable, and its entry points be found."""
-    before = set(sys.modules)
+    before, known = set(sys.modules), set(KINDS)
     sys.path.insert(0, str(directory))
     importlib.invalidate_caches()
     planned_kinds.cache_clear()
@@ -33,3 +34,5 @@ def installed(directory: Path) -> Iterator[None]:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(str(directory)):
                 del sys.modules[name]
         planned_kinds.cache_clear()
+        for key in KINDS.keys() - known:
+            del KINDS[key]

@@ -41,6 +41,29 @@ metadata: {name: labels}
 spec: {policy: required-labels, params: {labels: {team: "*"}}, match: {any: [{kinds: [ConfigMap]}]}}
 """
 
+POLICY = """\
+from webhook.engine import Policy, Violation
+
+
+def validate(request, params):
+    if request.string("spec.message") == "bye":
+        yield Violation("spec.message", "bye", "stays", "greet")
+
+
+POLICY = Policy("gadget-words", validate=validate, kinds=("Gadget",))
+"""
+CASES = """\
+policy: gadget-words
+cases:
+  - {name: the smallest, object: {kind: Gadget}, expect: allowed}
+  - {name: one that leaves, object: {kind: Gadget, spec: {message: bye}}, expect: {denied: [{path: spec.message}]}}
+---
+policy: required-labels
+params: {labels: {team: "*"}}
+cases:
+  - {name: one of all kinds, object: {kind: Gadget}, expect: {denied: [{path: "metadata.labels[team]"}]}}
+"""
+
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -233,6 +256,15 @@ def test_what_the_kind_of_a_package_would_make_is_judged(run: Run, package: Path
     assert (code, err) == (1, "")
     finding = "labels: ConfigMap/my-gadget: metadata.labels[team]: missing; the label is required, with a value like *."
     assert f": {finding} Add it.\n" in out
+
+
+@pytest.mark.usefixtures("package")
+def test_policies_can_be_about_the_kind_of_a_package(run: Run, tmp_path: Path) -> None:
+    """By its name, and as one of all kinds."""
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies/gadget_words.py").write_text(POLICY)
+    (tmp_path / "cases.yaml").write_text(CASES)
+    assert run("test", "--policies-dir", "policies", "cases.yaml") == (0, "3 passed, 0 failed\n", "")
 
 
 def test_without_packages_there_are_no_more_rights(run: Run) -> None:

@@ -14,7 +14,7 @@ from config.settings import Settings
 from gatewright.planning import planners_of
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, NotLookedUpError
 from webhook.engine.policy_set import load
-from webhook.harness.bases import KINDS_BY_NAME, smallest
+from webhook.harness.bases import kinds_by_name, smallest
 from webhook.harness.reviews import Admission, review
 from webhook.policies import catalogue
 from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
@@ -56,7 +56,7 @@ ENGINE = Engine(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()), P
 
 SCALARS = st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5)
 VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=5), SCALARS, max_size=2)
-KINDS = st.sampled_from(sorted(KINDS_BY_NAME))
+KINDS = st.sampled_from(sorted(kinds_by_name()))
 
 
 def _paths(value, path=()):

@@ -4,6 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from config.api.definition import Definition
+from config.api.policy import GROUP
+from config.crds import kinds as types
+
 CREATE_AND_UPDATE = ("CREATE", "UPDATE")
 CONNECTED = frozenset({"exec", "attach", "portforward", "proxy"})  # subresources one connects to; others are updated
 
@@ -57,7 +61,6 @@ POD_KINDS = (
     Kind("apps", "StatefulSet", "statefulsets", pod_spec=TEMPLATE, scales=True),
     Kind("batch", "CronJob", "cronjobs", pod_spec=f"spec.jobTemplate.{TEMPLATE}"),
     Kind("batch", "Job", "jobs", pod_spec=TEMPLATE),
-    Kind("example.com", "WebApp", "webapps", container="spec", scales=True),
 )
 AUTOSCALERS = (
     Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2")),
@@ -71,32 +74,35 @@ OTHER_KINDS = (
     Kind("", "Secret", "secrets"),
     Kind("", "Service", "services"),
     Kind("", "ServiceAccount", "serviceaccounts"),
-    Kind("app.example.com", "AppStack", "appstacks"),
-    Kind("backup.example.com", "Backup", "backups"),
-    Kind("config.example.com", "AppConfig", "appconfigs"),
-    Kind("database.example.com", "PostgreSQL", "postgresqls"),
-    Kind("example.com", "Widget", "widgets"),
     Kind("networking.k8s.io", "Ingress", "ingresses"),
     Kind("networking.k8s.io", "NetworkPolicy", "networkpolicies"),
-    Kind("platform.example.com", "EcommercePlatform", "ecommerceplatforms"),
     Kind("policy", "PodDisruptionBudget", "poddisruptionbudgets"),
     Kind(RBAC, "ClusterRole", "clusterroles", namespaced=False),
     Kind(RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False),
     Kind(RBAC, "Role", "roles"),
     Kind(RBAC, "RoleBinding", "rolebindings"),
     Kind("storage.k8s.io", "StorageClass", "storageclasses", namespaced=False),
-    Kind("voting.schoolofdevops.com", "VoteConfig", "voteconfigs"),
 )
 
-POLICY_KINDS = (
-    Kind(
-        "gatewright.io", "ClusterAdmissionPolicy", "clusteradmissionpolicies", versions=("v1alpha1",), namespaced=False
-    ),
-    Kind("gatewright.io", "AdmissionPolicy", "admissionpolicies", versions=("v1alpha1",)),
-    Kind("gatewright.io", "PolicyException", "policyexceptions", versions=("v1alpha1",)),
-)
 
-KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *POLICY_KINDS)}
+def described(about: Definition) -> Kind:
+    """Return the row of a custom resource: of its versions the one that is stored, which others are converted to."""
+    scales = about.scale is not None and about.scale.replicas == ".spec.replicas"
+    return Kind(
+        about.group,
+        about.kind,
+        about.plural,
+        versions=(about.version,),
+        container=about.container,
+        scales=scales,
+        namespaced=about.namespaced,
+    )
+
+
+OWN_KINDS = tuple(described(each.definition) for each in types() if each.definition.storage)
+POLICY_KINDS = tuple(kind for kind in OWN_KINDS if kind.group == GROUP)
+
+KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *OWN_KINDS)}
 OURS = frozenset(KINDS)  # the others are added when a process starts
 
 
@@ -118,7 +124,7 @@ def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CRE
         case "pods":
             return (*(Target(kind, "", operations) for kind in carrying), *EPHEMERAL)
         case "scalable":
-            scaling = [kind for kind in carrying if kind.scales]
+            scaling = [kind for kind in KINDS.values() if kind.scales]
             scales = (Target(kind, "scale", ("UPDATE",)) for kind in scaling)
             return (*(Target(kind, "", operations) for kind in (*scaling, *AUTOSCALERS)), *scales)
         case "all" | "namespaced":
@@ -129,6 +135,12 @@ def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CRE
         case "exec":
             return SESSIONS
     raise LookupError(f"{kinds} is no set of kinds: {', '.join(SETS)}")
+
+
+def add_kind(about: Definition) -> None:
+    """Let the table know the kind of an installed package, before any policy is put in force; ours are there."""
+    kind = described(about)
+    KINDS.setdefault((kind.group, kind.kind), kind)
 
 
 def add_pod_kind(text: str) -> None:

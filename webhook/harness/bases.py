@@ -3,7 +3,7 @@
 import copy
 from typing import Any
 
-from webhook.engine.kinds import KINDS, POD_KINDS, RBAC
+from webhook.engine.kinds import KINDS, POD_KINDS, RBAC, Kind
 
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "app", "image": "registry.example/app:1.0"}]}
 LABELS = {"app": "case"}
@@ -18,7 +18,7 @@ INGRESS_PATH = {
 RULE: dict[str, Any] = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 SELECTED: dict[str, Any] = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
 
-SPECS: dict[str, dict[str, Any]] = {
+SPECS: dict[str, dict[str, Any]] = {  # where an empty one is not enough
     "Pod": POD_SPEC,
     "ReplicationController": {"selector": LABELS, "template": TEMPLATE},
     "Deployment": SELECTED,
@@ -28,13 +28,8 @@ SPECS: dict[str, dict[str, Any]] = {
     "CronJob": {"schedule": "0 0 * * *", "jobTemplate": {"spec": JOB}},
     "Job": JOB,
     "WebApp": {"replicas": 1, "image": "registry.example/app:1.0", "port": 8080},
-    "Widget": {"replicas": 1},
     "AppConfig": {"application": "shop", "environment": "dev", "config": {}},
     "VoteConfig": {"poll": {"question": "Which?"}, "options": [{"id": "a", "label": "Cats"}]},
-    "Backup": {},
-    "PostgreSQL": {},
-    "AppStack": {},
-    "EcommercePlatform": {},
     "HorizontalPodAutoscaler": {
         "minReplicas": 1,
         "maxReplicas": 2,
@@ -74,10 +69,23 @@ CONNECTIONS: dict[str, dict[str, Any]] = {  # what somebody sends who connects t
     "PodAttachOptions": {"container": "app", "stdout": True},
 }
 
-KINDS_BY_NAME = {kind.kind: kind for kind in KINDS.values()}
-HAS_SMALLEST = (*SPECS, *WITHOUT_SPEC, *CONNECTIONS)
-CLUSTER_SCOPED = frozenset(kind.kind for kind in KINDS.values() if not kind.namespaced)
 POD_KIND_NAMES = tuple(kind.kind for kind in POD_KINDS if kind.pod_spec is not None)
+
+
+def kinds_by_name() -> dict[str, Kind]:
+    """Return the table's kinds by their names; where several have the same, the first is meant."""
+    return {kind.kind: kind for kind in reversed(KINDS.values())}
+
+
+def has_smallest() -> tuple[str, ...]:
+    """Return the names of all that a case can be about."""
+    return (*kinds_by_name(), "Scale", *CONNECTIONS)
+
+
+def is_cluster_scoped(kind: str) -> bool:
+    """Whether objects of a kind that the table has live outside of any namespace."""
+    known = kinds_by_name().get(kind)
+    return known is not None and not known.namespaced
 
 
 def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, Any]:
@@ -87,13 +95,13 @@ def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, An
     if kind == "Scale":
         api_version = "autoscaling/v1"
     else:
-        known = KINDS_BY_NAME[kind]
+        known = kinds_by_name()[kind]
         version = known.versions[-1]
         api_version = f"{known.group}/{version}" if known.group else version
     object: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
-    if namespace and kind not in CLUSTER_SCOPED:
+    if namespace and not is_cluster_scoped(kind):
         object["metadata"]["namespace"] = namespace
-    object |= WITHOUT_SPEC[kind] if kind in WITHOUT_SPEC else {"spec": SPECS[kind]}
+    object |= WITHOUT_SPEC[kind] if kind in WITHOUT_SPEC else {"spec": SPECS.get(kind, {})}
     return copy.deepcopy(object)
 
 
@@ -115,10 +123,10 @@ def namespace_of(kind: str, object: dict[str, Any], namespace: str) -> str:
     """Return what a review says is the namespace: of a Namespace its own name, of others outside of any none."""
     if kind == "Namespace":
         return str(object["metadata"].get("name") or "")
-    return "" if kind in CLUSTER_SCOPED else namespace
+    return "" if is_cluster_scoped(kind) else namespace
 
 
 def pod_path(kind: str) -> str | None:
     """Return where a kind carries its pod's spec, or None."""
-    known = KINDS_BY_NAME.get(kind)
+    known = kinds_by_name().get(kind)
     return known.pod_spec if known is not None else None

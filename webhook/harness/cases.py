@@ -12,7 +12,7 @@ from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine
 from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
-from webhook.harness.bases import HAS_SMALLEST, POD_KIND_NAMES, at, merge, namespace_of, pod_path, smallest
+from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.reviews import Admission
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # when cases happen that do not say
@@ -179,8 +179,8 @@ def _trials(file: CaseFile, case: Case, document: Document, index: int, catalogu
     for each in kinds:
         variant = VARIANTS.get(each)
         kind = each if variant is None else variant.kind
-        if kind not in HAS_SMALLEST:
-            known = [*HAS_SMALLEST, *VARIANTS]
+        if kind not in has_smallest():
+            known = [*has_smallest(), *VARIANTS]
             raise FaultsError(
                 [
                     (

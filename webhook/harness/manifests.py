@@ -13,13 +13,13 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
-from webhook.engine.kinds import KINDS
 from webhook.engine.look_ups import LOOK_UPS
+from webhook.harness.bases import is_cluster_scoped
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
 from webhook.review import MalformedRequestError, warnings
 
-CLUSTER_SCOPED = frozenset(kind.kind for kind in KINDS.values() if not kind.namespaced) | {"Node", "PersistentVolume"}
+NO_POLICY_LOOKS_AT = frozenset({"Node", "PersistentVolume"})  # and they live outside of any namespace
 NAME_LABEL = "kubernetes.io/metadata.name"
 FIELD = re.compile(r"([A-Za-z]+/\S+: )?[^:]+(?=: )")  # a field in a message, of what would be made if need be
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # what is read before any policy
@@ -113,7 +113,9 @@ def require_object(document: Document) -> None:
 
 
 def _namespace(value: dict[str, Any], namespace: str) -> str:
-    return "" if value["kind"] in CLUSTER_SCOPED else value["metadata"].get("namespace") or namespace
+    if value["kind"] in NO_POLICY_LOOKS_AT or is_cluster_scoped(value["kind"]):
+        return ""
+    return value["metadata"].get("namespace") or namespace
 
 
 def _judge(engine: Engine, document: Document, where: str, looked_up: dict[str, Any]) -> Judged:

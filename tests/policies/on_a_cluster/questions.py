@@ -14,7 +14,7 @@ from tests.policies.on_a_cluster.beforehand import beforehand
 from tests.policies.on_a_cluster.requests import Ask, Object, request_for
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POLICY_KINDS
-from webhook.harness.bases import CLUSTER_SCOPED, merge, namespace_of
+from webhook.harness.bases import is_cluster_scoped, merge, namespace_of
 from webhook.harness.cases import Expectation, Trial
 from webhook.harness.reviews import Admission
 
@@ -93,7 +93,7 @@ def is_about_policies(question: Question) -> bool:
 def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question:
     if "ingresses" in trial.looked_up:
         trial = _with_own_hosts(trial, id)
-    labelled = trial.admission.about["kind"] in CLUSTER_SCOPED or policy.policy.name in KEEPS_ITS_NAMESPACE
+    labelled = is_cluster_scoped(trial.admission.about["kind"]) or policy.policy.name in KEEPS_ITS_NAMESPACE
     where = trial.admission.namespace if policy.policy.name in KEEPS_ITS_NAMESPACE else id
     new = _placed(trial.admission.object, id, where, name if labelled else None)
     old = _placed(trial.admission.old_object, id, where, name if labelled else None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.engine.kinds import resource_of
-from webhook.harness.bases import CLUSTER_SCOPED, smallest
+from webhook.harness.bases import is_cluster_scoped, smallest
 from webhook.harness.reviews import Admission, group_version_kind
 
 Object = dict[str, Any]
@@ -26,7 +26,7 @@ def path_of(object: Object, name: str | None = None, namespace: str | None = Non
     """Return the path of an object's collection, or of the object, or of a part of it."""
     group, version, kind = group_version_kind(object)
     steps = [f"/apis/{group}/{version}" if group else f"/api/{version}"]
-    if namespace and kind not in CLUSTER_SCOPED:
+    if namespace and not is_cluster_scoped(kind):
         steps.append(f"namespaces/{namespace}")
     steps.append(resource_of(group, kind))
     return "/".join([*steps, *([name] if name else []), *([subresource] if subresource else [])])

@@ -4,11 +4,22 @@ import pytest
 
 from webhook.engine.kinds import KINDS, Kind, add_pod_kind, resource_of, targets
 
+VOTES = "voting.schoolofdevops.com"
+
 
 def test_kinds_are_named_once():
     """A policy names kinds without their groups, so a name means one kind."""
     names = [kind.kind for kind in KINDS.values()]
     assert len(set(names)) == len(names)
+
+
+def test_our_kinds_are_in_the_table_by_their_definitions():
+    """With what is one container and what scales; of several versions only the one that is stored."""
+    assert KINDS["example.com", "WebApp"] == Kind("example.com", "WebApp", "webapps", container="spec", scales=True)
+    assert KINDS["example.com", "Widget"] == Kind("example.com", "Widget", "widgets")
+    assert KINDS[VOTES, "VoteConfig"] == Kind(VOTES, "VoteConfig", "voteconfigs", versions=("v1",))
+    found = KINDS["gatewright.io", "ClusterAdmissionPolicy"]
+    assert (found.plural, found.versions, found.namespaced) == ("clusteradmissionpolicies", ("v1alpha1",), False)
 
 
 def test_a_policy_can_name_kinds():
