@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from config.api.definition import AGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int64, Status, Timestamp
 
 
@@ -49,12 +49,7 @@ class AppConfig(CustomResource):
             Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all of it is done."),
             Column("Updated", ".status.lastUpdated", "date", "When the data last changed."),
             AGE,
-            Column(
-                "Message",
-                '.status.conditions[?(@.type=="Ready")].message',
-                description="What the Ready condition says.",
-                wide=True,
-            ),
+            MESSAGE,
         ),
     )
 

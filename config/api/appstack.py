@@ -3,7 +3,6 @@
 from pydantic import Field
 
 from config.api.components import (
-    MESSAGE,
     Cache,
     ComponentsStatus,
     Database,
@@ -11,7 +10,7 @@ from config.api.components import (
     Workload,
     ready_column,
 )
-from config.api.definition import AGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition
 from config.api.meta import ApiModel, CustomResource
 
 

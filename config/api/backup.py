@@ -7,7 +7,7 @@ from pydantic.config import JsonDict
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, Column, Definition
-from config.api.meta import ApiModel, Condition, CustomResource, Int64, Timestamp
+from config.api.meta import ApiModel, CustomResource, Int64, Status, Timestamp
 from config.api.storage import BackupDestination, Retention, Schedule
 
 OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
@@ -88,19 +88,13 @@ class BackupSpec(ApiModel):
     )
 
 
-class BackupStatus(ApiModel):
+class BackupStatus(Status):
     """What was last observed."""
 
     last_successful_time: Timestamp | None = Field(None, description="When the last good backup was complete.")
     last_size: Int64 | None = Field(None, description="Size of the last good backup in the store, in bytes.")
     last_backup: str | None = Field(None, description="Name of the last good backup, which /restore.sh takes.")
     next_time: Timestamp | None = Field(None, description="When the next backup begins.")
-    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
-    conditions: list[Condition] | None = Field(
-        None,
-        description="Conditions; Ready says whether backups are made as asked, BackedUp how the last one went.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
 
 
 class Backup(CustomResource):

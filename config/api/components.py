@@ -136,11 +136,3 @@ def ready_column(component: str) -> Column:
     """Return the column that says whether a component is ready."""
     path = f'.status.conditions[?(@.type=="{component}Ready")].status'
     return Column(component, path, description=f"Whether the {component.lower()} is ready.")
-
-
-MESSAGE = Column(
-    "Message",
-    '.status.conditions[?(@.type=="Ready")].message',
-    description="What the Ready condition says.",
-    wide=True,
-)

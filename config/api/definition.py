@@ -52,3 +52,9 @@ class Definition:
 
 
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
+MESSAGE = Column(
+    "Message",
+    '.status.conditions[?(@.type=="Ready")].message',
+    description="What the Ready condition says.",
+    wide=True,
+)

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from pydantic.config import JsonDict
 
 from config.api.definition import AGE, Column, Definition
-from config.api.meta import ApiModel, Condition, CustomResource, Int64
+from config.api.meta import ApiModel, CustomResource, Status
 
 GROUP, VERSION = "gatewright.io", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -85,17 +85,6 @@ class AdmissionPolicySpec(ApiModel):
     category: str | None = Field(None, description="what the policy is about; the policy's own by default")
 
 
-class PolicyStatus(ApiModel):
-    """What came of a policy object or an exception."""
-
-    observed_generation: Int64 | None = Field(None, description="the generation that this status speaks of")
-    conditions: list[Condition] | None = Field(
-        None,
-        description="conditions; Ready says whether it is in force",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
-
-
 POLICY_COLUMNS = (
     Column("Policy", ".spec.policy", description="The policy that is in force."),
     Column("Actions", ".spec.validationActions", description="What a violation leads to."),
@@ -120,7 +109,7 @@ class ClusterAdmissionPolicy(CustomResource):
     )
 
     spec: AdmissionPolicySpec = Field(description="What is in force.")
-    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+    status: Status = Field(default_factory=Status, description="What came of it.")
 
 
 class AdmissionPolicy(CustomResource):
@@ -136,7 +125,7 @@ class AdmissionPolicy(CustomResource):
     )
 
     spec: AdmissionPolicySpec = Field(description="What is in force.")
-    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+    status: Status = Field(default_factory=Status, description="What came of it.")
 
 
 class ExceptionEntry(ApiModel):
@@ -192,7 +181,7 @@ class PolicyException(CustomResource):
     )
 
     spec: PolicyExceptionSpec = Field(description="What is excepted, why and until when.")
-    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+    status: Status = Field(default_factory=Status, description="What came of it.")
 
 
 class PolicyMetadata(ApiModel):

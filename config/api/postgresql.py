@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from config.api.core import ResourceRequirements
-from config.api.definition import AGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int32, Status, Timestamp
 from config.api.storage import BackupDestination, Retention, Schedule
 
@@ -115,12 +115,7 @@ class PostgreSQL(CustomResource):
             Column("Storage", ".spec.storage", description="Size of each volume."),
             AGE,
             Column("Endpoint", ".status.endpoint", description="Where the primary is reached.", wide=True),
-            Column(
-                "Message",
-                '.status.conditions[?(@.type=="Ready")].message',
-                description="What the Ready condition says.",
-                wide=True,
-            ),
+            MESSAGE,
         ),
     )
 

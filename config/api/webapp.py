@@ -5,8 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from config.api.core import ResourceRequirements, SecurityContext
-from config.api.definition import AGE, Column, Definition, Scale
-from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64
+from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
+from config.api.meta import ApiModel, CustomResource, Int32, Status
 
 DEFAULT_RESOURCES = ResourceRequirements(
     requests={"cpu": "100m", "memory": "128Mi"}, limits={"cpu": "500m", "memory": "512Mi"}
@@ -32,7 +32,7 @@ class WebAppSpec(ApiModel):
     security_context: SecurityContext | None = Field(None, description="Security settings of the container.")
 
 
-class WebAppStatus(ApiModel):
+class WebAppStatus(Status):
     """What was last observed."""
 
     phase: Literal["Pending", "Deploying", "Running", "Failed"] | None = Field(
@@ -43,12 +43,6 @@ class WebAppStatus(ApiModel):
     replicas: Int32 | None = Field(None, description="Number of pods that the Deployment asks for.")
     ready_replicas: Int32 | None = Field(None, description="Number of pods that are ready.")
     selector: str | None = Field(None, description="Label selector of the pods, for the scale subresource.")
-    observed_generation: Int64 | None = Field(None, description="The generation that this status speaks of.")
-    conditions: list[Condition] | None = Field(
-        None,
-        description="Conditions; Ready says whether the application serves as asked.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    )
 
 
 class WebApp(CustomResource):
@@ -69,12 +63,7 @@ class WebApp(CustomResource):
             Column("Ready", ".status.readyReplicas", "integer", "Number of pods that are ready."),
             Column("Image", ".spec.image", description="Image of the container."),
             AGE,
-            Column(
-                "Message",
-                '.status.conditions[?(@.type=="Ready")].message',
-                description="What the Ready condition says.",
-                wide=True,
-            ),
+            MESSAGE,
         ),
     )
 
