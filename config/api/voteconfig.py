@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from config.api.appconfig import ConfigMapStatus
-from config.api.definition import AGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition
 from config.api.meta import ApiModel, CustomResource
 
 GROUP, KIND, PLURAL, SHORT_NAMES = "voting.schoolofdevops.com", "VoteConfig", "voteconfigs", ("vc",)
@@ -20,6 +20,7 @@ STATUS_COLUMNS = (
     Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all of it is done."),
     Column("Updated", ".status.lastUpdated", "date", "When the data last changed."),
     AGE,
+    MESSAGE,
 )
 
 
