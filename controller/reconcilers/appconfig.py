@@ -5,7 +5,8 @@ from datetime import datetime
 
 from config.api.appconfig import AppConfig
 from config.config_maps import settings, settings_name
-from controller.reconcilers.rolling import CHANGES, CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.resources import CONFIG_MAP
+from controller.reconcilers.rolling import CHANGES, INDEX, READS, WORKLOADS, refused, rolled
 from controller.runtime.plan import Object, Plan, PlannedKind, Seen
 
 ORIGIN = {"metadata.name": "spec.application", "data": "spec.config"}

@@ -4,10 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller.runtime.plan import Apply, Object
-from kube.resource import Resource
 
-DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
-SERVICE = Resource("", "v1", "services", "Service")
 NAMED = {"metadata.name": "metadata.name"}  # whoever names the parent names what is made
 
 

@@ -3,13 +3,20 @@
 from datetime import datetime
 
 from config.api.appstack import AppStack
-from controller.reconcilers.application import DEPLOYMENT, SERVICE
-from controller.reconcilers.components import BUDGET, Whole, cache, told, without_cache, without_workload, workload
-from controller.reconcilers.databases import BACKUPS, OWNED, POSTGRESQL, database, variables, without_database
+from controller.reconcilers.components import Whole, cache, told, without_cache, without_workload, workload
+from controller.reconcilers.databases import BACKUPS, OWNED, database, variables, without_database
 from controller.reconcilers.labels import inherited
-from controller.reconcilers.mysql import SECRET, STATEFUL_SET
-from controller.reconcilers.mysql_backups import BACKUP
-from controller.reconcilers.mysql_claims import CLAIM, INDEX, READS_CLAIMS, by_parent
+from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
+from controller.reconcilers.resources import (
+    BACKUP,
+    BUDGET,
+    CLAIM,
+    DEPLOYMENT,
+    POSTGRESQL,
+    SECRET,
+    SERVICE,
+    STATEFUL_SET,
+)
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.plan import Plan, PlannedKind, Seen

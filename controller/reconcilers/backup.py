@@ -8,18 +8,13 @@ from config.cron import CronError, upcoming
 from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, desired, name_of
 from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import runs, status
+from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
 from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Problem, Reads, Seen, Step
-from kube.resource import Resource
-
-CRONJOB = Resource("batch", "v1", "cronjobs", "CronJob")
-JOB = Resource("batch", "v1", "jobs", "Job")
-POD = Resource("", "v1", "pods", "Pod")
-SECRET = Resource("", "v1", "secrets", "Secret")
 
 
 def plan(backup: Backup, seen: Seen, now: datetime) -> Plan:
     """Say what should exist for `backup`, given what was `seen`."""
-    cronjob = seen.child(CRONJOB, name_of(backup))
+    cronjob = seen.child(CRON_JOB, name_of(backup))
     made = runs(cronjob, seen.find(JOB, "backup", backup.name), seen.find(POD, "backup", backup.name))
     problem, coming = None, None
     try:
@@ -68,7 +63,7 @@ def by_secret(backup: Object) -> Iterator[str]:
 BACKUP = PlannedKind(
     Backup,
     plan=plan,
-    owns=(CRONJOB,),
+    owns=(CRON_JOB,),
     reads=(
         Reads(JOB, {"backup": by_label}, labels=LABEL),
         Reads(POD, {"backup": by_label}, labels=LABEL),

@@ -10,6 +10,7 @@ from typing import Any
 from certs import KeyPair, check, issue_ca, issue_serving
 from controller.reconcilers.conversion import CRD, trusted_by
 from controller.reconcilers.registration import MUTATING, VALIDATING, published
+from controller.reconcilers.resources import SECRET
 from controller.reconcilers.rotation import plan, read_authority, read_pair, successor
 from controller.runtime.caches import Cache, Caches
 from controller.runtime.controller import Controller
@@ -18,9 +19,7 @@ from controller.runtime.own_writes import OwnWrites
 from controller.runtime.result import Request, Result, TerminalError
 from controller.runtime.wakes import always
 from kube.client import Client
-from kube.resource import Resource
 
-SECRET = Resource("", "v1", "secrets", "Secret")
 OURS = {"app.kubernetes.io/name": "gatewright", "app.kubernetes.io/managed-by": "gatewright-controller"}
 
 LOG = logging.getLogger("gatewright.certificates")

@@ -6,14 +6,13 @@ from fractions import Fraction
 
 from config.api.components import Cache, Workload
 from controller.reconcilers import restricted
-from controller.reconcilers.application import DEPLOYMENT, NAMED, SERVICE, Application, applied
+from controller.reconcilers.application import NAMED, Application, applied
 from controller.reconcilers.images import image
+from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write
 from kube.resource import Resource
 from webhook.engine.quantities import parse_quantity
-
-BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 
 APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
 CACHE_USER = 999  # whom the image runs as by itself

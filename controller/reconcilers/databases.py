@@ -5,21 +5,17 @@ from fractions import Fraction
 from math import ceil
 
 from config.api.components import Database
-from config.api.postgresql import PostgreSQL
 from controller.reconcilers import mysql, mysql_backups
-from controller.reconcilers.application import SERVICE
 from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
 from controller.reconcilers.images import image
-from controller.reconcilers.mysql_claims import CLAIM, amount, claims_of, grown, largest, refused, stored_template
+from controller.reconcilers.mysql_claims import amount, claims_of, grown, largest, refused, stored_template
+from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Object, Problem
 from kube.resource import Resource
 
-_ABOUT = PostgreSQL.definition
-POSTGRESQL = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
-
-OWNED = (POSTGRESQL, mysql.STATEFUL_SET, CLAIM, mysql_backups.CRON_JOB, mysql_backups.BACKUP)
-BACKUPS = (mysql_backups.CRON_JOB, mysql_backups.BACKUP)
+OWNED = (POSTGRESQL, STATEFUL_SET, CLAIM, CRON_JOB, BACKUP)
+BACKUPS = (CRON_JOB, BACKUP)
 
 PORTS = {"postgresql": 5432, "mysql": mysql.PORT}
 DEFAULT_POSTGRESQL = "17"
@@ -54,7 +50,7 @@ def without_database(whole: Whole) -> Component:
     """Return a database that is not wanted: what ran is removed, volumes and passwords stay."""
     name = whole.named("db")
     services = [(SERVICE, name), (SERVICE, f"{name}-headless")]
-    places = [(POSTGRESQL, name), (mysql.STATEFUL_SET, name), *services, *_backup_places(name)]
+    places = [(POSTGRESQL, name), (STATEFUL_SET, name), *services, *_backup_places(name)]
     return without(whole, "database", places)
 
 
@@ -66,7 +62,7 @@ def type_of(whole: Whole, spec: Database) -> str:
 def _type_there(whole: Whole, name: str) -> str | None:
     if whole.seen.child(POSTGRESQL, name) is not None:
         return "postgresql"
-    return None if whole.seen.child(mysql.STATEFUL_SET, name) is None else "mysql"
+    return None if whole.seen.child(STATEFUL_SET, name) is None else "mysql"
 
 
 def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> Component:
@@ -117,7 +113,7 @@ def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
 
 
 def _mysql(whole: Whole, name: str, spec: Database) -> Component:
-    stored, claims = whole.seen.child(mysql.STATEFUL_SET, name), claims_of(whole.seen, name)
+    stored, claims = whole.seen.child(STATEFUL_SET, name), claims_of(whole.seen, name)
     version = spec.version or mysql.version_there(stored) or mysql.DEFAULT_VERSION
     server = mysql.Server(
         name=name,
@@ -130,7 +126,7 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
         deletion_policy=spec.deletion_policy,
         resources=_resources(whole, spec),
     )
-    backup = (mysql_backups.CRON_JOB if spec.backup.destination is None else mysql_backups.BACKUP,)
+    backup = (CRON_JOB if spec.backup.destination is None else BACKUP,)
     is_backed_up = whole.tier.backup if spec.backup.enabled is None else spec.backup.enabled
     writes = [
         *mysql.writes(server, stored_template(stored)),
@@ -147,7 +143,7 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
 
 
 def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[Place]:
-    resources = (each for each in (mysql_backups.CRON_JOB, mysql_backups.BACKUP) if each not in but)
+    resources = (each for each in (CRON_JOB, BACKUP) if each not in but)
     return [(each, mysql_backups.name_of(name)) for each in resources]
 
 

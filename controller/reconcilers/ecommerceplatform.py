@@ -4,20 +4,16 @@ from datetime import datetime
 
 from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
-from controller.reconcilers.application import DEPLOYMENT, SERVICE
-from controller.reconcilers.components import BUDGET, Component, Whole, cache, told, without, workload
+from controller.reconcilers.components import Component, Whole, cache, told, without, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR, annotations, monitoring
-from controller.reconcilers.mysql import SECRET
-from controller.reconcilers.mysql_backups import BACKUP
-from controller.reconcilers.mysql_claims import CLAIM, INDEX, READS_CLAIMS, by_parent
+from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
+from controller.reconcilers.resources import BACKUP, BUDGET, CLAIM, DEPLOYMENT, INGRESS, SECRET, SERVICE
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Seen
-from kube.resource import Resource
 
-INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 INGRESS_ORIGIN = {
     "metadata.name": "metadata.name",
     "spec.rules": "spec.host",

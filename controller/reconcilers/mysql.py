@@ -10,10 +10,6 @@ from dataclasses import dataclass
 from controller.reconcilers import restricted
 from controller.reconcilers.mysql_claims import OURS, claim_spec
 from controller.runtime.plan import Apply, Object, Once, Random, Write
-from kube.resource import Resource
-
-SECRET = Resource("", "v1", "secrets", "Secret")
-STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet")
 
 DEFAULT_VERSION = "8.4"
 VERSION = "app.kubernetes.io/version"

@@ -1,17 +1,12 @@
 """Backups of a MySQL server: a Backup object where there is a destination, else a CronJob and a claim that is kept."""
 
-from config.api.backup import Backup
 from config.api.components import DatabaseBackup
 from controller.reconcilers import restricted
 from controller.reconcilers.mysql import PORT, USER, Server
-from controller.reconcilers.mysql_claims import CLAIM, claim_spec
+from controller.reconcilers.mysql_claims import claim_spec
+from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
 from controller.reconcilers.tiers import resources
 from controller.runtime.plan import Apply, Object, Once, Write
-from kube.resource import Resource
-
-CRON_JOB = Resource("batch", "v1", "cronjobs", "CronJob")
-_ABOUT = Backup.definition
-BACKUP = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
 
 RESOURCES = resources("100m", "128Mi", "1", "512Mi")
 DUMP = """\

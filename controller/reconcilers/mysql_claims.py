@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from controller.reconcilers.resources import CLAIM
 from controller.runtime.plan import Object, Patch, Problem, Reads, Reference, Seen
-from kube.resource import Resource
 from webhook.engine.quantities import parse_quantity
 
-CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
 INDEX = "database"
 

@@ -6,21 +6,24 @@ from typing import Literal
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
 from controller.reconcilers import postgresql_roles as roles
-from controller.reconcilers.postgresql_claims import CLAIM, STORAGE_CLASS, Volumes, by_label, by_name, volumes
-from controller.reconcilers.postgresql_instances import (
-    ORIGIN,
+from controller.reconcilers.postgresql_claims import Volumes, by_label, by_name, volumes
+from controller.reconcilers.postgresql_instances import ORIGIN, SERVICE_ORIGIN, primary, services, stateful_set
+from controller.reconcilers.postgresql_pods import OURS, PORT, credentials, scripts, selector
+from controller.reconcilers.resources import (
+    BACKUP,
+    CLAIM,
+    CONFIG_MAP,
+    CRON_JOB,
+    JOB,
+    POD,
+    SECRET,
     SERVICE,
-    SERVICE_ORIGIN,
     STATEFUL_SET,
-    primary,
-    services,
-    stateful_set,
+    STORAGE_CLASS,
 )
-from controller.reconcilers.postgresql_pods import CONFIG_MAP, OURS, PORT, SECRET, credentials, scripts, selector
 from controller.runtime.plan import Apply, Event, Object, Plan, PlannedKind, Problem, Reads, Seen, Step
 from kube.resource import Resource
 
-POD = Resource("", "v1", "pods", "Pod")
 FINALIZER = "database.example.com/finalizer"
 LOOK_AGAIN = timedelta(minutes=5)
 PRIMARY = "PrimaryAvailable"  # the condition
@@ -163,21 +166,21 @@ POSTGRESQL = PlannedKind(
         CONFIG_MAP,
         STATEFUL_SET,
         SERVICE,
-        roles.JOB,
+        JOB,
         CLAIM,
-        backups.CRON_JOB,
-        backups.BACKUP,
+        CRON_JOB,
+        BACKUP,
     ),
     once=(SECRET,),
     reads=(
         Reads(POD, {"instance": by_label}, OF_OURS),
         Reads(CLAIM, {"instance": by_label}, OF_OURS),
-        Reads(roles.JOB, {"instance": by_label}, OF_OURS),
+        Reads(JOB, {"instance": by_label}, OF_OURS),
         Reads(STORAGE_CLASS, {"name": by_name}),
     ),
     patches=(CLAIM,),
-    deletes=(roles.JOB, CLAIM, backups.CRON_JOB, backups.BACKUP),
-    optional=(backups.BACKUP,),
+    deletes=(JOB, CLAIM, CRON_JOB, BACKUP),
+    optional=(BACKUP,),
     indexes={"instance": by_name},
     finalizer=FINALIZER,
 )

@@ -6,15 +6,12 @@ from datetime import datetime
 from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers import backup_env
-from controller.reconcilers.postgresql_claims import CLAIM, KIND, claim_spec, claims_of, patch
+from controller.reconcilers.postgresql_claims import KIND, claim_spec, claims_of, patch
 from controller.reconcilers.postgresql_pods import PORT, client, credentials, metadata, mount, pod, selector, volumes
+from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Delete, Object, Once, Problem, Reference, Seen, Write
 from kube.resource import Resource
-
-CRON_JOB = Resource("batch", "v1", "cronjobs", "CronJob")
-_ABOUT = Backup.definition
-BACKUP = Resource(_ABOUT.group, _ABOUT.version, _ABOUT.plural, _ABOUT.kind)
 
 DIRECTORY = "/backup"
 CRON_JOB_ORIGIN = {

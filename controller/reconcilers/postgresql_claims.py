@@ -9,14 +9,11 @@ from fractions import Fraction
 
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.labels import inherited
-from controller.reconcilers.postgresql_instances import STATEFUL_SET
 from controller.reconcilers.postgresql_pods import COMPONENT, INSTANCE, VERSION, labels
+from controller.reconcilers.resources import CLAIM, STATEFUL_SET, STORAGE_CLASS
 from controller.runtime.plan import Object, Patch, Reference, Seen
-from kube.resource import Resource
 from webhook.engine.quantities import parse_quantity
 
-CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-STORAGE_CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
 
 

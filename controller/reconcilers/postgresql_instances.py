@@ -7,7 +7,6 @@ from controller.reconcilers.postgresql_pods import (
     PORT,
     RUN,
     SCRIPTS,
-    SECRET,
     TEMPORARY,
     VERSION,
     container,
@@ -21,11 +20,8 @@ from controller.reconcilers.postgresql_pods import (
     selector,
     volumes,
 )
+from controller.reconcilers.resources import SECRET, STATEFUL_SET
 from controller.runtime.plan import Object, Seen
-from kube.resource import Resource
-
-STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet")
-SERVICE = Resource("", "v1", "services", "Service")
 
 DATA = "/var/lib/postgresql/data"
 MOST = 5  # instances that the schema allows

@@ -8,10 +8,6 @@ from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited
 from controller.runtime.plan import Object, Seen
-from kube.resource import Resource
-
-CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
-SECRET = Resource("", "v1", "secrets", "Secret")
 
 COMPONENT = "app.kubernetes.io/component"
 INSTANCE = "app.kubernetes.io/instance"

@@ -10,20 +10,9 @@ from collections.abc import Sequence
 
 from config.api.postgresql import PostgreSQL
 from config.roles import SUPERUSER, USER, Fault, faults
-from controller.reconcilers.postgresql_pods import (
-    COMPONENT,
-    SECRET,
-    client,
-    credentials,
-    metadata,
-    mount,
-    pod,
-    volumes,
-)
+from controller.reconcilers.postgresql_pods import COMPONENT, client, credentials, metadata, mount, pod, volumes
+from controller.reconcilers.resources import JOB, SECRET
 from controller.runtime.plan import Delete, Object, Once, Problem, Random, Reference, Seen
-from kube.resource import Resource
-
-JOB = Resource("batch", "v1", "jobs", "Job")
 
 TRIES = 10
 JOB_ORIGIN = {"metadata.name": "metadata.name", "spec.template.spec.containers[name=roles].image": "spec.version"}

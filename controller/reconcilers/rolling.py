@@ -17,15 +17,11 @@ import orjson
 from config.api.appconfig import ConfigMapStatus
 from config.api.meta import CustomResource
 from controller.reconcilers.labels import inherited
+from controller.reconcilers.resources import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, STATEFUL_SET
 from controller.runtime.plan import Apply, Counts, Object, Patch, Plan, Problem, Reads, Reference, Seen, Step
 from kube.resource import Resource
 
-CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
-WORKLOADS = (
-    Resource("apps", "v1", "daemonsets", "DaemonSet"),
-    Resource("apps", "v1", "deployments", "Deployment"),
-    Resource("apps", "v1", "statefulsets", "StatefulSet"),
-)
+WORKLOADS = (DAEMON_SET, DEPLOYMENT, STATEFUL_SET)
 INDEX = "configmap"
 DOMAIN = "checksum.gatewright.io"
 CHECKSUM = f"{DOMAIN}/data"  # annotations of the ConfigMap

@@ -11,7 +11,8 @@ from datetime import datetime
 from config.api.appconfig import ConfigMapStatus
 from config.api.voteconfig import GROUP, VoteConfig
 from config.config_maps import votes, votes_name
-from controller.reconcilers.rolling import CHANGES, CONFIG_MAP, INDEX, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.resources import CONFIG_MAP
+from controller.reconcilers.rolling import CHANGES, INDEX, READS, WORKLOADS, refused, rolled
 from controller.runtime.plan import Object, Plan, PlannedKind, Seen
 
 FINALIZER = f"{GROUP}/finalizer"

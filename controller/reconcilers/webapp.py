@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from config.api.webapp import WebApp, WebAppStatus
-from controller.reconcilers.application import DEPLOYMENT, SERVICE, Application, applied, ready_replicas
+from controller.reconcilers.application import Application, applied, ready_replicas
 from controller.reconcilers.labels import inherited
+from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.runtime.plan import Object, Plan, PlannedKind, Seen, Step
 
 FINALIZER = "webapp.example.com/finalizer"  # nothing outside of the cluster is ours, so we only ever take it off

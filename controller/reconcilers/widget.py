@@ -6,10 +6,9 @@ from config.api.widget import Widget, WidgetStatus
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited
+from controller.reconcilers.resources import DEPLOYMENT
 from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Seen, Step
-from kube.resource import Resource
 
-DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 USER = 65535  # whom the image runs as by itself
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.reconcilers.application import DEPLOYMENT, SERVICE
+from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.events import EVENT
 from controller.runtime.leader import LeaseSettings

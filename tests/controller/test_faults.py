@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.reconcilers.application import DEPLOYMENT
+from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.leader import LeaseSettings
 from kube import credentials

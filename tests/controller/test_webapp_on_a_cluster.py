@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller.reconcilers.application import DEPLOYMENT, SERVICE, deployment
+from controller.reconcilers.application import deployment
+from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP, application_of
 from controller.runtime.caches import Caches
 from controller.runtime.conditions import ready_in

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from config.api.backup import Backup
-from controller.reconcilers.backup import BACKUP, CRONJOB, JOB, POD, SECRET, by_label, by_name, by_secret
+from controller.reconcilers.backup import BACKUP, by_label, by_name, by_secret
+from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
 from controller.runtime.plan import Apply, Given, Object, Plan, Problem
 from controller.runtime.testing import FakeClient, reconcile
 
@@ -421,7 +422,7 @@ async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there() -> N
     assert client.writes[mark:] == ["apply cronjobs default/nightly-cronjob", "apply backups/status default/nightly"]
     await reconcile(BACKUP, client, "nightly")
     assert len(client.writes) == mark + 2
-    assert (await client.get(CRONJOB, "nightly-cronjob", "default"))["spec"]["concurrencyPolicy"] == "Forbid"
+    assert (await client.get(CRON_JOB, "nightly-cronjob", "default"))["spec"]["concurrencyPolicy"] == "Forbid"
 
 
 def test_the_page_restores_with_what_was_backed_up_with() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from controller.reconcilers.databases import POSTGRESQL
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
+from controller.reconcilers.resources import POSTGRESQL
 from controller.runtime.fake_client import FakeClient
 from controller.runtime.plan import Given, Object, Plan, Problem
 from controller.runtime.testing import reconcile

@@ -11,7 +11,8 @@ import pytest
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
-from controller.reconcilers.mysql_claims import CLAIM, by_label, by_parent
+from controller.reconcilers.mysql_claims import by_label, by_parent
+from controller.reconcilers.resources import CLAIM
 from controller.runtime.plan import Given, Object, Once, Patch, Plan, Random
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
 

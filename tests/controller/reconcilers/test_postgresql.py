@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from config.api.postgresql import PostgreSQL
-from controller.reconcilers.postgresql import POD, POSTGRESQL
-from controller.reconcilers.postgresql_claims import CLAIM, STORAGE_CLASS
-from controller.reconcilers.postgresql_roles import JOB
+from controller.reconcilers.postgresql import POSTGRESQL
+from controller.reconcilers.resources import CLAIM, JOB, POD, STORAGE_CLASS
 from controller.runtime.plan import Apply, Delete, Given, Object, Once, Patch, Plan, Random, Write
 from controller.runtime.testing import FakeClient, reconcile
 

@@ -9,9 +9,10 @@ import pytest
 
 from certs import issue_ca, issue_serving, join
 from controller.reconcilers import registrar
-from controller.reconcilers.certificates import OURS, SECRET
+from controller.reconcilers.certificates import OURS
 from controller.reconcilers.probe import ProbeError, probe
 from controller.reconcilers.registration import MUTATING, VALIDATING
+from controller.reconcilers.resources import SECRET
 from kube.client import Client
 from kube.credentials import load
 from kube.resource import Resource

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from controller.reconcilers.appconfig import APPCONFIG
-from controller.reconcilers.rolling import CHECKSUM, CONFIG_MAP, WORKLOADS, annotation_key, config_maps_of
+from controller.reconcilers.resources import CONFIG_MAP
+from controller.reconcilers.rolling import CHECKSUM, WORKLOADS, annotation_key, config_maps_of
 from controller.runtime.plan import Object
 from controller.runtime.result import TerminalError
 from controller.runtime.testing import FakeClient, reconcile

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from config.api.voteconfig import VoteConfig
-from controller.reconcilers.rolling import CONFIG_MAP, checksum_of
+from controller.reconcilers.resources import CONFIG_MAP
+from controller.reconcilers.rolling import checksum_of
 from controller.reconcilers.voteconfig import FINALIZER, VOTECONFIG
 from controller.runtime.plan import Apply, Given, Object, Plan
 from controller.runtime.testing import FakeClient, reconcile

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from config.api.webapp import WebApp
-from controller.reconcilers.application import DEPLOYMENT
+from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.webapp import FINALIZER, WEBAPP, by_image
 from controller.runtime.plan import Apply, Given, Object, Plan
 from controller.runtime.result import TerminalError

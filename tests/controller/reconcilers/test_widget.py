@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from config.api.widget import Widget
-from controller.reconcilers.widget import DEPLOYMENT, WIDGET
+from controller.reconcilers.resources import DEPLOYMENT
+from controller.reconcilers.widget import WIDGET
 from controller.runtime.plan import Apply, Given, Object, Plan
 from gatewright.testing import FakeClient, reconcile
 

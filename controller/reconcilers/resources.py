@@ -1,0 +1,28 @@
+"""Where what kinds own and read is served: resources of Kubernetes, and of kinds that other kinds make."""
+
+from config.api.backup import Backup
+from config.api.definition import Definition
+from config.api.postgresql import PostgreSQL
+from kube.resource import Resource
+
+
+def _of(about: Definition) -> Resource:
+    return Resource(about.group, about.version, about.plural, about.kind)
+
+
+CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+POD = Resource("", "v1", "pods", "Pod")
+SECRET = Resource("", "v1", "secrets", "Secret")
+SERVICE = Resource("", "v1", "services", "Service")
+DAEMON_SET = Resource("apps", "v1", "daemonsets", "DaemonSet")
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+STATEFUL_SET = Resource("apps", "v1", "statefulsets", "StatefulSet")
+CRON_JOB = Resource("batch", "v1", "cronjobs", "CronJob")
+JOB = Resource("batch", "v1", "jobs", "Job")
+INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
+BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+STORAGE_CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+
+BACKUP = _of(Backup.definition)
+POSTGRESQL = _of(PostgreSQL.definition)
