@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from config.api.core import Quantity, ResourceRequirements, SecurityContext
 from config.api.definition import Column
 from config.api.meta import ApiModel, Int32, Status
-from config.api.storage import BackupDestination, Retention, Schedule
+from config.api.storage import Dumps
 
 Environment = Literal["development", "staging", "production"]
 Version = Annotated[  # people write 14 without quotes
@@ -40,16 +40,11 @@ class Variable(ApiModel):
     value_from: VariableSource | None = Field(None, description="Where its value comes from instead.")
 
 
-class DatabaseBackup(ApiModel):
+class DatabaseBackup(Dumps):
     """When the database is dumped, where to, and how long dumps are kept."""
 
     enabled: bool | None = Field(
         None, description="Whether backups are made; by default in staging and production, not in development."
-    )
-    schedule: Schedule = "0 2 * * *"
-    retention: Retention = "30d"
-    destination: BackupDestination | None = Field(
-        None, description="Object store that dumps go to; without one they go to a volume claim of their own."
     )
     storage: Quantity | None = Field(
         None, description="Size of that claim, where there is no destination; the database's own size by default."

@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int32, Status, Timestamp
-from config.api.storage import BackupDestination, Retention, Schedule
+from config.api.storage import Dumps
 
 Version = Literal["12", "13", "14", "15", "16", "17", "18"]
 Storage = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
@@ -16,15 +16,10 @@ DEFAULT_RESOURCES = ResourceRequirements(
 )
 
 
-class PostgreSQLBackup(ApiModel):
+class PostgreSQLBackup(Dumps):
     """When the database is dumped, where to, and how long dumps are kept."""
 
     enabled: bool = Field(False, description="Whether backups are made.")
-    schedule: Schedule = "0 2 * * *"
-    retention: Retention = "30d"
-    destination: BackupDestination | None = Field(
-        None, description="Object store that dumps go to; without one they go to a volume claim of their own."
-    )
     storage: Storage | None = Field(
         None, description="Size of that claim, where there is no destination; the database's own size by default."
     )

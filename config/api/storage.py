@@ -43,3 +43,13 @@ class BackupDestination(ApiModel):
     secret_ref: SecretReference | None = Field(
         None, description="Secret with the store's credentials; without one the pod's own identity is used."
     )
+
+
+class Dumps(ApiModel):
+    """When a database server is dumped, where to, and how long dumps are kept."""
+
+    schedule: Schedule = "0 2 * * *"
+    retention: Retention = "30d"
+    destination: BackupDestination | None = Field(
+        None, description="Object store that dumps go to; without one they go to a volume claim of their own."
+    )

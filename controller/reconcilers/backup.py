@@ -8,6 +8,7 @@ from config.cron import CronError, upcoming
 from controller.reconcilers.backup_cronjob import LABEL, ORIGIN, desired, name_of
 from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import runs, status
+from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
 from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Problem, Reads, Seen, Step
 
@@ -39,17 +40,6 @@ def plan(backup: Backup, seen: Seen, now: datetime) -> Plan:
     )
 
 
-def by_name(backup: Object) -> Iterator[str]:
-    """Yield what the label on its Jobs and pods says."""
-    yield backup["metadata"]["name"]
-
-
-def by_label(object: Object) -> Iterator[str]:
-    """Yield the name of the Backup that a Job or a pod was made for."""
-    if name := object["metadata"].get("labels", {}).get(LABEL):
-        yield name
-
-
 def by_secret(backup: Object) -> Iterator[str]:
     """Yield the Secrets that a stored Backup names, whatever else is wrong with it."""
     spec = backup.get("spec") or {}
@@ -65,8 +55,8 @@ BACKUP = PlannedKind(
     plan=plan,
     owns=(CRON_JOB,),
     reads=(
-        Reads(JOB, {"backup": by_label}, labels=LABEL),
-        Reads(POD, {"backup": by_label}, labels=LABEL),
+        Reads(JOB, {"backup": by_label(LABEL)}, labels=LABEL),
+        Reads(POD, {"backup": by_label(LABEL)}, labels=LABEL),
         Reads(SECRET, {"secret": by_name}),
     ),
     indexes={"backup": by_name, "secret": by_secret},

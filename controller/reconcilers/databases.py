@@ -6,9 +6,10 @@ from math import ceil
 
 from config.api.components import Database
 from controller.reconcilers import mysql, mysql_backups
+from controller.reconcilers.claims import amount
 from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
 from controller.reconcilers.images import image
-from controller.reconcilers.mysql_claims import amount, claims_of, grown, largest, refused, stored_template
+from controller.reconcilers.mysql_claims import claims_of, grown, largest, refused, stored_template
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Object, Problem

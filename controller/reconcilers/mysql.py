@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller.reconcilers import restricted
-from controller.reconcilers.mysql_claims import OURS, claim_spec
+from controller.reconcilers.claims import claim_spec
+from controller.reconcilers.mysql_claims import OURS
 from controller.runtime.plan import Apply, Object, Once, Random, Write
 
 DEFAULT_VERSION = "8.4"

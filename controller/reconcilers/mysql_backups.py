@@ -1,10 +1,10 @@
 """Backups of a MySQL server: a Backup object where there is a destination, else a CronJob and a claim that is kept."""
 
 from config.api.components import DatabaseBackup
-from controller.reconcilers import restricted
+from controller.reconcilers import dumps, restricted
+from controller.reconcilers.claims import claim_spec
 from controller.reconcilers.mysql import PORT, USER, Server
-from controller.reconcilers.mysql_claims import claim_spec
-from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
+from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.tiers import resources
 from controller.runtime.plan import Apply, Object, Once, Write
 
@@ -54,18 +54,8 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
         ]
     reference = server.password("root-password")["secretKeyRef"]
     login = {"username": "root", "secretRef": {"name": reference["name"], "passwordKey": reference["key"]}}
-    backup = {
-        "apiVersion": BACKUP.api_version,
-        "kind": BACKUP.kind,
-        "metadata": metadata,
-        "spec": {
-            "source": {"type": "mysql", "connection": {"host": server.name, "port": PORT, **login}},
-            "destination": spec.destination.to_api(),
-            "schedule": spec.schedule,
-            "retention": spec.retention,
-        },
-    }
-    return [Apply(backup, ORIGIN)]
+    connection = {"host": server.name, "port": PORT, **login}
+    return [Apply(dumps.backup(metadata, "mysql", connection, spec), ORIGIN)]
 
 
 def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup) -> Object:
@@ -92,21 +82,4 @@ def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup) -> Object:
             {"name": "tmp", "emptyDir": {}},
         ],
     }
-    labelled = {"labels": metadata["labels"]}
-    return {
-        "apiVersion": CRON_JOB.api_version,
-        "kind": CRON_JOB.kind,
-        "metadata": metadata,
-        "spec": {
-            "schedule": spec.schedule,
-            "timeZone": "Etc/UTC",
-            "concurrencyPolicy": "Forbid",
-            "startingDeadlineSeconds": 3600,
-            "successfulJobsHistoryLimit": 1,
-            "failedJobsHistoryLimit": 1,
-            "jobTemplate": {
-                "metadata": labelled,
-                "spec": {"backoffLimit": 2, "template": {"metadata": labelled, "spec": pod}},
-            },
-        },
-    }
+    return dumps.cron_job(metadata, spec.schedule, pod)

@@ -1,20 +1,14 @@
 """The volume of a MySQL server: the StatefulSet keeps the template it was made with, and claims grow by themselves."""
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 
+from controller.reconcilers.claims import amount, asked, sized
+from controller.reconcilers.indexes import by_label
 from controller.reconcilers.resources import CLAIM
 from controller.runtime.plan import Object, Patch, Problem, Reads, Reference, Seen
-from webhook.engine.quantities import parse_quantity
 
 OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
-INDEX = "database"
-
-
-def by_label(claim: Object) -> Iterator[str]:
-    """Yield the name of the server that a claim belongs to."""
-    if name := claim["metadata"].get("labels", {}).get("app"):
-        yield name
+INDEX = "database"  # the name of a server
 
 
 def by_parent(parent: Object) -> Iterator[str]:
@@ -22,13 +16,7 @@ def by_parent(parent: Object) -> Iterator[str]:
     yield f"{parent['metadata']['name']}-db"
 
 
-READS_CLAIMS = Reads(CLAIM, {INDEX: by_label}, ",".join(f"{key}={value}" for key, value in OURS.items()))
-
-
-def claim_spec(storage: str, class_name: str | None) -> Object:
-    """Return what a claim asks for."""
-    asked: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
-    return {**asked, "storageClassName": class_name} if class_name else asked
+READS_CLAIMS = Reads(CLAIM, {INDEX: by_label("app")}, ",".join(f"{key}={value}" for key, value in OURS.items()))
 
 
 def stored_template(stateful_set: Object | None) -> Object | None:
@@ -47,13 +35,13 @@ def claims_of(seen: Seen, server: str) -> Sequence[Object]:
 
 def grown(claims: Sequence[Object], storage: str) -> list[Patch]:
     """Return what makes each claim as large as is asked for; one that is larger stays as it is."""
-    fields = {"spec": {"resources": {"requests": {"storage": storage}}}}
+    fields = {"spec": sized(storage)}
     return [
         Patch(
             Reference(CLAIM, each["metadata"]["name"], each["metadata"]["uid"], each["metadata"]["namespace"]), fields
         )
         for each in claims
-        if _asked(each) <= amount(storage)
+        if asked(each) <= amount(storage)
     ]
 
 
@@ -72,14 +60,5 @@ def refused(claims: Sequence[Object], template: Object | None, storage: str, cla
 
 def largest(claims: Sequence[Object]) -> str | None:
     """Return the size of the largest claim."""
-    claim = max(claims, key=_asked, default=None)
+    claim = max(claims, key=asked, default=None)
     return None if claim is None else str(claim["spec"]["resources"]["requests"]["storage"])
-
-
-def amount(storage: str | int) -> Fraction:
-    """Return how much a quantity says."""
-    return parse_quantity(str(storage)).value
-
-
-def _asked(claim: Object) -> Fraction:
-    return amount(claim["spec"]["resources"]["requests"]["storage"])

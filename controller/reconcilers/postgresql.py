@@ -6,9 +6,10 @@ from typing import Literal
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
 from controller.reconcilers import postgresql_roles as roles
-from controller.reconcilers.postgresql_claims import Volumes, by_label, by_name, volumes
+from controller.reconcilers.indexes import by_label, by_name
+from controller.reconcilers.postgresql_claims import Volumes, volumes
 from controller.reconcilers.postgresql_instances import ORIGIN, SERVICE_ORIGIN, primary, services, stateful_set
-from controller.reconcilers.postgresql_pods import OURS, PORT, credentials, scripts, selector
+from controller.reconcilers.postgresql_pods import INSTANCE, OURS, PORT, credentials, scripts, selector
 from controller.reconcilers.resources import (
     BACKUP,
     CLAIM,
@@ -173,9 +174,9 @@ POSTGRESQL = PlannedKind(
     ),
     once=(SECRET,),
     reads=(
-        Reads(POD, {"instance": by_label}, OF_OURS),
-        Reads(CLAIM, {"instance": by_label}, OF_OURS),
-        Reads(JOB, {"instance": by_label}, OF_OURS),
+        Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS),
+        Reads(CLAIM, {"instance": by_label(INSTANCE)}, OF_OURS),
+        Reads(JOB, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(STORAGE_CLASS, {"name": by_name}),
     ),
     patches=(CLAIM,),

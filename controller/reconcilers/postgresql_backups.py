@@ -5,8 +5,9 @@ from datetime import datetime
 
 from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
-from controller.reconcilers import backup_env
-from controller.reconcilers.postgresql_claims import KIND, claim_spec, claims_of, patch
+from controller.reconcilers import backup_env, dumps
+from controller.reconcilers.claims import claim_spec
+from controller.reconcilers.postgresql_claims import KIND, claims_of, patch
 from controller.reconcilers.postgresql_pods import PORT, client, credentials, metadata, mount, pod, selector, volumes
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
 from controller.runtime.conditions import ready_in
@@ -58,19 +59,9 @@ def _removed(database: PostgreSQL, seen: Seen, resource: Resource) -> list[Delet
 
 
 def _backup(database: PostgreSQL) -> Object:
-    spec = database.spec.backup
     connection = {"host": database.name, "port": PORT, "secretRef": {"name": credentials(database)}}
-    return {
-        "apiVersion": BACKUP.api_version,
-        "kind": BACKUP.kind,
-        "metadata": metadata(database, name_of(database), "backup"),
-        "spec": {
-            "source": {"type": "postgresql", "connection": connection},
-            "destination": spec.destination.to_api() if spec.destination else {},
-            "schedule": spec.schedule,
-            "retention": spec.retention,
-        },
-    }
+    about = metadata(database, name_of(database), "backup")
+    return dumps.backup(about, "postgresql", connection, database.spec.backup)
 
 
 def _cron_job(database: PostgreSQL, seen: Seen, version: str) -> Object:
@@ -82,25 +73,8 @@ def _cron_job(database: PostgreSQL, seen: Seen, version: str) -> Object:
         "volumeMounts": [*runs["volumeMounts"], mount("backup", DIRECTORY)],
     }
     claim = {"name": "backup", "persistentVolumeClaim": {"claimName": name_of(database)}}
-    of_all = {"labels": about["labels"]}
     template = {**pod([container], [*volumes(database), claim]), "restartPolicy": "OnFailure"}
-    return {
-        "apiVersion": CRON_JOB.api_version,
-        "kind": CRON_JOB.kind,
-        "metadata": about,
-        "spec": {
-            "schedule": database.spec.backup.schedule,
-            "timeZone": "Etc/UTC",
-            "concurrencyPolicy": "Forbid",
-            "startingDeadlineSeconds": 3600,
-            "successfulJobsHistoryLimit": 1,
-            "failedJobsHistoryLimit": 1,
-            "jobTemplate": {
-                "metadata": of_all,
-                "spec": {"backoffLimit": 2, "template": {"metadata": of_all, "spec": template}},
-            },
-        },
-    }
+    return dumps.cron_job(about, database.spec.backup.schedule, template)
 
 
 def missing(database: PostgreSQL) -> Iterator[str]:

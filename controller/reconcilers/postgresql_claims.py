@@ -5,14 +5,13 @@ The StatefulSet's template of claims cannot change: it stays as it was made, and
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from config.api.postgresql import PostgreSQL
+from controller.reconcilers.claims import amount, asked, claim_spec, sized
 from controller.reconcilers.labels import inherited
-from controller.reconcilers.postgresql_pods import COMPONENT, INSTANCE, VERSION, labels
+from controller.reconcilers.postgresql_pods import COMPONENT, VERSION, labels
 from controller.reconcilers.resources import CLAIM, STATEFUL_SET, STORAGE_CLASS
 from controller.runtime.plan import Object, Patch, Reference, Seen
-from webhook.engine.quantities import parse_quantity
 
 KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
 
@@ -31,7 +30,7 @@ class Volumes:
     def smallest(self) -> str | None:
         """The size that all volumes have at least, as far as there are any."""
         capacities = [capacity for claim in self.claims if (capacity := _capacity(claim))]
-        return min(capacities, key=_amount, default=None)
+        return min(capacities, key=amount, default=None)
 
     @property
     def are_grown(self) -> bool:
@@ -64,36 +63,19 @@ def claims_of(database: PostgreSQL, seen: Seen, component: str) -> list[Object]:
     return sorted(mine, key=lambda claim: str(claim["metadata"]["name"]))
 
 
-def by_label(object: Object) -> Iterator[str]:
-    """Yield the name of the PostgreSQL that something was made for."""
-    if instance := object["metadata"].get("labels", {}).get(INSTANCE):
-        yield instance
-
-
-def by_name(object: Object) -> Iterator[str]:
-    """Yield an object's own name."""
-    yield object["metadata"]["name"]
-
-
-def claim_spec(storage: str, class_name: str | None) -> Object:
-    """Return what a claim asks for."""
-    asked: Object = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
-    return {**asked, "storageClassName": class_name} if class_name else asked
-
-
 def patch(claim: Object, database: PostgreSQL, storage: str, seen: Seen) -> Patch:
     """Return what a claim lacks: labels, and its new size where that can be asked for now."""
     about = claim["metadata"]
     fields: Object = {"metadata": {"labels": inherited(database)}}
     bound = claim.get("status", {}).get("phase") == "Bound"
-    if bound and _amount(storage) >= _asked(claim) and _expands(claim, seen):
-        fields["spec"] = {"resources": {"requests": {"storage": storage}}}
+    if bound and amount(storage) >= asked(claim) and _expands(claim, seen):
+        fields["spec"] = sized(storage)
     return Patch(Reference(CLAIM, about["name"], about["uid"], about.get("namespace")), fields)
 
 
 def grows(claim: Object, fields: Object) -> bool:
     """Tell whether a patch makes a claim larger."""
-    return "spec" in fields and _amount(fields["spec"]["resources"]["requests"]["storage"]) > _asked(claim)
+    return "spec" in fields and amount(fields["spec"]["resources"]["requests"]["storage"]) > asked(claim)
 
 
 def _template(database: PostgreSQL, claims: Sequence[Object]) -> Object:
@@ -130,19 +112,19 @@ def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str
 
 def _refused_sizes(database: PostgreSQL, template: Object, claims: Sequence[Object], seen: Seen) -> Iterator[str]:
     wanted = database.spec.storage
-    largest = max([template, *claims], key=_asked)
-    if _amount(wanted) < _asked(largest):
+    largest = max([template, *claims], key=asked)
+    if amount(wanted) < asked(largest):
         had = largest["spec"]["resources"]["requests"]["storage"]
         yield f"spec.storage: {wanted}; volumes of {had} cannot shrink. Set it to {had} or more"
         return
-    fixed = [claim for claim in claims if _asked(claim) < _amount(wanted) and not _expands(claim, seen)]
+    fixed = [claim for claim in claims if asked(claim) < amount(wanted) and not _expands(claim, seen)]
     for class_name in sorted({_class_of(claim) for claim in fixed}):
         named = f"storage class {class_name}" if class_name else "no storage class"
         yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {_had(fixed)}"
 
 
 def _had(claims: Sequence[Object]) -> str:
-    return str(max(claims, key=_asked)["spec"]["resources"]["requests"]["storage"])
+    return str(max(claims, key=asked)["spec"]["resources"]["requests"]["storage"])
 
 
 def _class_of(claim: Object) -> str:
@@ -153,14 +135,6 @@ def _expands(claim: Object, seen: Seen) -> bool:
     return any(each.get("allowVolumeExpansion") for each in seen.find(STORAGE_CLASS, "name", _class_of(claim)))
 
 
-def _asked(claim: Object) -> Fraction:
-    return _amount(claim["spec"]["resources"]["requests"]["storage"])
-
-
 def _capacity(claim: Object) -> str | None:
     capacity = claim.get("status", {}).get("capacity", {}).get("storage")
     return None if capacity is None else str(capacity)
-
-
-def _amount(storage: str) -> Fraction:
-    return parse_quantity(str(storage)).value

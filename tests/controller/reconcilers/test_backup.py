@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from config.api.backup import Backup
-from controller.reconcilers.backup import BACKUP, by_label, by_name, by_secret
+from controller.reconcilers.backup import BACKUP, by_secret
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
 from controller.runtime.plan import Apply, Given, Object, Plan, Problem
 from controller.runtime.testing import FakeClient, reconcile
@@ -392,15 +392,11 @@ def test_a_first_attempt_changes_nothing() -> None:
 
 
 def test_what_wakes_a_backup_is_found() -> None:
-    """By its name, by the Secrets it names whatever else is wrong with it, and by the label of its Jobs and pods."""
-    stored = {"metadata": {"name": "nightly"}, "spec": SPEC}
-    assert list(by_name(stored)) == ["nightly"]
-    assert list(by_secret(stored)) == ["login", "store"]
+    """By the Secrets it names, whatever else is wrong with it."""
+    assert list(by_secret({"spec": SPEC})) == ["login", "store"]
     assert list(by_secret({"spec": {"source": {"connection": {"secretRef": "login"}}}})) == ["login"]
     assert list(by_secret({"spec": {"source": {"connection": {"secretRef": 1}}, "destination": None}})) == []
     assert list(by_secret({})) == []
-    assert list(by_label({"metadata": {"labels": {"gatewright.io/backup": "nightly"}}})) == ["nightly"]
-    assert list(by_label({"metadata": {}})) == []
 
 
 async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there() -> None:

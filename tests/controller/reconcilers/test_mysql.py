@@ -11,7 +11,7 @@ import pytest
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
-from controller.reconcilers.mysql_claims import by_label, by_parent
+from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import CLAIM
 from controller.runtime.plan import Given, Object, Once, Patch, Plan, Random
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
@@ -184,7 +184,7 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
     assert template["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert (plan.problem.message if plan.problem else None) == problem
     assert plan.steps[0].holds is (problem is None)
-    assert list(by_label(claim("1Gi"))) == list(by_parent({"metadata": {"name": "shop"}})) == ["shop-db"]
+    assert list(READS_CLAIMS.indexes[INDEX](claim("1Gi"))) == list(by_parent({"metadata": {"name": "shop"}})) == ["shop-db"]
 
 
 def test_what_a_default_made_stays_when_the_default_changes() -> None:

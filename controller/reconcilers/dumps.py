@@ -1,0 +1,42 @@
+"""Backups of the database servers that we make: a CronJob that dumps to a claim, or a Backup object."""
+
+from config.api.storage import Dumps
+from controller.reconcilers.resources import BACKUP, CRON_JOB
+from controller.runtime.plan import Object
+
+
+def cron_job(metadata: Object, schedule: str, pod: Object) -> Object:
+    """Return the CronJob that runs a pod by a schedule; its Jobs and pods have its labels."""
+    labelled = {"labels": metadata["labels"]}
+    return {
+        "apiVersion": CRON_JOB.api_version,
+        "kind": CRON_JOB.kind,
+        "metadata": metadata,
+        "spec": {
+            "schedule": schedule,
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 3600,
+            "successfulJobsHistoryLimit": 1,
+            "failedJobsHistoryLimit": 1,
+            "jobTemplate": {
+                "metadata": labelled,
+                "spec": {"backoffLimit": 2, "template": {"metadata": labelled, "spec": pod}},
+            },
+        },
+    }
+
+
+def backup(metadata: Object, type: str, connection: Object, dumps: Dumps) -> Object:
+    """Return the Backup object of a server; without a destination it lacks one."""
+    return {
+        "apiVersion": BACKUP.api_version,
+        "kind": BACKUP.kind,
+        "metadata": metadata,
+        "spec": {
+            "source": {"type": type, "connection": connection},
+            "destination": dumps.destination.to_api() if dumps.destination else {},
+            "schedule": dumps.schedule,
+            "retention": dumps.retention,
+        },
+    }

@@ -1,0 +1,20 @@
+"""What objects are found by: indexes of what kinds own and read."""
+
+from collections.abc import Callable, Iterator
+
+from controller.runtime.plan import Object
+
+
+def by_name(object: Object) -> Iterator[str]:
+    """Yield an object's own name."""
+    yield object["metadata"]["name"]
+
+
+def by_label(label: str) -> Callable[[Object], Iterator[str]]:
+    """Return the index by the value of a label; what does not carry it is not found."""
+
+    def labelled(object: Object) -> Iterator[str]:
+        if value := object["metadata"].get("labels", {}).get(label):
+            yield value
+
+    return labelled
