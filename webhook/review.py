@@ -37,22 +37,27 @@ class MalformedRequestError(ValueError):
 
 def read(body: bytes) -> Request:
     """Decode an AdmissionReview once. NotAReviewError or MalformedRequestError where it is not one, or not whole."""
+    return _request(*envelope(body, API_VERSION, KIND))
+
+
+def envelope(body: bytes, api_version: str, kind: str) -> tuple[str, dict[str, Any]]:
+    """Decode a review of any kind: its uid, and what is asked. NotAReviewError where nobody could be answered."""
     try:
         review = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
     if not isinstance(review, dict):
         raise NotAReviewError("the body is not a JSON object")
-    if (found := (review.get("apiVersion"), review.get("kind"))) != (API_VERSION, KIND):
+    if (found := (review.get("apiVersion"), review.get("kind"))) != (api_version, kind):
         shown = " ".join(str(part)[:64] for part in found)
-        raise NotAReviewError(f"the body is {shown!r}; only {API_VERSION} {KIND} is answered")
+        raise NotAReviewError(f"the body is {shown!r}; only {api_version} {kind} is answered")
     request = review.get("request")
     if not isinstance(request, dict):
         raise NotAReviewError("request: missing, or not an object")
     uid = request.get("uid")
     if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID or not uid.isprintable():
         raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters")
-    return _request(uid, request)
+    return uid, request
 
 
 def _request(uid: str, request: dict[str, Any]) -> Request:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from config.cron import CronError, check
 from webhook.engine import Fields, Request, Violation
 from webhook.engine.fields import shown
+from webhook.policies._names import no_dns_label, too_long
+from webhook.policies._schedules import of_schedule
 
-DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
 MAKES: Mapping[str, tuple[str, str, int]] = {  # what each component makes whose name has the lowest limit
     "database": ("CronJob", "-db-backup", 52),
@@ -21,23 +21,12 @@ DEFAULT_TYPE = "postgresql"
 
 def of_name(request: Request, components: list[str]) -> Iterator[Violation]:
     """Yield a violation where what is made for one of the components could not have its name."""
-    name = request.string("metadata.name") or ""
-    if name and not DNS_LABEL.fullmatch(name):
-        yield Violation(
-            "metadata.name",
-            found=shown(name),
-            rule="the Services that are made must have a DNS label as their name",
-            fix="use lower-case letters, digits and '-', beginning with a letter",
-        )
-    limits = ((limit - len(suffix), kind, suffix, limit) for kind, suffix, limit in map(MAKES.__getitem__, components))
-    room, kind, suffix, limit = min(limits, default=(len(name), "", "", 0))
-    if len(name) > room:
-        yield Violation(
-            "metadata.name",
-            found=f"{shown(name)} has {len(name)} characters",
-            rule=f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}",
-            fix="choose a shorter name",
-        )
+    yield from no_dns_label(request, "the Services that are made must have a DNS label as their name")
+    limits = [(limit - len(suffix), kind, suffix, limit) for kind, suffix, limit in map(MAKES.__getitem__, components)]
+    if limits:
+        room, kind, suffix, limit = min(limits)
+        rule = f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"
+        yield from too_long(request, room, rule)
 
 
 def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
@@ -72,18 +61,5 @@ def _of_mysql(database: Fields) -> Iterator[Violation]:
     if replicas is not None and replicas > 1:
         fix = "set it to 1, or use postgresql"
         yield Violation(database.path("replicas"), found=replicas, rule="mysql has one server", fix=fix)
-    schedule = database.string("backup.schedule")
-    if schedule is not None and not database.is_set("backup.destination"):  # else a Backup object is made, and judged
-        yield from _of_schedule(database, schedule)
-
-
-def _of_schedule(database: Fields, schedule: str) -> Iterator[Violation]:
-    try:
-        check(schedule)
-    except CronError as error:
-        yield Violation(
-            database.path("backup.schedule"),
-            found=shown(schedule),
-            rule=f"no cron schedule: {error}",
-            fix='write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"',
-        )
+    if not database.is_set("backup.destination"):  # else a Backup object is made, and judged
+        yield from of_schedule(database.path("backup.schedule"), database.string("backup.schedule"))

@@ -16,9 +16,10 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from config.cron import CronError, check
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
+from webhook.policies._names import too_long
+from webhook.policies._schedules import of_schedule
 
 CRONJOB_LIMIT = 52
 LIMIT = CRONJOB_LIMIT - len("-cronjob")
@@ -31,22 +32,9 @@ BUCKETS = {
 
 def validate(request: Request, params: Params) -> Iterator[Violation]:
     """Yield a violation for each thing that the CronJob could not be or do."""
-    name = request.string("metadata.name") or ""
-    if len(name) > LIMIT:
-        yield Violation(
-            "metadata.name",
-            found=f"{shown(name)} has {len(name)} characters",
-            rule=f"the CronJob <name>-cronjob has a limit of {CRONJOB_LIMIT} characters, which leaves {LIMIT}",
-            fix="choose a shorter name",
-        )
-    schedule = request.string("spec.schedule")
-    if schedule is not None:
-        try:
-            check(schedule)
-        except CronError as error:
-            rule = f"no cron schedule: {error}"
-            fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
-            yield Violation("spec.schedule", found=shown(schedule), rule=rule, fix=fix)
+    limit = f"the CronJob <name>-cronjob has a limit of {CRONJOB_LIMIT} characters, which leaves {LIMIT}"
+    yield from too_long(request, LIMIT, limit)
+    yield from of_schedule("spec.schedule", request.string("spec.schedule"))
     port = request.integer_or_string("spec.source.connection.port")
     if port is not None and not is_port(port):
         yield Violation(

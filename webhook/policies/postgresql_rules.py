@@ -13,15 +13,13 @@ Fix: choose other names; write the schedule as five fields (minute, hour, day of
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 
-import re
 from collections.abc import Iterator
 
-from config.cron import CronError, check
 from config.roles import SUPERUSER, faults
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
+from webhook.policies._names import no_dns_label, too_long
+from webhook.policies._schedules import of_schedule
 
-DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 REVISION_LIMIT = 63 - len("-0123456789")
 JOB_LIMIT = 63 - len("-roles-01234567")
 CRONJOB_LIMIT = 52
@@ -41,37 +39,19 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
             yield Violation(path, found=str(storage), rule="a volume has a size", fix="write 1Gi or more")
     for fault in faults(users, databases):
         yield Violation(*fault)
-    schedule = request.string("spec.backup.schedule")
-    if schedule is not None and not request.is_set("spec.backup.destination"):
-        try:
-            check(schedule)
-        except CronError as error:
-            fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
-            yield Violation("spec.backup.schedule", found=shown(schedule), rule=f"no cron schedule: {error}", fix=fix)
+    if not request.is_set("spec.backup.destination"):
+        yield from of_schedule("spec.backup.schedule", request.string("spec.backup.schedule"))
 
 
 def of_name(request: Request, *, has_job: bool) -> Iterator[Violation]:
     """Yield a violation where a child could not have its name; the lowest limit counts."""
-    name = request.string("metadata.name") or ""
     limit, why = REVISION_LIMIT, "its pods carry <name>-<revision> as a label, which has a limit of 63 characters"
     if has_job:
         limit, why = JOB_LIMIT, "the Job <name>-roles-<hash> has a limit of 63 characters"
     if request.boolean("spec.backup.enabled") and not request.is_set("spec.backup.destination"):
         limit, why = BACKUP_LIMIT, f"the CronJob <name>-backup has a limit of {CRONJOB_LIMIT} characters"
-    if len(name) > limit:
-        yield Violation(
-            "metadata.name",
-            found=f"{shown(name)} has {len(name)} characters",
-            rule=f"{why}, which leaves {limit}",
-            fix="choose a shorter name",
-        )
-    elif name and not DNS_LABEL.fullmatch(name):
-        yield Violation(
-            "metadata.name",
-            found=shown(name),
-            rule="the Service of this name must have a DNS label as its name",
-            fix="use lower-case letters, digits and '-', beginning with a letter",
-        )
+    yield from too_long(request, limit, f"{why}, which leaves {limit}")
+    yield from no_dns_label(request, "the Service of this name must have a DNS label as its name")
 
 
 POLICY = Policy("postgresql-rules", validate=validate, kinds=("PostgreSQL",), category="postgresql", always=True)

@@ -11,21 +11,14 @@ Fix: choose a shorter name.
 from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
+from webhook.policies._names import too_long
 
 LIMIT = 63
 
 
 def validate(request: Request, params: Params) -> Iterator[Violation]:
     """Yield a violation where the pods could not be labelled."""
-    name = request.string("metadata.name") or ""
-    if len(name) > LIMIT:
-        yield Violation(
-            "metadata.name",
-            found=f"{shown(name)} has {len(name)} characters",
-            rule=f"its pods carry the name as a label, which has a limit of {LIMIT} characters",
-            fix="choose a shorter name",
-        )
+    yield from too_long(request, LIMIT, f"its pods carry the name as a label, which has a limit of {LIMIT} characters")
 
 
 POLICY = Policy("widget-names", validate=validate, kinds=("Widget",), category="widget", always=True)

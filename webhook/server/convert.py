@@ -10,14 +10,14 @@ from typing import Any
 import orjson
 
 from config.converters import ConversionError, convert
-from webhook.review import LONGEST_UID, NotAReviewError
+from webhook.review import envelope
 
 API_VERSION, KIND = "apiextensions.k8s.io/v1", "ConversionReview"
 
 
 def answer(body: bytes) -> tuple[bytes, str]:
     """Return the answer to a ConversionReview, and what went wrong; NotAReviewError where it cannot be answered."""
-    uid, request = _read(body)
+    uid, request = envelope(body, API_VERSION, KIND)
     try:
         return _review(uid, {"status": "Success"}, list(_converted(request))), ""
     except orjson.JSONEncodeError as error:
@@ -25,25 +25,6 @@ def answer(body: bytes) -> tuple[bytes, str]:
     except ConversionError as error:
         problem = str(error)
     return _review(uid, {"status": "Failure", "message": problem}, []), problem
-
-
-def _read(body: bytes) -> tuple[str, dict[str, Any]]:
-    try:
-        review = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise NotAReviewError(f"the body is not JSON: {error}") from None
-    if not isinstance(review, dict):
-        raise NotAReviewError("the body is not a JSON object")
-    if (found := (review.get("apiVersion"), review.get("kind"))) != (API_VERSION, KIND):
-        shown = " ".join(str(part)[:64] for part in found)
-        raise NotAReviewError(f"the body is {shown!r}; only {API_VERSION} {KIND} is answered")
-    request = review.get("request")
-    if not isinstance(request, dict):
-        raise NotAReviewError("request: missing, or not an object")
-    uid = request.get("uid")
-    if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID or not uid.isprintable():
-        raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters")
-    return uid, request
 
 
 def _converted(request: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,25 @@
+"""Names that an object must have because of what is made of it."""
+
+import re
+from collections.abc import Iterator
+
+from webhook.engine import Request, Violation
+from webhook.engine.fields import shown
+
+DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+
+
+def too_long(request: Request, limit: int, rule: str) -> Iterator[Violation]:
+    """Yield a violation where the object's name has more characters than `limit`."""
+    name = request.string("metadata.name") or ""
+    if len(name) > limit:
+        found = f"{shown(name)} has {len(name)} characters"
+        yield Violation("metadata.name", found=found, rule=rule, fix="choose a shorter name")
+
+
+def no_dns_label(request: Request, rule: str) -> Iterator[Violation]:
+    """Yield a violation where the object's name, however long, cannot be a Service's."""
+    name = request.string("metadata.name")
+    if name and not DNS_LABEL.fullmatch(name):
+        fix = "use lower-case letters, digits and '-', beginning with a letter"
+        yield Violation("metadata.name", found=shown(name), rule=rule, fix=fix)

@@ -1,0 +1,17 @@
+"""Schedules that a CronJob takes."""
+
+from collections.abc import Iterator
+
+from config.cron import CronError, check
+from webhook.engine import Violation
+from webhook.engine.fields import shown
+
+
+def of_schedule(path: str, schedule: str | None) -> Iterator[Violation]:
+    """Yield a violation where a schedule is none; what is unset has a default."""
+    try:
+        if schedule is not None:
+            check(schedule)
+    except CronError as error:
+        fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
+        yield Violation(path, found=shown(schedule), rule=f"no cron schedule: {error}", fix=fix)
