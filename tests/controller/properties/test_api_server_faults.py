@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -15,7 +15,6 @@ from controller.runtime.runtime import Runtime
 from kube import credentials
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError
-from tests.controller.conftest import install_webapps
 from tests.controller.observer import Observer, observing
 from tests.controller.webapps import webapp
 from tests.controlplane.plane import ControlPlane
@@ -33,13 +32,13 @@ TRIES_OF_A_KEY = 3 * 3  # after 0, 1 and 3 seconds, each with at most three requ
 
 
 @asynccontextmanager
-async def controller_through(plane: ControlPlane, proxy: Proxy) -> AsyncIterator[Runtime]:
+async def controller_through(plane: ControlPlane, place: str, proxy: Proxy) -> AsyncIterator[Runtime]:
     """Run a controller of WebApps that reaches the API server through a proxy."""
     kubeconfig = plane.certificate_kubeconfig("through-the-proxy", "system:masters")
     text = kubeconfig.read_text()
     kubeconfig.write_text(text.replace(f":{urlsplit(plane.url).port}", f":{proxy.port}"))
     endpoint = await credentials.load(kubeconfig, environment={})
-    runtime = Runtime(endpoint, CollectorRegistry(), identity="the-test", user_agent="the-controller")
+    runtime = Runtime(endpoint, CollectorRegistry(), identity="the-test", namespaces=[place])
     runtime.add_kind(WEBAPP)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -51,12 +50,12 @@ async def controller_through(plane: ControlPlane, proxy: Proxy) -> AsyncIterator
             stop.set()
 
 
-async def create(client: Client, name: str) -> None:
+async def create(user: Client, place: str, name: str) -> None:
     """Create WebApps as somebody who tries until it works."""
     for number in range(MANY):
         while True:
             try:
-                await client.create(WEBAPP.resource, webapp("default", f"{name}-{number}"))
+                await user.create(WEBAPP.resource, webapp(place, f"{name}-{number}"))
                 break
             except AlreadyExists:
                 break  # an earlier try did it, though nobody said so
@@ -72,24 +71,21 @@ async def until_made(observer: Observer, name: str) -> None:
 
 
 async def test_all_is_made_whatever_happens_to_the_api_server(
-    own_control_plane: Callable[..., ControlPlane], monkeypatch: pytest.MonkeyPatch
+    plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed under load, frozen, connections silent and cut: found again within seconds, spared meanwhile."""
     monkeypatch.setattr(kube.watch, "BOOKMARKED", 3.0)  # these two are 80 and 30 seconds
     assert Client.__init__.__kwdefaults__ is not None
     monkeypatch.setitem(Client.__init__.__kwdefaults__, "timeout", 3.0)
-    plane = install_webapps(await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver")))
-    endpoint = await credentials.load(plane.kubeconfig, environment={})
     target = urlsplit(plane.url)
     async with (
         Proxy(target.hostname or "", target.port or 0) as proxy,
-        Client(endpoint) as client,
-        controller_through(plane, proxy),
-        observing(client, "default", [DEPLOYMENT, SERVICE]) as observer,
+        controller_through(plane, place, proxy),
+        observing(user, place, [DEPLOYMENT, SERVICE]) as observer,
         asyncio.timeout(120),
         asyncio.TaskGroup() as group,
     ):
-        load = group.create_task(create(client, "killed"))
+        load = group.create_task(create(user, place, "killed"))
         await observer.until(DEPLOYMENT, "killed-0")
         await asyncio.to_thread(plane.kill, "kube-apiserver")
         opened = proxy.accepted
@@ -101,9 +97,9 @@ async def test_all_is_made_whatever_happens_to_the_api_server(
         await until_made(observer, "killed")
         assert time.monotonic() - ready < FOUND_WITHIN
 
-        await client.delete(DEPLOYMENT, "killed-0", "default")
+        await user.delete(DEPLOYMENT, "killed-0", place)
         plane.stop("kube-apiserver")
-        load = group.create_task(create(client, "frozen"))
+        load = group.create_task(create(user, place, "frozen"))
         await asyncio.sleep(AWAY)  # that is how long nobody answers
         plane.cont("kube-apiserver")
         await load
@@ -112,8 +108,8 @@ async def test_all_is_made_whatever_happens_to_the_api_server(
 
         for name, fault in (("silent", proxy.silence), ("cut", proxy.cut)):
             fault()
-            await create(client, name)
+            await create(user, place, name)
             await until_made(observer, name)
-        children = [each async for each in client.list(DEPLOYMENT, "default")]
+        children = [each async for each in user.list(DEPLOYMENT, place)]
     assert len(children) == 4 * MANY
     assert {len(each["metadata"]["ownerReferences"]) for each in children} == {1}

@@ -14,10 +14,8 @@ import pytest
 
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.lease import LEASE, holder_of
-from kube import credentials
 from kube.client import Client
 from kube.errors import NotFound
-from tests.controller.conftest import install_webapps
 from tests.controller.observer import observing
 from tests.controller.webapps import webapp
 from tests.controlplane.audit import WRITES
@@ -29,6 +27,7 @@ pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
 LOCK = "gatewright-controller-lock"
 DURATION = 3.0
+ONLY = ("--kinds", "webapp", "--namespaces")
 LEASE_TIMES = ("--lease-duration", f"{DURATION:g}s", "--renew-deadline", "2s", "--retry-period", "0.4s")
 TAKEN_OVER_WITHIN = DURATION + 3.0  # a standby tries every second at most, and this machine may be busy
 RELEASED_WITHIN = 3.0
@@ -37,22 +36,23 @@ RELEASED_WITHIN = 3.0
 class Replicas:
     """Controller processes, each with a user of its own so that the audit log tells them apart."""
 
-    def __init__(self, plane: ControlPlane, client: Client, directory: Path) -> None:
+    def __init__(self, plane: ControlPlane, place: str, client: Client, directory: Path) -> None:
         self.plane = plane
+        self.place = place
         self.client = client
         self.directory = directory
         self.processes: dict[str, Gatewright] = {}
 
     async def start(self, user: str, through: Proxy | None = None) -> None:
         """Start one, perhaps with a proxy between it and the API server."""
-        kubeconfig = self.plane.certificate_kubeconfig(user, "system:masters")
+        kubeconfig = self.plane.certificate_kubeconfig(user, "system:masters", namespace=self.place)
         if through is not None:
             port = f":{urlsplit(self.plane.url).port}"
             kubeconfig.write_text(kubeconfig.read_text().replace(port, f":{through.port}"))
         directory = self.directory / user
         directory.mkdir()
         process = Gatewright(
-            self.plane, directory, "controller", "--kinds", "webapp", *LEASE_TIMES, kubeconfig=kubeconfig
+            self.plane, directory, "controller", *ONLY, self.place, *LEASE_TIMES, kubeconfig=kubeconfig
         )
         self.processes[user] = process
         await asyncio.to_thread(process.start)
@@ -63,7 +63,7 @@ class Replicas:
         async with asyncio.timeout(30):
             while True:
                 with suppress(NotFound):
-                    held = await self.client.get(LEASE, LOCK, "default")
+                    held = await self.client.get(LEASE, LOCK, self.place)
                     if holder_of(held) not in ("", passed_over):
                         user = self.user(holder_of(held))
                         if user not in ("", other_than):
@@ -81,8 +81,8 @@ class Replicas:
     async def until_at_work(self) -> None:
         """Wait until something new has been made."""
         name = f"probe-{time.monotonic_ns()}"
-        await self.client.create(WEBAPP.resource, webapp("default", name))
-        async with observing(self.client, "default", [WEBAPP.resource]) as observer:
+        await self.client.create(WEBAPP.resource, webapp(self.place, name))
+        async with observing(self.client, self.place, [WEBAPP.resource]) as observer:
             await observer.until(WEBAPP.resource, name, lambda each: "status" in each)
 
     async def until_ended(self, user: str) -> None:
@@ -102,14 +102,14 @@ class Replicas:
 
 
 @asynccontextmanager
-async def work_coming_in(client: Client) -> AsyncIterator[Callable[[], int]]:
+async def work_coming_in(client: Client, place: str) -> AsyncIterator[Callable[[], int]]:
     """Create WebApps all the time, so that whoever may write has something to write."""
     made = 0
 
     async def create() -> None:
         nonlocal made
         while True:
-            await client.create(WEBAPP.resource, webapp("default", f"shop-{made}"))
+            await client.create(WEBAPP.resource, webapp(place, f"shop-{made}"))
             made += 1
             await asyncio.sleep(0.05)
 
@@ -119,25 +119,20 @@ async def work_coming_in(client: Client) -> AsyncIterator[Callable[[], int]]:
         task.cancel()
 
 
-async def test_never_do_two_write(own_control_plane: Callable[..., ControlPlane], tmp_path: Path) -> None:
+async def test_never_do_two_write(plane: ControlPlane, place: str, user: Client, tmp_path: Path) -> None:
     """Killed, frozen and thawed, cut off, without its lease, ended: each time the next one takes over, and in time."""
-    plane = install_webapps(await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver")))
-    endpoint = await credentials.load(plane.kubeconfig, environment={})
     target = urlsplit(plane.url)
-    async with (
-        Client(endpoint, user_agent="the-test") as client,
-        Proxy(target.hostname or "", target.port or 0) as proxy,
-    ):
-        replicas = Replicas(plane, client, tmp_path)
+    async with Proxy(target.hostname or "", target.port or 0) as proxy:
+        replicas = Replicas(plane, place, user, tmp_path)
         mark = await asyncio.to_thread(plane.audit_mark)
         try:
             await replicas.start("cut-off", through=proxy)
             assert (await replicas.leader())[0] == "cut-off"
             await replicas.until_at_work()
             await asyncio.gather(*(replicas.start(f"standby-{number}") for number in range(4)))
-            async with work_coming_in(client) as made:
+            async with work_coming_in(user, place) as made:
                 order = await go_through_it(replicas, proxy)
-            await until_all_are_made(client, made())
+            await until_all_are_made(user, place, made())
         finally:
             await asyncio.gather(*(asyncio.to_thread(each.close) for each in replicas.processes.values()))
         assert await asyncio.to_thread(replicas.writers, mark) == order
@@ -165,7 +160,7 @@ async def go_through_it(replicas: Replicas, proxy: Proxy) -> list[str]:
     deprived = await next_leader(TAKEN_OVER_WITHIN)
     replicas.processes[frozen].process.signal(signal.SIGCONT)
     await replicas.until_ended(frozen)
-    await replicas.client.delete(LEASE, LOCK, "default")
+    await replicas.client.delete(LEASE, LOCK, replicas.place)
     assert (await replicas.leader())[0] == deprived
     ended = replicas.processes[deprived]
     assert await asyncio.to_thread(ended.end) == 0  # in the middle of its work
@@ -176,12 +171,12 @@ async def go_through_it(replicas: Replicas, proxy: Proxy) -> list[str]:
     return order
 
 
-async def until_all_are_made(client: Client, count: int) -> None:
+async def until_all_are_made(client: Client, place: str, count: int) -> None:
     """Wait until every WebApp has its children: nothing was lost on the way."""
     async with asyncio.timeout(60):
         while True:
             seen = {
-                each["metadata"]["name"] async for each in client.list(WEBAPP.resource, "default") if each.get("status")
+                each["metadata"]["name"] async for each in client.list(WEBAPP.resource, place) if each.get("status")
             }
             if seen >= {f"shop-{number}" for number in range(count)}:
                 return

@@ -24,7 +24,7 @@ def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
     if "deletionTimestamp" not in thing.metadata:
         return Plan((Step("config", [Apply(configmap(name))]),), Status(), finalized=False)
     external = seen.find(LEASE, "thing", name)
-    references = [Reference(LEASE, name, each["metadata"]["uid"], NAMESPACE) for each in external]
+    references = [Reference(LEASE, name, each["metadata"]["uid"], each["metadata"]["namespace"]) for each in external]
     undo = Step("external", [Delete(each) for each in references], doing="failed to give the lease back")
     return Plan((undo,), Status(), finalized=not external)
 
