@@ -7,9 +7,9 @@ from typing import Any, Self
 import orjson
 
 from kube.endpoint import Endpoint
-from kube.errors import NotFound, ServerError
+from kube.errors import NotFound, ServerError, Unreachable
 from kube.resource import Resource
-from kube.transport import JSON, Transport
+from kube.transport import JSON, Gated, Transport
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -188,9 +188,19 @@ class Client:
     ) -> Object:
         asked = {"fieldManager": manager, "force": "true" if force else None, "dryRun": "All" if dry_run else None}
         query = {name: value for name, value in asked.items() if value}
-        if self._write_gate and not dry_run:
-            self._write_gate()
-        return await self._transport.request(method, path, query, body=orjson.dumps(body), content_type=content_type)
+        gate = self._write_gate if self._write_gate and not dry_run else free
+        gate()
+        try:
+            return await self._transport.request(
+                method, path, query, body=Gated(orjson.dumps(body), gate), content_type=content_type
+            )
+        except Unreachable:
+            gate()  # it may have closed in the very moment in which the request was to be sent
+            raise
+
+
+def free() -> None:
+    """Let every write pass."""
 
 
 def stated(resource: Resource, object: Object) -> Object:

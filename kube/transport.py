@@ -11,6 +11,8 @@ from typing import Any, Self
 import aiohttp
 import orjson
 from aiohappyeyeballs import AddrInfoType
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.payload import BytesPayload
 from yarl import URL
 
 from kube.endpoint import CredentialsError, Endpoint
@@ -22,6 +24,23 @@ IDLE_CONNECTION_SECONDS = 60.0  # less than the API server's 90, so that it is w
 CONNECTIONS = 100
 # A peer that vanished is noticed within about a minute, on idle watches too.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
+
+
+class Gated(BytesPayload):
+    """A body that asks whether it may be sent when the first byte of its request is about to go, not before.
+
+    Between the decision to write and the write a process may be stopped for any time, and wake as one that no longer
+    leads.
+    """
+
+    def __init__(self, body: bytes, gate: Callable[[], None]) -> None:
+        super().__init__(body)
+        self._gate = gate
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Send headers and body, unless the gate raises."""
+        self._gate()
+        await super().write_with_length(writer, content_length)
 
 
 class Transport:
@@ -66,7 +85,7 @@ class Transport:
         path: str,
         query: Mapping[str, str],
         *,
-        body: bytes | None = None,
+        body: BytesPayload | None = None,
         content_type: str = JSON,
         accept: str = JSON,
     ) -> dict[str, Any]:
@@ -99,7 +118,7 @@ class Transport:
                     response.connection.transport.abort()  # without a farewell, which a frozen server never answers
 
     async def _open(
-        self, method: str, path: str, query: Mapping[str, str], headers: dict[str, str], body: bytes | None
+        self, method: str, path: str, query: Mapping[str, str], headers: dict[str, str], body: BytesPayload | None
     ) -> aiohttp.ClientResponse:
         """Return the answer once its headers say that it is a good one."""
         if self._session is None:

@@ -176,6 +176,22 @@ async def test_writes_pass_the_gate() -> None:
     assert server.requests.writes == []
 
 
+async def test_the_gate_is_asked_again_in_the_last_moment() -> None:
+    """A process that was stopped between deciding to write and writing sends nothing, and can write once it may."""
+    answers = iter([None, PermissionError("stopped for a while"), PermissionError("stopped for a while")])
+
+    def gate() -> None:
+        if (refusal := next(answers, None)) is not None:
+            raise refusal
+
+    async with FakeApiServer() as server, Client(server.endpoint, write_gate=gate) as client:
+        with pytest.raises(PermissionError, match="stopped for a while"):
+            await client.create(CONFIG_MAP, NAMED)
+        assert server.requests.writes == []
+        await client.create(CONFIG_MAP, NAMED)
+        assert [each.path for each in server.requests.writes] == ["/api/v1/namespaces/default/configmaps"]
+
+
 async def test_every_answer_is_counted() -> None:
     """The observer hears method, code and seconds, of failures too: 0 is no answer."""
     heard: list[tuple[str, int, float]] = []
