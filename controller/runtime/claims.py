@@ -6,7 +6,8 @@ something away.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -18,29 +19,45 @@ FIELD_MANAGER = "gatewright-controller"
 
 def is_wanted(applied: bytes, desired: Object) -> bool:
     """Tell whether all fields that were applied before (`fieldsV1`, or nothing) are still desired."""
-    return not applied or _within(_decoded(applied), desired)
+    return not applied or _within(_parsed(applied), desired)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A field (`f`), an item of a list with these keys (`k`) or a value in one (`v`), and the claims within it."""
+
+    kind: str
+    said: Any
+    within: Sequence["_Claim"]
 
 
 @functools.lru_cache(maxsize=256)
-def _decoded(applied: bytes) -> Any:
-    return orjson.loads(applied)
+def _parsed(applied: bytes) -> Sequence[_Claim]:
+    """Return the claims; most objects of a resource have the same."""
+    return _claims(orjson.loads(applied))
 
 
-def _within(fields: Mapping[str, Any], desired: Any) -> bool:
-    return all(_has(name, below, desired) for name, below in fields.items() if name != ".")
+def _claims(fields: Mapping[str, Any]) -> Sequence[_Claim]:
+    parted = ((name.partition(":"), below) for name, below in fields.items() if name != ".")
+    return tuple(
+        _Claim(kind, said if kind == "f" else orjson.loads(said), _claims(below)) for (kind, _, said), below in parted
+    )
 
 
-def _has(name: str, below: Mapping[str, Any], desired: Any) -> bool:
+def _within(claims: Sequence[_Claim], desired: Any) -> bool:
+    return all(_has(claim, desired) for claim in claims)
+
+
+def _has(claim: _Claim, desired: Any) -> bool:
     """Tell whether a value has a field, an item with these keys (as far as it says them), or a value."""
-    kind, _, said = name.partition(":")
-    if kind == "f":
-        return isinstance(desired, dict) and said in desired and _within(below, desired[said])
+    if claim.kind == "f":
+        is_there = isinstance(desired, dict) and claim.said in desired
+        return is_there and (not claim.within or _within(claim.within, desired[claim.said]))
     if not isinstance(desired, list):
         return False
-    if kind == "k":
-        keys = orjson.loads(said)
-        return any(_is_item(each, keys) and _within(below, each) for each in desired)
-    return kind != "v" or orjson.loads(said) in desired
+    if claim.kind == "k":
+        return any(_is_item(each, claim.said) and _within(claim.within, each) for each in desired)
+    return claim.kind != "v" or claim.said in desired
 
 
 def _is_item(item: Any, keys: Mapping[str, Any]) -> bool:
