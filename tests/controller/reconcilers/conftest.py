@@ -29,7 +29,7 @@ from webhook.server.tls import ServingCertificate
 
 NAMESPACE = "gatewright-system"
 NAME = "gatewright"
-CONVERTED = "gadgets.example.com"
+CONVERTED = "voteconfigs.voting.schoolofdevops.com"  # one that the controller has rights on
 NAMES = Names(
     NAMESPACE, "gatewright-ca", "gatewright-webhook-tls", NAME, ("localhost", "gatewright-webhook"), (CONVERTED,)
 )

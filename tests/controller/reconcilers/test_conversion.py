@@ -20,8 +20,9 @@ SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-f
 def crd() -> dict:
     """A CRD as it is installed: it says nothing of conversion, and the API server writes None."""
     versions = [{"name": name, "served": True, "storage": name == "v1", "schema": SCHEMA} for name in ("v1", "v1beta1")]
-    names = {"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"}
-    spec = {"group": "example.com", "scope": "Namespaced", "names": names, "versions": versions, "conversion": NONE}
+    plural, _, group = CONVERTED.partition(".")
+    names = {"plural": plural, "singular": "voteconfig", "kind": "VoteConfig", "listKind": "VoteConfigList"}
+    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": versions, "conversion": NONE}
     return {"metadata": {"name": CONVERTED, "labels": {"theirs": "yes"}}, "spec": spec}
 
 
