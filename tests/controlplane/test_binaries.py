@@ -116,7 +116,7 @@ def test_without_a_control_plane_tests_skip_or_fail(tmp_path: Path, ci: str, sum
         "KUBEBUILDER_ASSETS": str(tmp_path),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    test = "tests/controlplane/test_plane.py::test_a_deployment_becomes_available"
+    test = "tests/controlplane/test_plane.py::test_what_is_owned_is_collected"
     result = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test],
         cwd=Path(__file__).parents[2],

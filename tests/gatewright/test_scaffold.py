@@ -20,6 +20,7 @@ from gatewright.scaffolding import NewKind, in_package, in_project, plural_of
 from kube.resource import Resource
 from tests.fakes.apiserver import FakeApiServer
 from tests.gatewright.packages import declare, installed
+from webhook import policies
 
 ROOT = Path(__file__).parents[2]
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -259,8 +260,9 @@ def test_what_the_kind_of_a_package_would_make_is_judged(run: Run, package: Path
 
 
 @pytest.mark.usefixtures("package")
-def test_policies_can_be_about_the_kind_of_a_package(run: Run, tmp_path: Path) -> None:
+def test_policies_can_be_about_the_kind_of_a_package(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name, and as one of all kinds."""
+    monkeypatch.setattr(policies, "_found", dict(policies.catalogue()))
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies/gadget_words.py").write_text(POLICY)
     (tmp_path / "cases.yaml").write_text(CASES)

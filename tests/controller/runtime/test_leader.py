@@ -9,21 +9,11 @@ import pytest
 from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings, NotLeadingError
 from controller.runtime.lease import LEASE
 from kube.client import Client
+from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import NAMESPACE, Object
 from tests.fakes.apiserver import FakeApiServer
 
 QUICK = LeaseSettings(NAMESPACE, "lock", duration=15, renew_deadline=10, retry_period=0.001)
-
-
-class Clock:
-    """A clock that only the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        """The time."""
-        return self.now
 
 
 @pytest.fixture

@@ -7,20 +7,10 @@ from controller.runtime.own_writes import OwnWrites
 from controller.runtime.result import Request
 from kube.client import Client
 from kube.endpoint import Endpoint
+from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import CONFIGMAP
 
 REQUEST = Request("default", "a")
-
-
-class Clock:
-    """A clock that only the test moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """The time."""
-        return self.now
 
 
 @pytest.fixture

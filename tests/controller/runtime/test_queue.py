@@ -7,17 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from controller.runtime.queue import LOW, NORMAL, QueueClosedError, WorkQueue
+from tests.controller.runtime.clock import Clock
 
 KEYS = st.sampled_from("abcde")
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        """The time, which only a test moves."""
-        return self.now
 
 
 @pytest.fixture
