@@ -174,6 +174,28 @@ async def test_a_deleted_webapp_takes_its_children_along(client: Client, observe
         await observer.until_gone(SERVICE, "shop")
 
 
+async def test_an_owner_that_was_made_anew_gets_children_of_its_own(
+    client: Client, observer: Observer, controller: Start
+) -> None:
+    """Deleted and created at once under the same name: the old children go, and are not taken over."""
+    async with controller():
+        await client.create(WEBAPPS, webapp(observer.namespace))
+        old = await observer.until(WEBAPPS, "shop", is_running)
+        await client.delete(WEBAPPS, "shop", observer.namespace)
+        new = await client.create(WEBAPPS, webapp(observer.namespace))
+        assert new["metadata"]["uid"] != old["metadata"]["uid"]
+
+        def is_of_the_new(child: dict[str, Any]) -> bool:
+            return [each["uid"] for each in child["metadata"]["ownerReferences"]] == [new["metadata"]["uid"]]
+
+        for resource in (DEPLOYMENT, SERVICE):
+            child = await observer.until(resource, "shop", is_of_the_new)
+            kept = [each.new for kind, each in observer.history if kind == resource.kind and each.new is not None]
+            uids = {each.uid: each.owner_uid for each in kept}
+            assert set(uids.values()) == {old["metadata"]["uid"], new["metadata"]["uid"]}
+            assert uids[child["metadata"]["uid"]] == new["metadata"]["uid"]
+
+
 async def test_a_refused_child_is_a_permanent_error(client: Client, observer: Observer, controller: Start) -> None:
     """What validation refuses shows as Failed, in the condition and as an event, and mends with the spec."""
     async with controller():

@@ -1,0 +1,74 @@
+"""What the controller runtime promises, and which tests show it: property by property, file::test.
+
+Paths are below tests/. Tests of the fake API server in tests/fakes are as good as those of a real one as far as
+kube/test_conformance*.py goes: each of its statements is asked of both.
+
+1 Idempotency: made once, a full pass and a restart write nothing and change no version
+    controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
+    controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
+    controller/runtime/test_claims.py::test_a_field_that_a_new_release_does_not_set_goes
+2 Exact writes: each child and each status once
+    controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
+    controller/test_webapp_on_a_cluster.py::test_webapps_cost_no_more_writes_than_promised
+3 No hot loop: failures, flipping statuses, defaults, rewritten fields
+    controller/properties/test_writes.py::test_what_always_fails_is_tried_ever_more_seldom
+    controller/properties/test_writes.py::test_a_status_that_is_never_the_same_is_no_loop
+    controller/properties/test_writes.py::test_what_the_server_fills_in_is_no_loop
+    controller/runtime/test_contests.py::test_a_field_that_is_rewritten_again_and_again
+    controller/runtime/test_contests.py::test_who_is_overruled_on_the_way_in_does_not_insist
+4 One reconcile of a key at a time, and one after its last change
+    controller/properties/test_keys.py::test_keys_are_reconciled_one_at_a_time_and_after_their_last_change
+    controller/runtime/test_queue.py::TestQueueMachine
+5 No lost update
+    controller/properties/test_edits.py::test_nobodys_fields_are_lost_in_ten_thousand_edits
+    controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost_in_five_hundred_edits
+6 Stale caches
+    controller/properties/test_stale_caches.py::test_caches_that_lag_make_nothing_twice
+    controller/runtime/test_controller.py::test_a_reconcile_waits_for_the_cache_to_see_what_was_written
+7 Fail-over: killed, frozen, cut off, the Lease deleted, clocks that are wrong
+    controller/properties/test_fail_over.py::test_never_do_two_write
+    controller/runtime/test_leader.py::test_a_wall_clock_that_is_wrong_makes_nobody_lead
+    controller/runtime/test_leader.py::test_a_lease_that_somebody_deleted_makes_nobody_else_lead
+    kube/test_client.py::test_the_gate_is_asked_again_in_the_last_moment
+8 Finalizers never stick
+    controller/properties/test_finalizers.py::test_deleted_while_it_is_made
+    controller/properties/test_finalizers.py::test_deleted_while_the_api_server_is_away
+    controller/properties/test_finalizers.py::test_deleted_while_no_controller_runs
+    controller/properties/test_finalizers.py::test_a_clean_up_that_fails_is_seen_and_tried_again
+    controller/properties/test_on_a_cluster.py::test_an_api_that_is_removed_takes_its_objects_along
+9 Too old versions: nothing deleted is missed, and what is listed anew has low priority
+    kube/test_watch.py::test_an_expired_version_is_listed_anew
+    kube/test_watch.py::test_a_list_that_changes_too_fast_is_read_at_once
+    kube/test_watch.py::test_a_watch_that_ends_without_a_word_is_listed_anew
+    kube/test_watch.py::test_a_killed_api_server_is_found_again
+    controller/properties/test_outages.py::test_what_is_listed_anew_waits_for_what_people_change
+10 An API server that restarts is spared and found again
+    controller/properties/test_outages.py::test_an_absent_server_is_asked_seldom_and_found_soon
+    controller/properties/test_outages.py::test_nothing_is_lost_while_the_server_is_away
+    controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
+11 Half-open connections are noticed within 90 seconds
+    kube/test_watch.py::test_a_watch_that_should_have_bookmarks_is_given_up_sooner
+    controller/properties/test_outages.py::test_connections_that_break_or_fall_silent
+    controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
+12 Signals of load are heeded
+    controller/properties/test_outages.py::test_a_server_that_asks_for_patience_gets_it
+    controller/properties/test_outages.py::test_an_overloaded_server_meets_no_storm
+    kube/test_watch.py::test_the_server_says_how_long_to_wait
+13 Shutdown in the middle of work
+    controller/properties/test_fail_over.py::test_never_do_two_write
+    controller/runtime/test_controller.py::test_what_is_begun_is_finished_at_the_end
+    controller/runtime/test_controller.py::test_what_does_not_end_in_time_is_cancelled
+14 Memory
+    controller/properties/test_memory.py::test_a_store_costs_little_more_than_the_json_in_it
+    controller/properties/test_memory.py::test_nothing_is_remembered_of_what_is_gone
+15 The event loop turns
+    controller/properties/test_memory.py::test_others_have_their_turn_while_much_is_read
+16 A right that is lost
+    controller/properties/test_outages.py::test_a_right_that_is_lost_concerns_one_resource
+    controller/runtime/test_health.py::test_a_resource_that_cannot_be_read_is_named_with_the_reason
+17 Other people's objects
+    controller/test_webapp_on_a_cluster.py::test_a_foreign_deployment_is_never_touched
+    controller/test_webapp_on_a_cluster.py::test_an_object_made_in_the_very_last_moment_is_given_back
+    controller/test_webapp_on_a_cluster.py::test_an_owner_that_was_made_anew_gets_children_of_its_own
+    controller/runtime/test_planned.py::test_the_child_of_an_earlier_object_of_the_name_is_waited_for
+"""

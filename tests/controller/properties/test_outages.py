@@ -12,6 +12,8 @@ from prometheus_client import CollectorRegistry
 import controller.runtime.backoff
 import kube.watch
 from controller.runtime.health import SILENCE, Readiness
+from controller.runtime.queue import LOW, NORMAL
+from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
 from kube.client import Client
 from kube.endpoint import Endpoint
@@ -56,6 +58,39 @@ async def test_an_absent_server_is_asked_seldom_and_found_soon(server: FakeApiSe
     assert sorted(store.keys()) == ["default/kept", "default/new"]
     assert answers.count(0) <= most
     assert now <= outage + 5
+
+
+async def test_what_is_listed_anew_waits_for_what_people_change(running: Running) -> None:
+    """After 410 all that exists is read again: what did not change wakes nobody, the rest has a low priority."""
+    async with running(single) as things:
+        for number in range(20):
+            things.create(f"thing-{number}")
+        for number in range(20):
+            await things.until_ready(name=f"thing-{number}")
+        await things.until_quiet()
+        things.server.requests.clear()
+        woken: list[tuple[str, int]] = []
+        queue = things.runtime.controllers[0].queue
+        add = queue.add
+
+        def noted(key: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
+            woken.append((key.name, priority))
+            add(key, priority=priority, after=after)
+
+        queue.add = noted  # type: ignore[method-assign]
+        for watcher in things.server.watches.open:
+            watcher.silent = True
+        things.server.delete(CONFIGMAP, "thing-3", NAMESPACE)
+        things.server.expire_watches()
+        await things.server.requests.until(
+            lambda log: sum("resourceVersion" not in each.query for each in log.watches) > 2
+        )
+        await things.until(CONFIGMAP, "thing-3")
+        await things.until_quiet()
+        written = [each for each in things.writes() if "marker" not in each]
+    assert ("thing-3", LOW) in woken
+    assert {name for name, _ in woken if "marker" not in name} == {"thing-3"}
+    assert written[:1] == ["PATCH configmaps/thing-3"]
 
 
 @pytest.mark.usefixtures("hasty")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+import controller.runtime.runtime
 from controller.runtime.controller import Controller
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.result import Request, Result, TerminalError
@@ -207,3 +208,22 @@ async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> No
         await begun.wait()
     assert finished.is_set()
     assert server.get(CONFIGMAP, "made", NAMESPACE)
+
+
+async def test_what_does_not_end_in_time_is_cancelled(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reconcile that hangs does not keep the process from ending."""
+    monkeypatch.setattr(controller.runtime.runtime, "DRAIN_SECONDS", 0.05)
+    begun, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def reconcile(request: Request) -> Result:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return Result()
+
+    async with running(server, reconcile):
+        configmap(server)
+        await begun.wait()
+    assert cancelled.is_set()

@@ -1,0 +1,107 @@
+"""Every kind on a real control plane: once all is made, neither a full pass nor a restart writes anything."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from controller.reconcilers import planned_kinds
+from controller.runtime.result import Request
+from controller.runtime.runtime import Runtime
+from kube import credentials
+from tests.controlplane.audit import WRITES
+from tests.controlplane.plane import ControlPlane
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+CONFIG = Path(__file__).parents[3] / "config"
+SAMPLES = sorted((CONFIG / "samples").glob("*.yaml"))
+QUIET = 1.0
+
+
+class Reconciled:
+    """A process with all kinds, which knows when each object has been looked at."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    @property
+    def count(self) -> float:
+        """How many reconciles have ended."""
+        samples = [each for metric in self.runtime.metrics.registry.collect() for each in metric.samples]
+        return sum(each.value for each in samples if each.name == "controller_runtime_reconcile_total")
+
+    async def until_quiet(self, reconciles: float) -> None:
+        """Wait until so many reconciles have ended, and for a second none more has."""
+        async with asyncio.timeout(60):
+            before = -1.0
+            while before != self.count or self.count < reconciles:
+                before = self.count
+                await asyncio.sleep(QUIET)
+
+    def look_again(self) -> int:
+        """Look at every object again, as the periodic pass does; return how many there are."""
+        keys = [(each, key) for each in self.runtime.controllers for key in each.caches[0]]
+        for controller, key in keys:
+            controller.add(Request.of(key))
+        return len(keys)
+
+
+@asynccontextmanager
+async def all_kinds(plane: ControlPlane, namespace: str, agent: str) -> AsyncIterator[Reconciled]:
+    """Run the controllers of all kinds, in one namespace."""
+    endpoint = await credentials.load(plane.kubeconfig, environment={})
+    runtime = Runtime(endpoint, CollectorRegistry(), identity=agent, namespaces=[namespace], user_agent=agent)
+    for kind in planned_kinds():
+        runtime.add_kind(kind, settings={"registry": ""})
+    stop = asyncio.Event()
+    async with asyncio.timeout(240), asyncio.TaskGroup() as group:
+        group.create_task(runtime.run(stop))
+        try:
+            await runtime.caches.synced()
+            yield Reconciled(runtime)
+        finally:
+            stop.set()
+
+
+async def test_once_all_is_made_nothing_is_written(control_plane: ControlPlane, namespace: str) -> None:
+    """All samples become ready; then a full pass, and a restart, make not one write, of whatever kind."""
+
+    async def kubectl(*arguments: str) -> None:
+        await asyncio.to_thread(control_plane.kubectl, *arguments)
+
+    def writes(since: int, agent: str) -> list[str]:
+        return [
+            f"{each['verb']} {each['requestURI']}"
+            for each in control_plane.audit_events(since, verb=WRITES)
+            if each["userAgent"] == agent
+        ]
+
+    await kubectl("apply", "--server-side", "-f", str(CONFIG / "crd/bases"))
+    await kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in crds()))
+    async with all_kinds(control_plane, namespace, "the-first-process") as process:
+        await kubectl("apply", "-n", namespace, *(f"--filename={sample}" for sample in SAMPLES))
+        await kubectl("wait", "-n", namespace, "--for=condition=Ready", "--timeout=90s", *resources())
+        await process.until_quiet(0)
+        mark = await asyncio.to_thread(control_plane.audit_mark)
+        await process.until_quiet(process.count + process.look_again())
+        assert await asyncio.to_thread(writes, mark, "the-first-process") == []
+    async with all_kinds(control_plane, namespace, "the-second-process") as process:
+        await process.until_quiet(len(resources()))
+    assert await asyncio.to_thread(writes, mark, "the-second-process") == []
+
+
+def crds() -> list[str]:
+    """The names of all CRDs."""
+    return [yaml.safe_load(path.read_text())["metadata"]["name"] for path in (CONFIG / "crd/bases").glob("*.yaml")]
+
+
+def resources() -> list[str]:
+    """The custom resources of all samples, as kubectl names them."""
+    objects = [each for sample in SAMPLES for each in yaml.safe_load_all(sample.read_text())]
+    kinds = {kind.resource.kind for kind in planned_kinds()}
+    return [f"{each['kind'].lower()}/{each['metadata']['name']}" for each in objects if each["kind"] in kinds]
