@@ -31,7 +31,13 @@ class Observer:
         """Return an object as it was last seen."""
         return self.caches[resource].get(f"{self.namespace}/{name}")
 
-    async def until(self, resource: Resource, name: str, holds: Callable[[Object], bool] = lambda _: True) -> Object:
+    async def until(
+        self,
+        resource: Resource,
+        name: str,
+        holds: Callable[[Object], bool] = lambda _: True,
+        within: float = WITHIN,
+    ) -> Object:
         """Wait until an object exists for which `holds` is true, and return it."""
         found: list[Object] = []
 
@@ -39,7 +45,7 @@ class Observer:
             found[:] = [each for each in [self.get(resource, name)] if each is not None and holds(each)]
             return bool(found)
 
-        await self._until(seen, lambda: f"{resource.kind} {name}: {self.get(resource, name)}")
+        await self._until(seen, lambda: f"{resource.kind} {name}: {self.get(resource, name)}", within)
         return found[0]
 
     async def until_gone(self, resource: Resource, name: str) -> None:

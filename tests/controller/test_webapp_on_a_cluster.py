@@ -21,7 +21,7 @@ from controller.runtime.writes import FIELD_MANAGER, Writer
 from kube.client import Client
 from kube.resource import Resource
 from tests.controller.conftest import Start
-from tests.controller.observer import Observer
+from tests.controller.observer import COLLECTED_WITHIN, Observer
 from tests.controller.webapps import is_running, webapp
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
@@ -189,9 +189,9 @@ async def test_an_owner_that_was_made_anew_gets_children_of_its_own(
             return [each["uid"] for each in child["metadata"]["ownerReferences"]] == [new["metadata"]["uid"]]
 
         for resource in (DEPLOYMENT, SERVICE):
-            child = await observer.until(resource, "shop", is_of_the_new)
+            child = await observer.until(resource, "shop", is_of_the_new, COLLECTED_WITHIN)
             kept = [each.new for kind, each in observer.history if kind == resource.kind and each.new is not None]
-            uids = {each.uid: each.owner_uid for each in kept}
+            uids = {each.uid: each.owner.uid for each in kept if each.owner}
             assert set(uids.values()) == {old["metadata"]["uid"], new["metadata"]["uid"]}
             assert uids[child["metadata"]["uid"]] == new["metadata"]["uid"]
 
