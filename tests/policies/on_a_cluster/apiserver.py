@@ -129,7 +129,8 @@ async def webhook(
     file = directory / "policies.yaml"
     file.write_text(yaml.safe_dump_all([*policies, *CANARIES], sort_keys=False))
     pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
-    with Gatewright(plane, directory, "webhook", "--policies", str(file), *pair) as process:
+    unmade = ("--kinds", "Widget")  # a case is about its object alone, not what is made of it; none is about a Widget
+    with Gatewright(plane, directory, "webhook", "--policies", str(file), *unmade, *pair) as process:
         await asyncio.to_thread(process.start)
         await api.make(creation(CANARY))
         engine = Engine(load(read_documents(file), catalogue()))
