@@ -1,6 +1,6 @@
 """Carries out plans: all reads before them, all writes after them, and the status once."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,11 +14,11 @@ from controller.runtime.events import Recorder
 from controller.runtime.guard import NameTakenError, StillThereError
 from controller.runtime.kind_metrics import KindMetrics
 from controller.runtime.metrics import Metrics
+from controller.runtime.neighbours import NamesAwaited, readers
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
 from controller.runtime.plan import (
     Apply,
-    By,
     Delete,
     Event,
     Object,
@@ -35,12 +35,10 @@ from controller.runtime.queue import LOW
 from controller.runtime.result import Outcome, Request, Result, TerminalError
 from controller.runtime.status import Failure, status_of, status_of_unreadable, was_ready
 from controller.runtime.view import View, index_name
-from controller.runtime.wakes import Wakes, owner, primary
+from controller.runtime.wakes import primary
 from controller.runtime.writes import Writer
-from kube.changes import Change
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
-from kube.resource import Resource
 
 
 class Planned:
@@ -74,7 +72,7 @@ class Planned:
         self._writer = Writer(kind, client, self._caches, self._own_writes)
         self._metrics = KindMetrics(kind.resource.kind, metrics, kind.counts)
         self._been_ready: dict[Request, str] = {}
-        self._names_awaited: dict[tuple[Resource, str], set[Request]] = {}
+        self._names_awaited = NamesAwaited()
         self.controller = Controller(
             kind.name,
             reconcile=self.reconcile,
@@ -86,9 +84,9 @@ class Planned:
         )
         self.controller.watch(self._primaries, primary, periodic=True)
         for resource in kind.owns:
-            self.controller.watch(self._caches[resource], self._wakes(resource))
+            self.controller.watch(self._caches[resource], self._names_awaited.or_owner(resource, kind.resource))
         for resource in kind.reads:
-            self.controller.watch(self._caches[resource], self._wakes_readers(kind.read_indexes[resource]))
+            self.controller.watch(self._caches[resource], readers(kind, self._primaries, kind.read_indexes[resource]))
         for resource in kind.optional:
             self._caches[resource].subscribe_served(self._look_again)
 
@@ -154,7 +152,7 @@ class Planned:
                         await self._make(step, parent, view, sent, may_create=holding.issuperset(step.needs))
                     except (ApiError, ContestedError, NameTakenError, StillThereError) as error:
                         failures[step.name] = Failure(step, error)
-                        self._await_name(error, parent)
+                        self._names_awaited.note(error, parent.request)
                 if step.holds and step.name not in failures:
                     holding.add(step.name)
             if len(sent) == before:
@@ -209,37 +207,6 @@ class Planned:
         reason = problem.reason if problem.reason == "NameTaken" else "ReconcileFailed"
         self._recorder.tell(parent.object, Event(reason, problem.message, "Warning"))
         return TerminalError(problem.message)
-
-    def _await_name(self, error: Exception, parent: Parent) -> None:
-        """Look again as soon as the name that is taken changes hands."""
-        if isinstance(error, NameTakenError):
-            self._names_awaited.setdefault(error.place, set()).add(parent.request)
-
-    def _wakes(self, resource: Resource) -> Wakes:
-        wakes_owner = owner(self._kind.resource)
-
-        def wakes(change: Change) -> Iterator[Request]:
-            yield from wakes_owner(change)
-            yield from self._names_awaited.pop((resource, change.key), ())
-
-        return wakes
-
-    def _wakes_readers(self, indexes: Mapping[str, By]) -> Wakes:
-        """Wake the objects that share a value with what their planner reads, or else all in its namespace."""
-        common = {name: function for name, function in indexes.items() if name in self._kind.indexes}
-
-        def readers(change: Change) -> Iterable[str]:
-            if not common or not len(self._primaries):
-                return self._primaries
-            objects = [each.object for each in (change.old, change.new) if each is not None]
-            values = {(name, value) for name, by in common.items() for each in objects for value in by(each)}
-            return {key for name, value in values for key in self._primaries.index(index_name(self._kind, name), value)}
-
-        def wakes(change: Change) -> Iterator[Request]:
-            namespace = Request.of(change.key).namespace
-            yield from (each for each in map(Request.of, readers(change)) if namespace in (None, each.namespace))
-
-        return wakes
 
     def _look_again(self) -> None:
         """Plan anew for all: an API that planners can do without has come or gone."""

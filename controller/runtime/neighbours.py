@@ -1,0 +1,53 @@
+"""Whom other people's objects wake: those that read them, and those that wait for their names."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from controller.runtime.caches import Cache
+from controller.runtime.guard import NameTakenError
+from controller.runtime.plan import By, PlannedKind
+from controller.runtime.result import Request
+from controller.runtime.view import index_name
+from controller.runtime.wakes import Wakes, owner
+from kube.changes import Change
+from kube.resource import Resource
+
+
+def readers(kind: PlannedKind[Any], primaries: Cache, indexes: Mapping[str, By]) -> Wakes:
+    """Wake the objects of a kind that share a value with what their planner reads, or else all in its namespace."""
+    common = {name: function for name, function in indexes.items() if name in kind.indexes}
+
+    def keys(change: Change) -> Iterable[str]:
+        if not common or not len(primaries):
+            return primaries
+        objects = [each.object for each in (change.old, change.new) if each is not None]
+        values = {(name, value) for name, by in common.items() for each in objects for value in by(each)}
+        return {key for name, value in values for key in primaries.index(index_name(kind, name), value)}
+
+    def wakes(change: Change) -> Iterator[Request]:
+        namespace = Request.of(change.key).namespace
+        yield from (each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace))
+
+    return wakes
+
+
+class NamesAwaited:
+    """Names that are taken, and who waits for each to change hands."""
+
+    def __init__(self) -> None:
+        self._awaited: dict[tuple[Resource, str], set[Request]] = {}
+
+    def note(self, error: Exception, request: Request) -> None:
+        """Let a request wait for the name that an error is about, if it is about one."""
+        if isinstance(error, NameTakenError):
+            self._awaited.setdefault(error.place, set()).add(request)
+
+    def or_owner(self, resource: Resource, of: Resource) -> Wakes:
+        """Wake the owner of a child, one of `of`, and whoever waits for the child's name."""
+        wakes_owner = owner(of)
+
+        def wakes(change: Change) -> Iterator[Request]:
+            yield from wakes_owner(change)
+            yield from self._awaited.pop((resource, change.key), ())
+
+        return wakes
