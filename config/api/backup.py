@@ -125,5 +125,5 @@ class Backup(CustomResource):
         ),
     )
 
-    spec: BackupSpec = Field(default_factory=BackupSpec, description="What is dumped, where to, and when.")
+    spec: BackupSpec = Field(BackupSpec(), description="What is dumped, where to, and when.")
     status: BackupStatus = Field(default_factory=BackupStatus, description="What was last observed.")

@@ -67,9 +67,7 @@ class VoteConfig(CustomResource):
         columns=(Column("Question", ".spec.poll.question", description="The question."), *STATUS_COLUMNS),
     )
 
-    spec: VoteConfigSpec = Field(
-        default_factory=VoteConfigSpec, description="The question and the answers to choose from."
-    )
+    spec: VoteConfigSpec = Field(VoteConfigSpec(), description="The question and the answers to choose from.")
     status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="What was last observed.")
 
     @model_validator(mode="before")
@@ -116,7 +114,7 @@ class VoteConfigV1Alpha1(CustomResource):
     )
 
     spec: VoteConfigSpecV1Alpha1 = Field(
-        default_factory=VoteConfigSpecV1Alpha1,
+        VoteConfigSpecV1Alpha1(),
         description="The question and the answers to choose from.",
         json_schema_extra=OPEN,
     )

@@ -31,7 +31,6 @@ POSTGRESQL_ORIGIN = {
     "spec.deletionPolicy": "spec.database.deletionPolicy",
     "spec.replicas": "spec.database.replicas",
     "spec.backup": "spec.database.backup",
-    "spec.monitoring": "spec.monitoring",
     "spec.resources": "spec.database.resources",
 }
 
@@ -93,7 +92,8 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> 
     holds, note = _is_ready(child)
     url = whole.url("postgresql", "db", PORTS["postgresql"])
     is_failed = not holds and ((child or {}).get("status") or {}).get("phase") == "Failed"
-    writes = [Apply(object, POSTGRESQL_ORIGIN)]
+    asked = {"spec.monitoring": "spec.monitoring"} if monitored else {}  # of an AppStack nobody asks for it
+    writes = [Apply(object, POSTGRESQL_ORIGIN | asked)]
     return Component("database", writes, holds=holds, note=note, url=url, is_failed=is_failed)
 
 

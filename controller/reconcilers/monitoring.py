@@ -1,6 +1,7 @@
 """What Prometheus needs to see a platform: a ServiceMonitor and alerts where it has their APIs, else annotations."""
 
 from config.api.ecommerceplatform import Monitoring
+from controller.reconcilers.application import NAMED
 from controller.reconcilers.components import Component, Whole, removed, without
 from controller.runtime.plan import Apply, Object
 from kube.resource import Resource
@@ -10,7 +11,7 @@ SERVICE_MONITOR = Resource(GROUP, "v1", "servicemonitors", "ServiceMonitor")
 PROMETHEUS_RULE = Resource(GROUP, "v1", "prometheusrules", "PrometheusRule")
 SCRAPED = ("backend", "frontend")
 INTERVAL = "30s"
-ORIGIN = {"metadata.name": "metadata.name", "spec.endpoints": "spec.monitoring.path"}
+ORIGIN = {SERVICE_MONITOR: NAMED | {"spec.endpoints": "spec.monitoring.path"}, PROMETHEUS_RULE: NAMED}
 
 
 def monitoring(whole: Whole, spec: Monitoring) -> Component:
@@ -23,7 +24,7 @@ def monitoring(whole: Whole, spec: Monitoring) -> Component:
     wanted |= {PROMETHEUS_RULE: _prometheus_rule(whole)} if alerts else {}
     absent = [resource.kind for resource in wanted if (resource, whole.name) not in places]
     writes = [
-        *(Apply(wanted[resource], ORIGIN) for resource, _ in places if resource in wanted),
+        *(Apply(wanted[resource], ORIGIN[resource]) for resource, _ in places if resource in wanted),
         *removed(whole, [place for place in places if place[0] not in wanted]),
     ]
     said = f"{' and '.join(absent)} of {GROUP} not served here"

@@ -28,12 +28,13 @@ for old in /backup/[0-9]*T[0-9]*Z.sql.gz; do
   if [[ ${old##*/} < $oldest ]]; then rm "$old" && echo "removed ${old##*/}, older than $RETENTION"; fi
 done
 """
-ORIGIN = {
-    "metadata.name": "metadata.name",
-    "spec.schedule": "spec.database.backup.schedule",
+ORIGIN = {"metadata.name": "metadata.name", "spec.schedule": "spec.database.backup.schedule"}
+CRON_JOB_ORIGIN = ORIGIN | {
+    "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.database.version",
+}
+BACKUP_ORIGIN = ORIGIN | {
     "spec.retention": "spec.database.backup.retention",
     "spec.destination": "spec.database.backup.destination",
-    "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.database.version",
 }
 
 
@@ -50,12 +51,12 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
         asked = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
         return [
             Once({**about, "spec": asked}, known_by=metadata["labels"]),
-            Apply(_cron_job(server, metadata, spec), ORIGIN),
+            Apply(_cron_job(server, metadata, spec), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]
     login = {"username": "root", "secretRef": {"name": reference["name"], "passwordKey": reference["key"]}}
     connection = {"host": server.name, "port": PORT, **login}
-    return [Apply(dumps.backup(metadata, "mysql", connection, spec), ORIGIN)]
+    return [Apply(dumps.backup(metadata, "mysql", connection, spec), BACKUP_ORIGIN)]
 
 
 def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup) -> Object:

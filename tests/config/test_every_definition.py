@@ -1,0 +1,102 @@
+"""What every kind's definition promises to kubectl and to people who write manifests."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from config.api.meta import CustomResource
+from config.crds import Schema, definition
+from controller.reconcilers import planned_kinds
+
+KINDS = [kind.type for kind in planned_kinds()]
+REQUIRED = {"WebApp": {"spec", "spec.replicas", "spec.image"}}  # published; nothing else may be added, anywhere
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: kind.definition.kind)
+def kind(request: pytest.FixtureRequest) -> type[CustomResource]:
+    """Each kind in turn."""
+    found: type[CustomResource] = request.param
+    return found
+
+
+def version(kind: type[CustomResource]) -> dict[str, Any]:
+    """Return a kind's version in its definition."""
+    (found,) = definition(kind)["spec"]["versions"]
+    return dict(found)
+
+
+def schema(kind: type[CustomResource]) -> Schema:
+    """Return a kind's schema."""
+    return dict(version(kind)["schema"]["openAPIV3Schema"])
+
+
+def test_kubectl_knows_it(kind: type[CustomResource]) -> None:
+    """`kubectl get gatewright`, `get all` and a short name list it, in columns with words for each and its age."""
+    spec = definition(kind)["spec"]
+    names = spec["names"]
+    assert spec["scope"] == "Namespaced"
+    assert names["categories"] == ["gatewright", "all"]
+    assert names["singular"] == names["kind"].lower()
+    columns = version(kind)["additionalPrinterColumns"]
+    assert len(columns) >= 3
+    assert columns[-1]["name"] == "Age" or any(each["name"] == "Age" for each in columns)
+    for column in columns:
+        assert has(schema(kind), column["jsonPath"]), column
+
+
+def test_short_names_are_nobody_elses() -> None:
+    """What a short name means is one kind."""
+    names = [name for kind in KINDS for name in kind.definition.short_names]
+    assert len(set(names)) == len(names)
+
+
+def test_its_status_is_one(kind: type[CustomResource]) -> None:
+    """A subresource of its own, with the generation it speaks of and conditions that are merged by type."""
+    assert version(kind)["subresources"]["status"] == {}
+    status = schema(kind)["properties"]["status"]["properties"]
+    assert status["observedGeneration"] == {**status["observedGeneration"], "type": "integer", "format": "int64"}
+    conditions = status["conditions"]
+    assert (conditions["x-kubernetes-list-type"], conditions["x-kubernetes-list-map-keys"]) == ("map", ["type"])
+    assert {"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"} <= set(
+        conditions["items"]["properties"]
+    )
+
+
+def test_no_more_is_required_than_is_published(kind: type[CustomResource]) -> None:
+    """Of the spec only what was published; beside it the keys of lists' items, and what core/v1 asks for."""
+    top = schema(kind)
+    found = {"spec"} & set(top.get("required", ())) | set(required(top["properties"]["spec"], "spec"))
+    assert found == REQUIRED.get(kind.definition.kind, set())
+
+
+def test_what_is_left_out_is_shown_by_its_default(kind: type[CustomResource]) -> None:
+    """An object without a spec has one of defaults where any field has one: columns show it."""
+    spec = schema(kind)["properties"]["spec"]
+    defaults = {name for name, each in spec["properties"].items() if "default" in each}
+    assert not defaults or "spec" in schema(kind).get("required", ()) or defaults <= spec["default"].keys()
+
+
+OF_CORE = ("securityContext", "env", "seccompProfile", "appArmorProfile")
+
+
+def required(schema: Schema, path: str) -> Iterator[str]:
+    """Yield the required fields below a path, but for those of core/v1 and the keys of lists."""
+    yield from (f"{path}.{name}" for name in schema.get("required", ()))
+    for name, each in schema.get("properties", {}).items():
+        if name not in OF_CORE:
+            yield from required(each, f"{path}.{name}")
+    if "items" in schema:
+        keys = {f"{path}[].{key}" for key in schema.get("x-kubernetes-list-map-keys", ())}
+        yield from (each for each in required(schema["items"], f"{path}[]") if each not in keys)
+
+
+def has(schema: Schema, path: str) -> bool:
+    """Tell whether a schema has the field that a column shows."""
+    for step in path.partition("[")[0].strip(".").split("."):
+        if step == "metadata":
+            return True
+        schema = schema.get("properties", {}).get(step)
+        if schema is None:
+            return False
+    return True

@@ -1,0 +1,226 @@
+"""An object of every kind, samples and some that ask for more, and a cluster in memory where they become ready."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prometheus_client import CollectorRegistry
+
+from config.converters import stored
+from config.defaulting import defaulted
+from controller.reconcilers import planned_kinds
+from controller.reconcilers.resources import POD
+from controller.runtime.caches import Caches
+from controller.runtime.conditions import ready_in
+from controller.runtime.events import EVENT, Recorder
+from controller.runtime.fake_client import FakeClient
+from controller.runtime.metrics import Metrics
+from controller.runtime.plan import Object, PlannedKind
+from controller.runtime.planned import Planned
+from controller.runtime.result import Request, RetryableError, TerminalError
+from controller.runtime.testing import fill
+from kube.resource import Resource
+
+CONFIG = Path(__file__).parents[3] / "config"
+KINDS = {(kind.resource.api_version, kind.resource.kind): kind for kind in planned_kinds()}
+NAMESPACE = "default"
+REGISTRY = "registry.company.com"
+PLATFORM = "a-platform"
+RUNNING = {"Deployment", "StatefulSet"}
+THEIRS = {"whose": "theirs"}
+MORE = """
+- apiVersion: database.example.com/v1
+  kind: PostgreSQL
+  metadata: {name: everything}
+  spec:
+    replicas: 2
+    users: [{name: app}]
+    databases: [{name: shop, owner: app}]
+    backup: {enabled: true}
+    monitoring: {enabled: true}
+- apiVersion: database.example.com/v1
+  kind: PostgreSQL
+  metadata: {name: to-a-store}
+  spec: {backup: &to-a-store {enabled: true, destination: {bucket: backups, secretRef: {name: backup-store}}}}
+- apiVersion: backup.example.com/v1
+  kind: Backup
+  metadata: {name: of-mongodb}
+  spec:
+    source:
+      type: mongodb
+      connection: {host: m, authenticationDatabase: users, secretRef: {name: shop-db-login}}
+    destination: {type: gcs, bucket: backups}
+    serviceAccountName: backups
+- apiVersion: platform.example.com/v1
+  kind: EcommercePlatform
+  metadata: {name: with-mysql}
+  spec:
+    environment: production
+    host: shop.example.com
+    tlsSecretName: tls
+    ingressClassName: nginx
+    database: {type: mysql, backup: {enabled: true}}
+    backend: &workload {image: "shop/shop:2", readinessPath: /ready, env: [{name: A, value: b}]}
+    frontend: *workload
+- apiVersion: platform.example.com/v1
+  kind: EcommercePlatform
+  metadata: {name: of-a-class}
+  spec: {database: {storageClassName: fast}, backend: *workload, frontend: *workload}
+- apiVersion: app.example.com/v1
+  kind: AppStack
+  metadata: {name: of-a-class}
+  spec: {database: {storageClassName: fast}, backend: *workload, frontend: *workload}
+- apiVersion: app.example.com/v1
+  kind: AppStack
+  metadata: {name: to-a-store}
+  spec:
+    environment: production
+    database: {type: mysql, backup: *to-a-store}
+    cache: {}
+    backend: {image: "shop/shop:2", securityContext: {runAsUser: 101}, resources: {limits: {cpu: 1}}}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An object, as the API server has it, and its kind."""
+
+    kind: PlannedKind[Any]
+    object: Object
+
+    def __str__(self) -> str:
+        return f"{self.kind.resource.kind}-{self.name}"
+
+    @property
+    def name(self) -> str:
+        """The object's name."""
+        return str(self.object["metadata"]["name"])
+
+
+def cases() -> list[Case]:
+    """Every sample, and the objects that ask for more."""
+    samples = [
+        each for file in sorted((CONFIG / "samples").glob("*.yaml")) for each in yaml.safe_load_all(file.read_text())
+    ]
+    found = (defaulted(stored(each)) for each in [*samples, *yaml.safe_load(MORE)])
+    return [Case(KINDS[each["apiVersion"], each["kind"]], placed(each)) for each in found if each["kind"] != "Secret"]
+
+
+def placed(object: Object) -> Object:
+    """Return an object in our namespace, as a part of a platform."""
+    return object | {"metadata": {"namespace": NAMESPACE, "labels": {"platform": PLATFORM}} | object["metadata"]}
+
+
+class World:
+    """A cluster in memory with one object, whose children get ready by themselves."""
+
+    def __init__(self, case: Case, **metadata: Any) -> None:
+        self.case = case
+        self.client = FakeClient()
+        self.error: Exception | None = None
+        self._object = case.object | {"metadata": case.object["metadata"] | metadata}
+
+    async def begin(self) -> None:
+        """Create the object, and the Secrets that it may name."""
+        secret = Resource("", "v1", "secrets", "Secret")
+        for name in ("shop-db-login", "backup-store"):
+            await self.client.create(secret, self.theirs(name))
+        await self.client.create(self.case.kind.resource, self._object)
+
+    async def look(self) -> None:
+        """Look at the object once, as the controller does that has just started; `error` is what came of it."""
+        caches, recorder = Caches(self.client), Recorder(self.client, "test")
+        settings = {"registry": REGISTRY}
+        planned = Planned(
+            self.case.kind, self.client, caches, recorder, Metrics(CollectorRegistry()), settings=settings
+        )
+        await fill(caches, self.client)
+        self.error = None
+        try:
+            await planned.reconcile(Request(NAMESPACE, self.case.name))
+        except (TerminalError, RetryableError) as error:
+            self.error = error
+        telling = asyncio.create_task(recorder.run())
+        await recorder.flush()
+        telling.cancel()
+
+    async def events(self) -> list[tuple[str, str, str]]:
+        """All events so far: type, reason and note."""
+        pages = [page async for page in self.client.pages(EVENT, NAMESPACE)]
+        return [(each["type"], each["reason"], each["note"]) for page in pages for each in page["items"]]
+
+    async def settle(self) -> Object:
+        """Look until there is nothing to write, what was made being ready each time; return the object."""
+        before = -1
+        while before != self.client.version:
+            before = self.client.version
+            await self.look()
+            for resource, child in await self.children():
+                await self._make_ready(resource, child)
+        return await self.parent()
+
+    async def parent(self) -> Object:
+        """The object as it is now."""
+        return await self.client.get(self.case.kind.resource, self.case.name, NAMESPACE)
+
+    @staticmethod
+    def theirs(name: str) -> Object:
+        """Somebody else's object."""
+        return {"metadata": {"name": name, "namespace": NAMESPACE, "labels": THEIRS}}
+
+    async def ready(self) -> tuple[str, str]:
+        """Status and reason of its condition Ready."""
+        found = ready_in((await self.parent()).get("status", {}))
+        return (found["status"], found["reason"]) if found else ("", "")
+
+    async def children(self) -> list[tuple[Resource, Object]]:
+        """Return what was made for the object, each with where it lives."""
+        pages = [(each, page) for each in self.case.kind.owns async for page in self.client.pages(each, NAMESPACE)]
+        found = ((resource, child) for resource, page in pages for child in page["items"])
+        return [(resource, child) for resource, child in found if child["metadata"].get("labels") != THEIRS]
+
+    async def _make_ready(self, resource: Resource, child: Object) -> None:
+        name, generation = child["metadata"]["name"], child["metadata"]["generation"]
+        status: Object = {}
+        if resource.kind in RUNNING:
+            count = child["spec"]["replicas"]
+            counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), count)
+            status = {**counts, "observedGeneration": generation}
+        if resource.kind == "Job":
+            status = {"conditions": [{"type": "Complete", "status": "True"}]}
+        if (resource.api_version, resource.kind) in KINDS:
+            ready = {"type": "Ready", "status": "True", "reason": "AllReady", "message": ""}
+            status = {"phase": "Running", "conditions": [ready], "observedGeneration": generation}
+        if not status or child.get("status") == status:
+            return
+        await self.client.patch(resource, name, {"status": status}, NAMESPACE, subresource="status")
+        if resource.kind == "StatefulSet":
+            pod = {"name": f"{name}-0", "namespace": NAMESPACE, **child["spec"]["template"]["metadata"]}
+            conditions = [{"type": "Ready", "status": "True"}]
+            await self.client.apply(
+                POD, {"metadata": pod, "status": {"conditions": conditions}}, field_manager="kubelet"
+            )
+
+
+def templates(value: Any) -> Iterator[Object]:
+    """Yield each template in an object: of pods, of Jobs, of claims."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if key in ("template", "jobTemplate"):
+                yield each
+            elif key == "volumeClaimTemplates":
+                yield from each
+            yield from templates(each)
+
+
+def pods(object: Object) -> Iterator[Object]:
+    """Yield the spec of each kind of pod that an object makes."""
+    yield from (each["spec"] for each in templates(object) if "containers" in each["spec"])
+
+
+def containers(pod: Object) -> list[Object]:
+    """All containers of a pod."""
+    return [*pod.get("initContainers", ()), *pod["containers"]]

@@ -1,0 +1,191 @@
+"""What every kind's plan promises of the objects in it, through all generations: labels, images, names, origins."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from config.crds import Schema, definition
+from config.defaulting import defaulted
+from config.settings import Settings
+from controller.reconcilers import planned_kinds
+from controller.runtime.plan import Apply, Given, PlannedKind
+from gatewright.planning import planners_of
+from gatewright.plans import Parent, Planned, planned
+from gatewright.policies import engine_of
+from tests.controller.reconcilers.every_kind import (
+    NAMESPACE,
+    PLATFORM,
+    REGISTRY,
+    Case,
+    cases,
+    containers,
+    pods,
+    templates,
+)
+from webhook.engine import Engine
+from webhook.engine.origins import STEP
+from webhook.harness.reviews import Admission
+from webhook.harness.trial import ask
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+DNS_NAME = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+SERVED = frozenset(resource for kind in planned_kinds() for resource in kind.optional)
+
+
+@pytest.fixture(params=cases(), ids=str)
+def case(request: pytest.FixtureRequest) -> Case:
+    """Each object in turn."""
+    found: Case = request.param
+    return found
+
+
+def made(case: Case) -> list[Planned]:
+    """All that would be made of an object, and of that."""
+    given = Given(settings={"registry": REGISTRY}, served=SERVED)
+    return list(planned(Parent(case.kind, case.object), NOW, given.settings, lambda parent: given))
+
+
+def test_all_of_it_is_of_the_platform(case: Case) -> None:
+    """Objects, pods, Jobs and claims carry the label, so that it finds every part."""
+    expected = case.name if case.kind.resource.kind == "EcommercePlatform" else PLATFORM
+    for each in made(case):
+        for part in (each.object, *templates(each.object)):
+            found = part.get("metadata", {}).get("labels", {}).get("platform")
+            assert found == expected, f"{each.resource.kind} {each.object['metadata']['name']}"
+
+
+def test_containers_that_we_choose_are_ours(case: Case) -> None:
+    """Their images come from the registry, they have requests and limits, and run with no more rights than needed."""
+    theirs = set(values(case.object["spec"], "image"))
+    for each in made(case):
+        for pod in pods(each.object):
+            for container in containers(pod):
+                told = f"{each.resource.kind} {each.object['metadata']['name']}: {container['name']}"
+                if container["image"] in theirs:
+                    continue
+                assert container["image"].startswith(f"{REGISTRY}/"), told
+                for amounts in ("requests", "limits"):
+                    assert container["resources"][amounts].keys() >= {"cpu", "memory"}, told
+                context = pod["securityContext"] | container["securityContext"]
+                assert context["runAsNonRoot"] is True, told
+                assert context["allowPrivilegeEscalation"] is False, told
+                assert context["readOnlyRootFilesystem"] is True, told
+                assert context["capabilities"] == {"drop": ["ALL"]}, told
+                assert context["seccompProfile"] == {"type": "RuntimeDefault"}, told
+                assert context["runAsUser"] > 0, told
+                assert pod.get("automountServiceAccountToken") is False or not pod.get("volumes"), told
+
+
+def values(value: Any, key: str) -> Iterator[Any]:
+    """Yield what stands under a key, anywhere in a value."""
+    if isinstance(value, dict):
+        yield from (each for name, each in value.items() if name == key)
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from values(each, key)
+
+
+@pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
+def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
+    """Each field of a child that comes from one of the parent's is one, and so is the parent's."""
+    (version,) = (each for each in definition(kind.type)["spec"]["versions"] if each["name"] == kind.resource.version)
+    schema = version["schema"]["openAPIV3Schema"]
+    named: set[tuple[str, str]] = set()
+    found: set[tuple[str, str]] = set()
+    for case in cases():
+        for each in made(case) if case.kind is kind else ():
+            if each.parent.kind is kind and isinstance(each.write, Apply):
+                for child, parent in each.write.origin.items():
+                    assert has(schema, parent), f"{kind.resource.kind} has no {parent}"
+                    named.add((each.resource.kind, child))
+                    found |= {(each.resource.kind, child)} if there(each.object, child) else set()
+    assert named == found
+
+
+def has(schema: Schema, path: str) -> bool:
+    """Tell whether a schema has a field."""
+    for step in STEP.finditer(path):
+        if path.startswith("metadata."):
+            return path in ("metadata.name", "metadata.labels")
+        schema = schema.get("properties", {}).get(step[1])
+        if schema is None:
+            return False
+    return True
+
+
+def there(object: Any, path: str) -> bool:
+    """Tell whether an object has a field."""
+    for step in STEP.finditer(path):
+        if step[2] is None:
+            object = object.get(step[1]) if isinstance(object, dict) else None
+        else:
+            key, _, wanted = step[2].partition("=")
+            object = next((each for each in object or () if each.get(key) == wanted), None)
+    return object is not None
+
+
+@pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
+def test_what_is_missing_is_named(kind: PlannedKind[Any]) -> None:
+    """Of an object that says nothing all is made by defaults, or it is Incomplete and the field is named."""
+    object = defaulted({"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "spec": {}})
+    object["metadata"] = {"name": "empty", "namespace": NAMESPACE}
+    required = definition(kind.type)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].get(
+        "required"
+    )
+    if required:  # the API server refuses it
+        return
+    plan = kind.plan(kind.type.model_validate(object), Given(served=SERVED), NOW)
+    if plan.problem is not None:
+        assert plan.problem.reason == "Incomplete"
+        assert re.search(r"\bspec\.[a-z]", plan.problem.message), plan.problem.message
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """What is always in force, and the planners."""
+    return engine_of([], NAMESPACE, planners_of(Settings(), NAMESPACE))
+
+
+SHAPES = ("a" * 253, "1" * 253, ("a" * 20 + ".") * 12 + "a", "a-" * 126 + "a")
+
+
+def test_names_that_are_let_in_make_valid_names(case: Case, engine: Engine) -> None:
+    """The longest names that are admitted, of whatever signs, make objects with valid names and labels."""
+    for shape in SHAPES:
+        longest, denied = 0, len(shape) + 1
+        while denied - longest > 1:
+            middle = (longest + denied) // 2
+            if is_let_in(engine, called(case, shape[:middle])):
+                longest = middle
+            else:
+                denied = middle
+        assert longest >= 20 or shape[0] == "1", f"nothing that begins with {shape[: longest + 1]} is let in"
+        for name in (shape[:length] for length in range(longest, max(longest - 3, 0), -1)):
+            assert not DNS_NAME.fullmatch(name) or list(faults(called(case, name))) == []
+
+
+def called(case: Case, name: str) -> Case:
+    """Return an object of another name."""
+    return Case(case.kind, case.object | {"metadata": case.object["metadata"] | {"name": name}})
+
+
+def is_let_in(engine: Engine, case: Case) -> bool:
+    """Tell whether the webhook lets an object in; of names that the API server refuses, those a sign shorter."""
+    named = called(case, case.name.rstrip(".-"))
+    return ask(engine, Admission(object=named.object, namespace=NAMESPACE), {"now": NOW}).allowed
+
+
+def faults(case: Case) -> Iterator[str]:
+    """Yield the names and labels of what is made that the API server, or the controllers behind it, would refuse."""
+    for each in made(case):
+        kind, name = each.resource.kind, each.object["metadata"]["name"]
+        limits = {"CronJob": 52, "Job": 63, "StatefulSet": 63 - len("-0123456789")}
+        if len(name) > limits.get(kind, 253) or not (DNS_LABEL if kind == "Service" else DNS_NAME).fullmatch(name):
+            yield f"{kind} {name}"
+        for part in (each.object, *templates(each.object)):
+            labels = part.get("metadata", {}).get("labels", {})
+            yield from (f"{kind} {name}: {key}={value}" for key, value in labels.items() if not LABEL.fullmatch(value))
