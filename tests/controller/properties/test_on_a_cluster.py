@@ -11,7 +11,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 import kube.backoff
-from controller.reconcilers.webapp import DEPLOYMENT, SERVICE, WEBAPP
+from controller.reconcilers.resources import DEPLOYMENT, SERVICE
+from controller.reconcilers.webapp import WEBAPP
 from controller.runtime import contests
 from controller.runtime.plan import PlannedKind
 from controller.runtime.runtime import Runtime
