@@ -3,6 +3,7 @@
 from config.api.core import Quantity, ResourceRequirements, SecurityContext
 from config.api.definition import AGE, Column, Definition, Scale
 from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64, Status
+from controller.reconcilers.labels import inherited
 from controller.runtime.plan import (
     Apply,
     Counts,
@@ -54,4 +55,5 @@ __all__ = [
     "Seen",
     "Status",
     "Step",
+    "inherited",
 ]

@@ -1,6 +1,7 @@
 """What every kind's definition promises to kubectl and to people who write manifests."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ def kind(request: pytest.FixtureRequest) -> type[CustomResource]:
     return found
 
 
+@cache
 def version(kind: type[CustomResource]) -> dict[str, Any]:
     """Return a kind's version in its definition."""
     (found,) = definition(kind)["spec"]["versions"]
