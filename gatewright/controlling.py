@@ -1,41 +1,19 @@
-"""The controller, put together: the kinds it makes, the certificates, and the registration of the webhook."""
+"""The controller, put together: the kinds it makes."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-from prometheus_client import CollectorRegistry
-
-from config.crds import of_several_versions
 from config.faults import FaultsError, did_you_mean
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.backup import BACKUP
 from controller.reconcilers.backup_metrics import LastBackups
-from controller.reconcilers.certificates import Certificates, Names, service_names
-from controller.reconcilers.conversion import Conversion
-from controller.reconcilers.policies import PolicyStatuses
-from controller.reconcilers.registrar import Registrar
-from controller.reconcilers.registration import Service
-from controller.runtime.caches import Cache
-from controller.runtime.controller import Controller
 from controller.runtime.plan import PlannedKind
-from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
 from gatewright.listeners import Observed
 from gatewright.planning import planner_settings
-from gatewright.process import Background
 from gatewright.runtime import runtime_for
-from gatewright.serving import policies_of
 from kube.endpoint import Endpoint
-from kube.resource import Resource
-from webhook.policies import catalogue
-from webhook.server.metrics import Metrics
-from webhook.server.policies import Policies
-from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id, PolicyObjects
-
-CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
 
 def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Runtime:
@@ -58,94 +36,3 @@ def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
         kinds = [kind.resource.kind for kind in known.values()]
         raise FaultsError(("--kinds", f'no kind "{name}"{did_you_mean(name, kinds)}') for name in unknown)
     return [known[name.lower()] for name in names] or list(known.values())
-
-
-def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -> dict[str, Background]:
-    """Let the leader keep the certificates and the registration right; return what follows the policies.
-
-    cert-manager, where it is used, keeps the certificates and fills in the caBundle itself.
-    """
-    namespace = settings.namespace or endpoint.namespace
-    at = settings.webhook_url or Service(namespace, settings.webhook_service)
-    policies, look_again = add_policies(settings, runtime, namespace)
-    name = settings.webhook_configuration or CONFIGURATION
-    ca_bundle, also = None, list[Cache]()
-    if not settings.cert_manager:
-        dns_names = _dns_names(settings, namespace)
-        names = Names(namespace, settings.ca_secret, settings.tls_secret, name, dns_names, tuple(of_several_versions()))
-        certificates = Certificates(runtime.client, runtime.caches, names)
-        runtime.add(certificates.controller(runtime.metrics))
-        ca_bundle, also = certificates.ca_bundle, [certificates.ca_cache, certificates.tls_cache]
-    registrar = Registrar(
-        runtime.client,
-        runtime.caches,
-        name,
-        at,
-        policies,
-        ca_bundle=ca_bundle,
-        excluded_namespaces=own_namespaces(settings, endpoint),
-    )
-    registration = registrar.controller(runtime.metrics, also=also)
-    runtime.add(registration)
-    conversion = Conversion(runtime.client, runtime.caches, of_several_versions(), name, at, ca_bundle=ca_bundle)
-    runtime.add(conversion.controller(runtime.metrics, also=also))
-
-    def on_new_policies() -> None:
-        registration.add(registrar.request)
-        look_again()
-
-    return {"policies": partial(policies.follow, on_new_policies)}
-
-
-def add_policies(settings: Settings, runtime: Runtime, home: str) -> tuple[Policies, Callable[[], None]]:
-    """Return the policies that the webhooks have in force, and what to call when they changed."""
-    metrics = Metrics(CollectorRegistry())  # what it counts is the webhook's to show
-    objects = PolicyObjects(catalogue(), metrics)
-    caches = [runtime.caches.of(resource, optional=True) for resource in RESOURCES]
-    for cache in caches:
-        cache.subscribe(objects.subscriber(cache.resource))
-    policies = policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
-    return policies, add_policy_statuses(runtime, policies, objects, home)
-
-
-def add_policy_statuses(runtime: Runtime, policies: Policies, objects: PolicyObjects, home: str) -> Callable[[], None]:
-    """Let the leader say in the status of each policy object whether it is in force.
-
-    What is returned is to be called when other policies are in force: what exceptions are from.
-    """
-    controllers: dict[Resource, Controller] = {}
-    told: set[Id] = set()
-    for resource in RESOURCES:
-        statuses = PolicyStatuses(
-            runtime.client,
-            runtime.caches.of(resource, optional=True),
-            catalogue(),
-            lambda: policies.engine.policies if policies.engine else None,
-            home,
-            conflict=partial(objects.conflict, resource),
-        )
-        controllers[resource] = statuses.controller(runtime.metrics)
-        runtime.add(controllers[resource])
-
-    def look_again() -> None:
-        problems = set(objects.problems)
-        of_exceptions = {(EXCEPTION, key) for key in runtime.caches.of(EXCEPTION, optional=True)}
-        for resource, key in of_exceptions | (told ^ problems):
-            controllers[resource].add(Request.of(key))
-        told.clear()
-        told.update(problems)
-
-    return look_again
-
-
-def own_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:
-    """Return the namespace that is never sent to the webhook, where we are installed in one."""
-    if settings.namespace is not None:
-        return [settings.namespace]
-    return [] if settings.webhook_url else [endpoint.namespace]
-
-
-def _dns_names(settings: Settings, namespace: str) -> tuple[str, ...]:
-    if settings.webhook_url is None:
-        return service_names(settings.webhook_service, namespace)
-    return (urlsplit(settings.webhook_url).hostname or "",)

@@ -6,7 +6,7 @@ import click
 
 from config.settings import Settings
 from gatewright import logs, process
-from gatewright.controlling import add_registration, runtime_of
+from gatewright.controlling import runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.process import Background
@@ -56,6 +56,8 @@ async def _run(settings: Settings) -> None:
     runtime = runtime_of(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}
     if settings.webhook_configuration or settings.webhook_url:
+        from gatewright.registering import add_registration
+
         background = add_registration(settings, endpoint, runtime)
     await process.run(
         {"controller": partial(run_leading, runtime)},

@@ -15,14 +15,15 @@ import click
 from certs import issue_ca, issue_serving
 from config.crds import of_several_versions
 from config.settings import Settings
-from controller.reconcilers.conversion import Conversion, without_conversion
-from controller.reconcilers.registrar import Registrar
-from controller.reconcilers.registration import MUTATING, VALIDATING
+from controller.registration.configurations import MUTATING, VALIDATING
+from controller.registration.conversion import Conversion, without_conversion
+from controller.registration.registrar import Registrar
 from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
-from gatewright.controlling import CONFIGURATION, add_policy_statuses, own_namespaces, runtime_of
+from gatewright.controlling import runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
+from gatewright.registering import CONFIGURATION, add_policy_statuses, own_namespaces
 from gatewright.runtime import run_leading
 from gatewright.serving import UNREGISTERED, webhook_of
 from kube.client import Client

@@ -13,7 +13,7 @@ import aiohttp
 import yaml
 
 from config.documents import read_documents
-from controller.reconcilers.registration import Address, registration
+from controller.registration.configurations import Address, registration
 from tests.controlplane.api import Api
 from tests.controlplane.pki import CertificateAuthority
 from tests.controlplane.plane import ControlPlane

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from certs import issue_serving
-from controller.reconcilers.registration import VALIDATING, Address, registration
+from controller.registration.configurations import VALIDATING, Address, registration
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from controller.reconcilers.certificates import Certificates, Names
-from controller.reconcilers.conversion import Conversion
-from controller.reconcilers.registrar import Registrar
-from controller.reconcilers.registration import MUTATING, VALIDATING
+from controller.registration.certificates import Certificates, Names
+from controller.registration.configurations import MUTATING, VALIDATING
+from controller.registration.conversion import Conversion
+from controller.registration.registrar import Registrar
 from controller.runtime.runtime import Runtime
 from kube.client import Client
 from kube.endpoint import Endpoint

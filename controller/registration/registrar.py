@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from controller.reconcilers.probe import ProbeError, probe
-from controller.reconcilers.registration import (
+from controller.registration.configurations import (
     DOMAIN,
     MUTATING,
     VALIDATING,
@@ -23,6 +22,7 @@ from controller.reconcilers.registration import (
     published,
     registration,
 )
+from controller.registration.probe import ProbeError, probe
 from controller.runtime.caches import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics

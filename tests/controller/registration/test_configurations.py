@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from controller.reconcilers.registration import Address, Service, published, registration
+from controller.registration.configurations import Address, Service, published, registration
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 

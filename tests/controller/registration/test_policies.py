@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from controller.reconcilers.policies import PolicyStatuses
+from controller.registration.policies import PolicyStatuses
 from controller.runtime.caches import Cache
 from controller.runtime.result import Request
 from kube.client import Client

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from certs import KeyPair, check, issue_ca, issue_serving
-from controller.reconcilers.conversion import CRD, trusted_by
-from controller.reconcilers.registration import MUTATING, VALIDATING, published
 from controller.reconcilers.resources import SECRET
-from controller.reconcilers.rotation import plan, read_authority, read_pair, successor
+from controller.registration.configurations import MUTATING, VALIDATING, published
+from controller.registration.conversion import CRD, trusted_by
+from controller.registration.rotation import plan, read_authority, read_pair, successor
 from controller.runtime.caches import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics

@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs import issue_ca, issue_serving, join
-from controller.reconcilers import registrar
-from controller.reconcilers.certificates import OURS
-from controller.reconcilers.probe import ProbeError, probe
-from controller.reconcilers.registration import MUTATING, VALIDATING
 from controller.reconcilers.resources import SECRET
+from controller.registration import registrar
+from controller.registration.certificates import OURS
+from controller.registration.configurations import MUTATING, VALIDATING
+from controller.registration.probe import ProbeError, probe
 from kube.client import Client
 from kube.credentials import load
 from kube.resource import Resource
-from tests.controller.reconcilers.conftest import NAME, NAMES, NAMESPACE, bound, install, working
+from tests.controller.registration.conftest import NAME, NAMES, NAMESPACE, bound, install, working
 from webhook.engine import Engine
 
 CONFIGURATIONS = (VALIDATING, MUTATING)

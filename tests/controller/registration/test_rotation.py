@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs import CertificateError, KeyPair, check, expires, issue_ca, issue_serving, join
-from controller.reconcilers.certificates import service_names
-from controller.reconcilers.rotation import LOOK_AGAIN, Authority, Todo, plan, read_authority, read_pair, successor
+from controller.registration.certificates import service_names
+from controller.registration.rotation import LOOK_AGAIN, Authority, Todo, plan, read_authority, read_pair, successor
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from controller.reconcilers.probe import ProbeError, probe
-from controller.reconcilers.registrar import FIELD_MANAGER, PROBE_AGAIN, REPAIR_SECONDS
-from controller.reconcilers.registration import VALIDATING, Address, Object, Service, published
+from controller.registration.configurations import VALIDATING, Address, Object, Service, published
+from controller.registration.probe import ProbeError, probe
+from controller.registration.registrar import FIELD_MANAGER, PROBE_AGAIN, REPAIR_SECONDS
 from controller.runtime.caches import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs import issue_ca, issue_serving, join
-from controller.reconcilers import conversion, registrar
-from controller.reconcilers.conversion import CRD, without_conversion
-from controller.reconcilers.registration import MUTATING, VALIDATING
+from controller.registration import conversion, registrar
+from controller.registration.configurations import MUTATING, VALIDATING
+from controller.registration.conversion import CRD, without_conversion
 from controller.runtime.result import Request
 from kube.client import Client
-from tests.controller.reconcilers.conftest import CONVERTED, NAME, NAMES, NAMESPACE, install, working
+from tests.controller.registration.conftest import CONVERTED, NAME, NAMES, NAMESPACE, install, working
 
 NONE = {"strategy": "None"}
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}

@@ -1,0 +1,1 @@
+"""What the leader keeps right for the webhook: its certificates, its registration, and what policy objects say."""
