@@ -15,6 +15,7 @@ MAKES: Mapping[str, tuple[str, str, int]] = {  # what each component makes whose
     "backend": ("Service", "-backend", 63),
     "cache": ("Service", "-cache", 63),
 }
+STORED = ("CronJob", "-db-backup-cronjob", 52)  # what a database makes whose backups go to a store
 MYSQL_VERSION = re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?")
 DEFAULT_TYPE = "postgresql"
 
@@ -22,7 +23,10 @@ DEFAULT_TYPE = "postgresql"
 def of_name(request: Request, components: list[str]) -> Iterator[Violation]:
     """Yield a violation where what is made for one of the components could not have its name."""
     yield from no_dns_label(request, "the Services that are made must have a DNS label as their name")
-    limits = [(limit - len(suffix), kind, suffix, limit) for kind, suffix, limit in map(MAKES.__getitem__, components)]
+    backup = request.fields("spec.database.backup")
+    is_stored = backup.is_set("destination") and backup.boolean("enabled") is not False
+    made = {**MAKES, "database": STORED} if is_stored else MAKES
+    limits = [(limit - len(suffix), kind, suffix, limit) for kind, suffix, limit in map(made.__getitem__, components)]
     if limits:
         room, kind, suffix, limit = min(limits)
         rule = f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"

@@ -6,8 +6,8 @@ or the condition Ready says what is missing. The database, where it is a postgre
 that is made of it. Always in force: it belongs to the kind.
 
 Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
-Denied:  a name with a dot, or of more than 42 characters where there is a database; `version: "14"` or `replicas: 3`
-         of a mysql; another `database.type` later.
+Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its backups go to a
+         store; `version: "14"` or `replicas: 3` of a mysql; another `database.type` later.
 Fix: the message names the field, what was found there and what it may be.
 """
 

@@ -6,8 +6,9 @@ a default, or the condition Ready says what is missing. The database, where it i
 PostgreSQL object that is made of it. Always in force: it belongs to the kind.
 
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
-Denied:  a name of more than 42 characters, or with a dot; `database: {type: mysql, version: "14"}`,
-         `storage: 0Gi` or `replicas: 3` of a mysql, `backup: {schedule: "0 25 * * *"}`; another `database.type` later;
+Denied:  a name of more than 42 characters, of 34 where backups go to a store, or with a dot;
+         `database: {type: mysql, version: "14"}`, `storage: 0Gi` or `replicas: 3` of a mysql,
+         `backup: {schedule: "0 25 * * *"}`; another `database.type` later;
          `host: https://shop.example.com`.
 Fix: the message names the field, what was found there and what it may be.
 """
