@@ -6,6 +6,8 @@ from typing import Any
 
 from webhook.engine.policy import Violation
 
+NAME = "metadata.name"
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -54,8 +56,12 @@ class Verdict:
 
 
 def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """Return all outcomes; of `more` without what the same policy said of the same field already."""
+    """Return all outcomes; of `more` without what the same policy said of the same field already.
+
+    Where the parent's name is denied, what is wrong with the names made from it is not told as well: they will change.
+    """
     found = list(outcomes)
+    is_renamed = any(each.where == NAME for outcome in found if outcome.denies for each in outcome.violations)
     asked = {outcome.policy for outcome in found}
     denied = {_said(outcome, each) for outcome in found for each in outcome.violations}
     tolerated = denied | {_said(outcome, each) for outcome in found for each in outcome.tolerated}
@@ -67,6 +73,7 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
                 failed.add(_failure(outcome))
             continue
         new = [each for each in outcome.violations if _said(outcome, each) not in denied]
+        new = [each for each in new if each.where != NAME] if is_renamed else new
         kept = [each for each in outcome.tolerated if _said(outcome, each) not in tolerated]
         if new or kept or outcome.malformed is not None or outcome.policy not in asked:
             found.append(replace(outcome, violations=tuple(new), tolerated=tuple(kept)))

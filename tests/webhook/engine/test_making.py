@@ -50,7 +50,8 @@ def plan_shop(shop, now):
     }
     deployment = {"replicas": spec["size"], "template": template}
     budget = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
-    origin = {"spec.replicas": "spec.size", "spec.template.spec.containers[name=app].image": "spec.image"}
+    origin = {"metadata.name": "metadata.name", "spec.replicas": "spec.size"}
+    origin |= {"spec.template.spec.containers[name=app].image": "spec.image"}
     made = [
         Made({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": deployment}, origin),
         Made({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": []}}),
@@ -302,6 +303,29 @@ def test_no_problem_is_told_twice():
     assert engine(both).validate(request(shop(size=2), shop(size=2))) == Verdict(
         (Outcome("both", DENY, tolerated=expected),)
     )
+
+
+def named(most):
+    """Return a rule on the length of names."""
+
+    def validate(request, _):
+        if len(request.about.name) > most:
+            yield Violation("metadata.name", request.about.name, f"at most {most}", "shorten it")
+
+    return validate
+
+
+def test_a_name_that_is_denied_is_told_once():
+    """What is wrong with the names that come from it is told only where it is not denied itself."""
+    shops = in_force(Policy("shops", validate=named(9), kinds=(SHOP,)))
+    deployments = in_force(Policy("deployments", validate=named(5), kinds=("Deployment",)))
+    on_both = engine(shops, deployments)
+    assert found(on_both.validate(request(shop("toys-and-more")))) == [
+        Violation("metadata.name", "toys-and-more", "at most 9", "shorten it")
+    ]
+    assert found(on_both.validate(request(shop("all-toys")))) == [
+        Violation("metadata.name", "all-toys", "at most 5", "shorten it")
+    ]
 
 
 def test_what_is_tolerated_in_the_parent_is_denied_where_the_child_has_it_anew():
