@@ -9,7 +9,7 @@ import orjson
 from kube.endpoint import Endpoint
 from kube.errors import NotFound, ServerError, Unreachable
 from kube.resource import Resource
-from kube.transport import JSON, Gated, Transport
+from kube.transport import JSON, Gated, Lines, Transport
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -171,8 +171,8 @@ class Client:
 
     def stream(
         self, resource: Resource, namespace: str | None, query: Mapping[str, str], *, metadata_only: bool = False
-    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Open a watch and give its lines as they come, however long; the caller bounds the wait for each."""
+    ) -> AbstractAsyncContextManager[AsyncIterator[Lines]]:
+        """Open a watch and give its lines, those that come together at once; the caller bounds the wait for more."""
         return self._transport.stream(resource.path(namespace), query, METADATA if metadata_only else JSON)
 
     async def _write(

@@ -25,6 +25,8 @@ CONNECTIONS = 100
 # A peer that vanished is noticed within about a minute, on idle watches too.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 
+Lines = list[bytes]  # of a watch, whole ones that came together
+
 
 class Gated(BytesPayload):
     """A body that asks whether it may be sent when the first byte of its request is about to go, not before.
@@ -105,8 +107,8 @@ class Transport:
     @asynccontextmanager
     async def stream(
         self, path: str, query: Mapping[str, str], accept: str = JSON
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Open a watch and give its lines as they come; whoever reads bounds the wait for each."""
+    ) -> AsyncIterator[AsyncIterator[Lines]]:
+        """Open a watch and give its lines, those that come together at once; whoever reads bounds the wait for more."""
         with self._failures():
             async with asyncio.timeout(self._timeout):
                 response = await self._open("GET", path, query, {"Accept": accept}, None)
@@ -153,17 +155,22 @@ class Transport:
                 raise ServerError(code, "NotJSON", f"an answer of type {response.content_type}, not JSON")
             raise error_for(code, decode(await response.read()), response.headers.get("Retry-After"))
 
-    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
-        """Yield whole lines without a limit of length; what an ended stream leaves unfinished is dropped."""
+    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Lines]:
+        """Yield whole lines without a limit of length; what an ended stream leaves unfinished is dropped.
+
+        Those that have come are yielded together: a listing has thousands, and waiting for each would cost as much as
+        reading it.
+        """
         unfinished: list[bytes] = []
         with self._failures():
             async for chunk in response.content.iter_any():
                 first, *others = chunk.split(b"\n")
                 unfinished.append(first)
-                for following in others:
-                    if line := b"".join(unfinished):
-                        yield line
-                    unfinished = [following]
+                if others:
+                    lines = [b"".join(unfinished), *others[:-1]]
+                    unfinished = others[-1:]
+                    if whole := [line for line in lines if line]:
+                        yield whole
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from kube.client import Client, selectors
 from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
 from kube.store import Object, Store
-from kube.transport import decode
+from kube.transport import Lines, decode
 
 LOG = logging.getLogger("gatewright.kube.watch")
 
@@ -142,12 +142,13 @@ class Watch:
         started, heard, happened = self._monotonic(), False, False
         async with self._client.stream(
             self.resource, self._namespace, query, metadata_only=self._metadata_only
-        ) as lines:
+        ) as stream:
             self._hear()
-            while line := await self._next(lines, seconds + IDLE_MARGIN, heard=heard):
+            while lines := await self._next(stream, seconds + IDLE_MARGIN, heard=heard):
                 self._hear()
                 heard = True
-                happened |= self._take(*event_in(line))
+                for line in lines:
+                    happened |= self._take(*event_in(line))
         lasted = self._monotonic() - started
         if self._changes.listing:
             raise ServerError(200, "Incomplete", "the watch ended amid the first objects")
@@ -156,15 +157,15 @@ class Watch:
         if not heard and lasted >= SILENT:
             self._version = ""
 
-    async def _next(self, lines: AsyncIterator[bytes], idle: float, *, heard: bool) -> bytes | None:
-        """Return the next line, or None at the end; give up a stream that says nothing for too long.
+    async def _next(self, stream: AsyncIterator[Lines], idle: float, *, heard: bool) -> Lines | None:
+        """Return the next lines, or None at the end; give up a stream that says nothing for too long.
 
         Not every resource has bookmarks: one whose watch says nothing at all is believed to have none until one comes.
         """
         limit = LISTING_IDLE if self._changes.listing else min(idle, BOOKMARKED) if self._bookmarks else idle
         try:
             async with asyncio.timeout(limit):
-                return await anext(lines, None)
+                return await anext(stream, None)
         except TimeoutError:
             if self._changes.listing:
                 self._watch_list = False

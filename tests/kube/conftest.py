@@ -123,11 +123,11 @@ class Api:
         raise AssertionError("the watch ended")
 
 
-async def decoded(lines: AsyncIterator[bytes]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+async def decoded(stream: AsyncIterator[list[bytes]]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """Yield the type and the object of each line of a watch."""
-    async for line in lines:
-        event = orjson.loads(line)
-        yield event["type"], event["object"]
+    async for lines in stream:
+        for event in map(orjson.loads, lines):
+            yield event["type"], event["object"]
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])

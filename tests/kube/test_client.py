@@ -79,9 +79,9 @@ async def test_a_stream_may_last_longer_than_a_request() -> None:
     async with (
         FakeApiServer() as server,
         Client(server.endpoint, timeout=0.2) as client,
-        client.stream(CONFIG_MAP, None, query) as lines,
+        client.stream(CONFIG_MAP, None, query) as stream,
     ):
-        assert [line async for line in lines] == []
+        assert [lines async for lines in stream] == []
 
 
 async def test_an_answer_that_breaks_off_is_a_failure() -> None:
