@@ -34,11 +34,13 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as directory, ControlPlane.start(Path(directory)) as plane:
             plane.kubectl("apply", "-f", str(ROOT / "config/crd/bases"))
             plane.create_namespace("production")
-            with Gatewright.run(plane, Path(directory), policies=ROOT / "config/policies"):
+            registry = ("--registry", "registry.company.com")  # where production's images come from, ours too
+            with Gatewright.run(plane, Path(directory), *registry, policies=ROOT / "config/policies") as gatewright:
                 kubeconfig.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(plane.kubeconfig, kubeconfig)
                 print(READY.format(kubeconfig=kubeconfig), flush=True)
-                signal.pause()
+                gatewright.process.wait()
+                sys.exit(f"gatewright ended\n{gatewright.process.tail()}")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
     except (MissingToolError, BuildError, ControlPlaneError, GatewrightError, subprocess.CalledProcessError) as error:

@@ -106,6 +106,12 @@ class Process:
         self._process = None
         return code
 
+    def wait(self) -> int:
+        """Wait until it ends by itself, and return its exit code."""
+        if not self._process:
+            raise ValueError(f"{self.name} does not run")
+        return self._process.wait()
+
     def tail(self, lines: int = 20) -> str:
         """The end of its log."""
         text = self.log.read_text(errors="replace") if self.log.exists() else ""
