@@ -1,5 +1,6 @@
 """How log lines look: JSON lines on stderr, text where stderr is a terminal."""
 
+import functools
 import logging
 import sys
 import time
@@ -17,7 +18,7 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line; JSON escapes all control characters."""
         line = {
-            "time": f"{_clock(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
+            "time": f"{_clock(int(record.created), '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage()[:LONGEST_VALUE],
@@ -35,7 +36,7 @@ class Text(logging.Formatter):
         """Return the record as one line, and the traceback below it if there is one."""
         area = record.name.removeprefix("gatewright.")
         fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
-        line = f"{_clock(record, '%H:%M:%S')} {record.levelname:<7} {area}: {record.getMessage()}{fields}"
+        line = f"{_clock(int(record.created), '%H:%M:%S')} {record.levelname:<7} {area}: {record.getMessage()}{fields}"
         line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
         if record.exc_info and record.exc_info[1]:
             line += "\n" + "".join(traceback.format_exception(record.exc_info[1])).rstrip()
@@ -55,8 +56,9 @@ def install(level: str = "info", *, text: bool | None = None) -> None:
     root.setLevel(level.upper())
 
 
-def _clock(record: logging.LogRecord, form: str) -> str:
-    return time.strftime(form, time.gmtime(record.created))
+@functools.lru_cache(maxsize=1)  # a busy second has thousands of lines
+def _clock(second: int, form: str) -> str:
+    return time.strftime(form, time.gmtime(second))
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

@@ -7,8 +7,7 @@ something away.
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -22,8 +21,7 @@ def is_wanted(applied: bytes, desired: Object) -> bool:
     return not applied or _within(_parsed(applied), desired)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(NamedTuple):
     """A field (`f`), an item of a list with these keys (`k`) or a value in one (`v`), and the claims within it."""
 
     kind: str
@@ -45,19 +43,25 @@ def _claims(fields: Mapping[str, Any]) -> Sequence[_Claim]:
 
 
 def _within(claims: Sequence[_Claim], desired: Any) -> bool:
-    return all(_has(claim, desired) for claim in claims)
+    """Tell whether a value has all fields, items with these keys (as far as it says them), and values.
+
+    Every child is asked after a start: hence no generators.
+    """
+    for kind, said, within in claims:
+        if kind == "f":
+            if not isinstance(desired, dict) or said not in desired:
+                return False
+            if within and not _within(within, desired[said]):
+                return False
+        elif not isinstance(desired, list) or not _has(kind, said, within, desired):
+            return False
+    return True
 
 
-def _has(claim: _Claim, desired: Any) -> bool:
-    """Tell whether a value has a field, an item with these keys (as far as it says them), or a value."""
-    if claim.kind == "f":
-        is_there = isinstance(desired, dict) and claim.said in desired
-        return is_there and (not claim.within or _within(claim.within, desired[claim.said]))
-    if not isinstance(desired, list):
-        return False
-    if claim.kind == "k":
-        return any(_is_item(each, claim.said) and _within(claim.within, each) for each in desired)
-    return claim.kind != "v" or claim.said in desired
+def _has(kind: str, said: Any, within: Sequence[_Claim], desired: list[Any]) -> bool:
+    if kind == "k":
+        return any(_is_item(each, said) and _within(within, each) for each in desired)
+    return kind != "v" or said in desired
 
 
 def _is_item(item: Any, keys: Mapping[str, Any]) -> bool:

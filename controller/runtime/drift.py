@@ -36,13 +36,16 @@ def fingerprint(stored: Object, desired: Object) -> bytes:
 
 def covers(stored: Any, desired: Any, field: str = "") -> bool:
     """Tell whether a stored value has all that is desired; what the server or others added does not matter."""
-    if stored == desired or desired is None or desired in ({}, []):
+    if stored == desired or desired is None or desired == {} or desired == []:
         return True
     if isinstance(desired, dict):
         if not isinstance(stored, dict) or (field in ATOMIC and len(stored) != len(desired)):
             return False
         within = _same_quantity if field in QUANTITIES else covers
-        return all(key in stored and within(stored[key], value, key) for key, value in desired.items())
+        for key, value in desired.items():  # noqa: SIM110
+            if key not in stored or not within(stored[key], value, key):
+                return False
+        return True
     if isinstance(desired, list):
         return isinstance(stored, list) and _covers_list(stored, desired)
     return False
