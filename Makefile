@@ -44,7 +44,7 @@ test-unit: .venv/ready ## the tests that need no control plane and no database
 	$(BIN)/pytest -m "not controlplane and not databases" --numprocesses auto
 
 test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes) and databases
-	$(BIN)/pytest -m "controlplane or databases"
+	$(BIN)/pytest -m "controlplane or databases" --numprocesses 2 --dist loadfile
 
 databases: ## install the database servers that tests start (apt-get, as root; else those tests are skipped)
 	@tests/databases/install.sh
