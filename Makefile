@@ -5,6 +5,7 @@ IMG ?= gatewright:v$(shell sed -n 's/__version__ = "\(.*\)"/\1/p' gatewright/__i
 KUBECTL ?= kubectl
 HELM ?= helm
 export PYTHONUNBUFFERED := 1
+unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are compiled for all of them once
 
 .DEFAULT_GOAL := help
 .PHONY: help demo cluster run lint format test test-unit test-integration databases bench manifests install \
