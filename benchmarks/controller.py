@@ -20,6 +20,7 @@ from pathlib import Path
 
 from benchmarks.measured import progress
 from benchmarks.webapps import (
+    PACE,
     ROOT,
     Cluster,
     Converged,
@@ -35,7 +36,7 @@ from gatewright.terminal import console, table
 
 ALONE = ("etcd", "kube-apiserver")
 IMPORTS = """\
-import pathlib, gatewright.controlling
+import pathlib, gatewright.commands.controller
 from controller.reconcilers import planned_kinds
 planned_kinds()
 status = pathlib.Path("/proc/self/status").read_text()
@@ -117,11 +118,11 @@ def bars(results: Results) -> Iterator[Bar]:
     if row := results.converged.get("1000 alone"):
         yield Bar("processor seconds for 1,000 WebApps", row.cpu, 2.5)
     yield Bar("MB in memory, idle beside no object", results.restarted.resident_of_start, 70)
-    yield Bar("processor seconds of a restart", results.restarted.cpu, 1.5)
+    yield Bar(f"processor seconds of a restart, {results.restarted.objects} objects", results.restarted.cpu, 1.5)
     yield Bar("objects changed by a restart", results.restarted.changed, 0)
     yield Bar("writes of a restart", results.restarted.writes, 0)
     yield Bar("reconciles a second that find nothing to do", results.passes["reconciles"], 5000, at_least=True)
-    yield Bar("ms from a WebApp to its children, p99", results.latency.p99, 100)
+    yield Bar("ms from a WebApp to its children, p99, one after the other", results.latency.p99, 100)
 
 
 def show(results: Results) -> None:
@@ -132,7 +133,9 @@ def show(results: Results) -> None:
     for name, each in results.converged.items():
         out.print(f"requests, {name}: " + ", ".join(f"{count} {what}" for what, count in each.requests.items()))
     wait, again = results.latency, results.restarted
-    out.print(f"from a WebApp to its children: median {wait.median} ms, p99 {wait.p99} ms, max {wait.max} ms")
+    out.print(f"from a WebApp to its children, {1 / PACE:.0f} a second: {_told(wait)}")
+    for name, each in results.converged.items():
+        out.print(f"from a WebApp to its children, {name}, stored all at once: {_told(each.latency)}")
     out.print(
         f"restart beside {again.objects} objects: {again.cpu} CPU s ({again.cpu_of_start} beside none),"
         f" {again.resident} MB ({again.resident_of_start} beside none), {again.reconciles} reconciles"
@@ -155,6 +158,10 @@ def _row(name: str, found: Converged) -> tuple[str, ...]:
         f"{found.cpu / found.webapps * 1000:.2f}",
         f"{found.resident:.0f}",
     )
+
+
+def _told(wait: Latency) -> str:
+    return f"median {wait.median:g} ms, p99 {wait.p99:g} ms, max {wait.max:g} ms"
 
 
 def _wanted(bar: Bar) -> str:

@@ -31,6 +31,15 @@ PACED, PACE = 200, 0.05  # WebApps, one each so many seconds, for latencies with
 
 
 @dataclass(frozen=True)
+class Latency:
+    """Milliseconds from the moment a WebApp is stored to that in which both of its children are."""
+
+    median: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True)
 class Converged:
     """What it cost to make WebApps real."""
 
@@ -41,15 +50,8 @@ class Converged:
     floor_cpu: float
     resident: float
     requests: dict[str, int]
-
-
-@dataclass(frozen=True)
-class Latency:
-    """Milliseconds from the moment a WebApp is stored to that in which both of its children are."""
-
-    median: float
-    p99: float
-    max: float
+    latency: Latency
+    """All at once, so that most of it is waiting for one's turn."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,7 @@ def converge(cluster: Cluster, count: int) -> Converged:
         floor_cpu=floor["cpu"],
         resident=round(resident, 1),
         requests=dict(sorted(Counter(map(_what, ours)).items())),
+        latency=latency_in(events),
     )
 
 
@@ -184,7 +187,11 @@ def latency(cluster: Cluster) -> Latency:
         progress(f"{PACED} WebApps, one by one")
         cluster.written("webapps", namespace, PACED, PACE)
         settled(controller.pid)
-        events = cluster.events(mark, namespace)
+        return latency_in(cluster.events(mark, namespace))
+
+
+def latency_in(events: list[dict[str, Any]]) -> Latency:
+    """Return how long the WebApps waited whose stories are told by these events."""
     stored: dict[str, dict[str, float]] = {}
     for event in events:
         if _what(event) in ("create webapps", "patch deployments", "patch services"):
