@@ -44,7 +44,8 @@ def test_the_server_takes_every_mode(helm: Path, control_plane: ControlPlane, na
     rendered = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
     objects = [each for each in yaml.safe_load_all(rendered) if each and not each["apiVersion"].startswith(OPERATORS)]
     manifest = {"apiVersion": "v1", "kind": "List", "items": objects}
-    options = ["--dry-run=server", "--validate=strict", "-f", "-"]
+    # Server-side, because other tests may have made some of these objects: a client-side apply would warn of that.
+    options = ["--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"]
     assert control_plane.kubectl("apply", *options, input=manifest).stderr == ""
 
 
