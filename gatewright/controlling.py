@@ -8,7 +8,7 @@ from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.backup import BACKUP
 from controller.reconcilers.backup_metrics import LastBackups
-from controller.runtime.plan import PlannedKind
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.runtime import Runtime
 from gatewright.listeners import Observed
 from gatewright.planning import planner_settings

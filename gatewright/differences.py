@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from controller.runtime.claims import FIELD_MANAGER
-from controller.runtime.plan import Given, Object, Once
+from controller.runtime.given import Given
+from controller.runtime.plan import Object, Once
 from gatewright.plans import Parent, Planned, planned
 from gatewright.written import written
 from kube.client import Client

@@ -4,24 +4,22 @@ from config.api.core import Quantity, ResourceRequirements, SecurityContext
 from config.api.definition import AGE, Column, Definition, Scale
 from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64, Status
 from controller.reconcilers.labels import inherited
+from controller.runtime.given import Given
 from controller.runtime.plan import (
     Apply,
-    Counts,
     Delete,
     Event,
-    Given,
     Object,
     Once,
     Patch,
     Plan,
-    PlannedKind,
     Problem,
     Random,
-    Reads,
     Reference,
     Seen,
     Step,
 )
+from controller.runtime.planned_kind import Counts, PlannedKind, Reads
 from kube.resource import Resource
 
 __all__ = [

@@ -12,7 +12,9 @@ from config.defaulting import defaulted_as
 from config.faults import faults
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
-from controller.runtime.plan import Apply, Given, Object, Once, PlannedKind
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Once
+from controller.runtime.planned_kind import PlannedKind
 from kube.resource import Resource
 from webhook.engine import Made, Maker, Planner, Planners, RefusedError, Violation
 from webhook.engine.kinds import KINDS, Kind

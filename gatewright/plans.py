@@ -12,7 +12,9 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
 from controller.reconcilers import planned_kinds
-from controller.runtime.plan import Apply, Given, Object, Once, Plan, PlannedKind, Seen, Step
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Once, Plan, Seen, Step
+from controller.runtime.planned_kind import PlannedKind
 from kube.resource import Resource
 from webhook.harness.manifests import require_object
 

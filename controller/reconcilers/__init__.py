@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from config.modules import ModuleError, imported
-from controller.runtime.plan import PlannedKind
+from controller.runtime.planned_kind import PlannedKind
 
 GROUP = "gatewright.kinds"  # entry points of installed packages: each a PlannedKind
 

@@ -7,7 +7,8 @@ from config.api.appconfig import AppConfig
 from config.config_maps import settings, settings_name
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHANGES, INDEX, READS, WORKLOADS, refused, rolled
-from controller.runtime.plan import Object, Plan, PlannedKind, Seen
+from controller.runtime.plan import Object, Plan, Seen
+from controller.runtime.planned_kind import PlannedKind
 
 ORIGIN = {"metadata.name": "spec.application", "data": "spec.config"}
 MOST_TOLD = 3

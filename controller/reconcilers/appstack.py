@@ -19,7 +19,8 @@ from controller.reconcilers.resources import (
 )
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
-from controller.runtime.plan import Plan, PlannedKind, Seen
+from controller.runtime.plan import Plan, Seen
+from controller.runtime.planned_kind import PlannedKind
 
 
 def plan(stack: AppStack, seen: Seen, now: datetime) -> Plan:

@@ -10,7 +10,8 @@ from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import runs, status
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
-from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Problem, Reads, Seen, Step
+from controller.runtime.plan import Apply, Object, Plan, Problem, Seen, Step
+from controller.runtime.planned_kind import PlannedKind, Reads
 
 
 def plan(backup: Backup, seen: Seen, now: datetime) -> Plan:

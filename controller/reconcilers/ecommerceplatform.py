@@ -12,7 +12,8 @@ from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import BACKUP, BUDGET, CLAIM, DEPLOYMENT, INGRESS, SECRET, SERVICE
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
-from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Seen
+from controller.runtime.plan import Apply, Object, Plan, Seen
+from controller.runtime.planned_kind import PlannedKind
 
 INGRESS_ORIGIN = {
     "metadata.name": "metadata.name",

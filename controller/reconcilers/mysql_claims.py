@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from controller.reconcilers.claims import amount, asked, sized
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.resources import CLAIM
-from controller.runtime.plan import Object, Patch, Problem, Reads, Reference, Seen
+from controller.runtime.plan import Object, Patch, Problem, Reference, Seen
+from controller.runtime.planned_kind import Reads
 
 OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
 INDEX = "database"  # the name of a server

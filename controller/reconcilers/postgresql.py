@@ -22,7 +22,8 @@ from controller.reconcilers.resources import (
     STATEFUL_SET,
     STORAGE_CLASS,
 )
-from controller.runtime.plan import Apply, Event, Object, Plan, PlannedKind, Problem, Reads, Seen, Step
+from controller.runtime.plan import Apply, Event, Object, Plan, Problem, Seen, Step
+from controller.runtime.planned_kind import PlannedKind, Reads
 from kube.resource import Resource
 
 FINALIZER = "database.example.com/finalizer"

@@ -18,7 +18,8 @@ from config.api.appconfig import ConfigMapStatus
 from config.api.meta import CustomResource
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.resources import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, STATEFUL_SET
-from controller.runtime.plan import Apply, Counts, Object, Patch, Plan, Problem, Reads, Reference, Seen, Step
+from controller.runtime.plan import Apply, Object, Patch, Plan, Problem, Reference, Seen, Step
+from controller.runtime.planned_kind import Counts, Reads
 from kube.resource import Resource
 
 WORKLOADS = (DAEMON_SET, DEPLOYMENT, STATEFUL_SET)

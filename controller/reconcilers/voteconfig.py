@@ -13,7 +13,8 @@ from config.api.voteconfig import GROUP, VoteConfig
 from config.config_maps import votes, votes_name
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHANGES, INDEX, READS, WORKLOADS, refused, rolled
-from controller.runtime.plan import Object, Plan, PlannedKind, Seen
+from controller.runtime.plan import Object, Plan, Seen
+from controller.runtime.planned_kind import PlannedKind
 
 FINALIZER = f"{GROUP}/finalizer"
 ORIGIN = {"metadata.name": "metadata.name", "data": "spec.options", "data.question": "spec.poll.question"}

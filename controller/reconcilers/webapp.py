@@ -7,7 +7,8 @@ from config.api.webapp import WebApp, WebAppStatus
 from controller.reconcilers.application import Application, applied, ready_replicas
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
-from controller.runtime.plan import Object, Plan, PlannedKind, Seen, Step
+from controller.runtime.plan import Object, Plan, Seen, Step
+from controller.runtime.planned_kind import PlannedKind
 
 FINALIZER = "webapp.example.com/finalizer"  # nothing outside of the cluster is ours, so we only ever take it off
 ORIGIN = {each: f"spec.{each}" for each in ("replicas", "image", "port", "resources", "securityContext")}

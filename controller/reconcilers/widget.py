@@ -7,7 +7,8 @@ from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.resources import DEPLOYMENT
-from controller.runtime.plan import Apply, Object, Plan, PlannedKind, Seen, Step
+from controller.runtime.plan import Apply, Object, Plan, Seen, Step
+from controller.runtime.planned_kind import PlannedKind
 
 USER = 65535  # whom the image runs as by itself
 

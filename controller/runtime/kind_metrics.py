@@ -3,7 +3,8 @@
 from prometheus_client import Counter, Gauge, Histogram
 
 from controller.runtime.metrics import Metrics
-from controller.runtime.plan import Counts, Object
+from controller.runtime.plan import Object
+from controller.runtime.planned_kind import Counts
 from controller.runtime.reconcile_series import ReconcileSeries
 from controller.runtime.result import Outcome, Request
 

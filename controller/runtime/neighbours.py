@@ -5,7 +5,7 @@ from typing import Any
 
 from controller.runtime.caches import Cache
 from controller.runtime.guard import NameTakenError
-from controller.runtime.plan import By, PlannedKind
+from controller.runtime.planned_kind import By, PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.view import index_name
 from controller.runtime.wakes import Wakes, owner

@@ -17,20 +17,8 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.neighbours import NamesAwaited, readers
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import (
-    Apply,
-    Delete,
-    Event,
-    Object,
-    Once,
-    Patch,
-    Plan,
-    PlannedKind,
-    Problem,
-    Step,
-    T,
-    Write,
-)
+from controller.runtime.plan import Apply, Delete, Event, Object, Once, Patch, Plan, Problem, Step, Write
+from controller.runtime.planned_kind import PlannedKind, T
 from controller.runtime.queue import LOW
 from controller.runtime.result import Outcome, Request, Result, TerminalError
 from controller.runtime.status import Failure, status_of, status_of_unreadable, was_ready

@@ -15,8 +15,8 @@ from controller.runtime.events import Recorder
 from controller.runtime.health import Heartbeat, Readiness
 from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings
 from controller.runtime.metrics import Metrics
-from controller.runtime.plan import PlannedKind
 from controller.runtime.planned import Planned
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request, Result
 from controller.runtime.watching import For, Owns, Watches, watch
 from kube.client import Client

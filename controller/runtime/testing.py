@@ -14,8 +14,8 @@ from controller.runtime.caches import Caches
 from controller.runtime.events import Recorder
 from controller.runtime.fake_client import FakeClient
 from controller.runtime.metrics import Metrics
-from controller.runtime.plan import PlannedKind
 from controller.runtime.planned import Planned
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request, Result
 from controller.runtime.runtime import Runtime
 from kube.changes import Changes

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.runtime.caches import Cache, is_secret
-from controller.runtime.plan import Object, PlannedKind
+from controller.runtime.plan import Object
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
 from kube.resource import Resource
 from kube.store import controller_of

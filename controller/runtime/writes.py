@@ -13,7 +13,8 @@ from controller.runtime.generate import generated
 from controller.runtime.guard import is_of_others, refuse_foreign
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import Apply, Delete, Object, Once, Patch, PlannedKind, Reference, Write
+from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Reference, Write
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.view import View
 from kube.changes import Change

@@ -9,7 +9,8 @@ from typing import Any
 
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP
-from controller.runtime.plan import Apply, Given, Object
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object
 from tests.databases.s3 import BUCKET, ObjectStore
 
 SCRIPTS = Path(__file__).parents[2] / "images/backup"

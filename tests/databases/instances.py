@@ -12,7 +12,8 @@ from typing import Any
 
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.runtime.plan import Apply, Given, Object, Once
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Once
 from tests.databases.pods import SECONDS, Machine, Pod
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ from config.api.webapp import WebApp
 from config.crds import definition
 from config.documents import parse_documents
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.plan import Given
+from controller.runtime.given import Given
 from gatewright.differences import Cluster, Difference
 from gatewright.plans import parent_of
 from kube.client import Client

@@ -13,7 +13,7 @@ from config.defaulting import defaulted
 from config.documents import parse_documents, read_documents
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
-from controller.runtime.plan import PlannedKind
+from controller.runtime.planned_kind import PlannedKind
 from gatewright.planning import planner, planner_settings, planners_of
 from tests.webhook.test_any_review import PLANNERS, TEXT
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Planners, RefusedError

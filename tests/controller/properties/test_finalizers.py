@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from controller.runtime.lease import LEASE
-from controller.runtime.plan import Apply, Delete, Plan, Reads, Reference, Seen, Step
+from controller.runtime.plan import Apply, Delete, Plan, Reference, Seen, Step
+from controller.runtime.planned_kind import Reads
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
 
 FINALIZER = "test.example/external"

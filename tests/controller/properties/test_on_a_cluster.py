@@ -14,7 +14,7 @@ import kube.backoff
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime import contests
-from controller.runtime.plan import PlannedKind
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.runtime import Runtime
 from kube import credentials
 from kube.client import Client

@@ -18,8 +18,9 @@ from controller.runtime.conditions import ready_in
 from controller.runtime.events import EVENT, Recorder
 from controller.runtime.fake_client import FakeClient
 from controller.runtime.metrics import Metrics
-from controller.runtime.plan import Object, PlannedKind
+from controller.runtime.plan import Object
 from controller.runtime.planned import Planned
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request, RetryableError, TerminalError
 from controller.runtime.testing import fill
 from kube.resource import Resource

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from controller.runtime.plan import Apply, Delete, Given, Object, Plan
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Delete, Object, Plan
 
 IMAGES: Mapping[str, Any] = {"backend": {"image": "shop/backend:v2"}, "frontend": {"image": "shop/frontend:v2"}}
 

@@ -8,7 +8,8 @@ import pytest
 from config.api.appconfig import AppConfig
 from controller.reconcilers.appconfig import APPCONFIG, by_config_map
 from controller.reconcilers.rolling import checksum_of
-from controller.runtime.plan import Apply, Given, Plan
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from controller.reconcilers.appstack import APP_STACK
-from controller.runtime.plan import Given, Object, Plan
+from controller.runtime.given import Given
+from controller.runtime.plan import Object, Plan
 from tests.controller.reconcilers.platforms import IMAGES, container, deleted, given, made, ready, stack
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,7 +12,8 @@ import yaml
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP, by_secret
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
-from controller.runtime.plan import Apply, Given, Object, Plan, Problem
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Plan, Problem
 from controller.runtime.testing import FakeClient, reconcile
 
 ROOT = Path(__file__).parents[3]

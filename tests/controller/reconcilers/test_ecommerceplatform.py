@@ -9,7 +9,8 @@ from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
 from controller.reconcilers.resources import POSTGRESQL
 from controller.runtime.fake_client import FakeClient
-from controller.runtime.plan import Given, Object, Plan, Problem
+from controller.runtime.given import Given
+from controller.runtime.plan import Object, Plan, Problem
 from controller.runtime.testing import reconcile
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready, unready
 

@@ -11,7 +11,9 @@ from config.crds import Schema, definition
 from config.defaulting import defaulted
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
-from controller.runtime.plan import Apply, Given, PlannedKind
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply
+from controller.runtime.planned_kind import PlannedKind
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, planned
 from gatewright.policies import engine_of

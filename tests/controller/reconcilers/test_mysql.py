@@ -13,7 +13,8 @@ from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import CLAIM
-from controller.runtime.plan import Given, Object, Once, Patch, Plan, Random
+from controller.runtime.given import Given
+from controller.runtime.plan import Object, Once, Patch, Plan, Random
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,8 @@ import pytest
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CLAIM, JOB, POD, STORAGE_CLASS
-from controller.runtime.plan import Apply, Delete, Given, Object, Once, Patch, Plan, Random, Write
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Plan, Random, Write
 from controller.runtime.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,8 @@ from config.api.voteconfig import VoteConfig
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import checksum_of
 from controller.reconcilers.voteconfig import FINALIZER, VOTECONFIG
-from controller.runtime.plan import Apply, Given, Object, Plan
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Plan
 from controller.runtime.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

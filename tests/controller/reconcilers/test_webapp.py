@@ -8,7 +8,8 @@ import pytest
 from config.api.webapp import WebApp
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.webapp import FINALIZER, WEBAPP, by_image
-from controller.runtime.plan import Apply, Given, Object, Plan
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Plan
 from controller.runtime.result import TerminalError
 from gatewright.testing import FakeClient, reconcile
 

@@ -8,7 +8,8 @@ import pytest
 from config.api.widget import Widget
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.widget import WIDGET
-from controller.runtime.plan import Apply, Given, Object, Plan
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Plan
 from gatewright.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

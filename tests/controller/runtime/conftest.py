@@ -16,7 +16,8 @@ import controller.runtime.backoff
 import kube.backoff
 from config.api.definition import Definition
 from controller.runtime.events import EVENT
-from controller.runtime.plan import Plan, PlannedKind, Seen
+from controller.runtime.plan import Plan, Seen
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
 from kube.resource import Resource

@@ -11,8 +11,9 @@ from controller.runtime.guard import NameTakenError, StillThereError, refuse_for
 from controller.runtime.metrics import Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import Apply, Object, PlannedKind
+from controller.runtime.plan import Apply, Object
 from controller.runtime.planned import Planned
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.view import View
 from controller.runtime.writes import Writer

@@ -6,7 +6,8 @@ import pytest
 
 from controller.runtime.conditions import ready_in
 from controller.runtime.fake_client import FakeClient
-from controller.runtime.plan import Once, Plan, PlannedKind, Random, Reads, Seen, Step
+from controller.runtime.plan import Once, Plan, Random, Seen, Step
+from controller.runtime.planned_kind import PlannedKind, Reads
 from controller.runtime.result import TerminalError
 from controller.runtime.testing import reconcile
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Status, Thing

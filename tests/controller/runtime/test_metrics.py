@@ -5,7 +5,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from controller.runtime.kind_metrics import KindMetrics
 from controller.runtime.metrics import Metrics
-from controller.runtime.plan import Counts
+from controller.runtime.planned_kind import Counts
 from controller.runtime.queue import WorkQueue
 from controller.runtime.result import Outcome, Request
 

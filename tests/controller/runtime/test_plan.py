@@ -4,10 +4,7 @@ from typing import Any
 
 import pytest
 
-from controller.runtime.plan import Given, Plan, Step
-from kube.resource import Resource
-
-CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
+from controller.runtime.plan import Plan, Step
 
 
 class NoStatus:
@@ -26,11 +23,3 @@ def test_a_step_says_what_it_was_doing() -> None:
     """Without words of its own a step failed to create what it is named after."""
     assert Step("service", []).failed_to == "failed to create service"
     assert Step("secret", [], doing="failed to create credentials").failed_to == "failed to create credentials"
-
-
-def test_given_finds_children_by_resource_and_name() -> None:
-    """Plain values stand in for the caches."""
-    child = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
-    seen = Given(children=[child])
-    assert seen.child(CONFIGMAP, "a") == child
-    assert seen.child(CONFIGMAP, "b") is None

@@ -8,23 +8,10 @@ from typing import Any
 import pytest
 
 import kube.backoff
+from controller.runtime.given import Given
 from controller.runtime.lease import LEASE
-from controller.runtime.plan import (
-    Apply,
-    Delete,
-    Event,
-    Given,
-    Once,
-    Patch,
-    Plan,
-    PlannedKind,
-    Problem,
-    Random,
-    Reads,
-    Reference,
-    Seen,
-    Step,
-)
+from controller.runtime.plan import Apply, Delete, Event, Once, Patch, Plan, Problem, Random, Reference, Seen, Step
+from controller.runtime.planned_kind import PlannedKind, Reads
 from kube.resource import Resource
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
