@@ -1,20 +1,16 @@
-"""The plain HTTP listeners of a process: `/metrics`, `/healthz` and `/readyz`."""
+"""What a process shows of itself over plain HTTP: `/metrics`, `/healthz` and `/readyz`."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+from gatewright.plain_http import Address, Answer, Page, Pages, served
+
 Check = Callable[[], str | None]  # what is wrong, or None
-Address = tuple[str | None, int]  # no host: every interface
-
-
-class ListenError(OSError):
-    """An address that cannot be listened on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,53 +28,30 @@ async def listening(observed: Observed, metrics: Address, health: Address) -> As
 
     Yields the addresses in use, which differ from the wanted ones where the wanted port is 0.
     """
-    health_routes = [
-        web.get("/healthz", _checked(observed.alive)),
-        web.get("/readyz", _checked(observed.ready)),
-    ]
-    metrics_routes = [web.get("/metrics", _exposed(observed.registry))]
-    async with AsyncExitStack() as stack:
-        if metrics == health and metrics[1]:
-            both = await stack.enter_async_context(_served(health_routes + metrics_routes, metrics))
+    health_pages: Pages = {"/healthz": _checked(observed.alive), "/readyz": _checked(observed.ready)}
+    metrics_pages: Pages = {"/metrics": _exposed(observed.registry)}
+    if metrics == health and metrics[1]:
+        async with served([(metrics, {**health_pages, **metrics_pages})]) as (both,):
             yield both, both
-        else:
-            yield (
-                await stack.enter_async_context(_served(metrics_routes, metrics)),
-                await stack.enter_async_context(_served(health_routes, health)),
-            )
+    else:
+        async with served([(metrics, metrics_pages), (health, health_pages)]) as (of_metrics, of_health):
+            yield of_metrics, of_health
 
 
-@asynccontextmanager
-async def _served(routes: list[web.RouteDef], address: Address) -> AsyncIterator[Address]:
-    application = web.Application()
-    application.add_routes(routes)
-    runner = web.AppRunner(application, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        host, port = address
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError as error:
-            reason = str(error.strerror or error).rpartition(": ")[2]
-            raise ListenError(f"cannot listen on {host or '*'}:{port}: {reason}") from error
-        yield (host, runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
-
-
-def _checked(checks: Mapping[str, Check]) -> Handler:
-    async def answer(_: web.Request) -> web.Response:
+def _checked(checks: Mapping[str, Check]) -> Page:
+    def page(_: str) -> Answer:
         findings = {name: check() for name, check in checks.items()}
         lines = [f"[-] {name}: {wrong}" if wrong else f"[+] {name}" for name, wrong in findings.items()]
         well = not any(findings.values())
-        return web.Response(status=200 if well else 503, text="\n".join([*lines, "ok" if well else "failed"]) + "\n")
+        status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
+        return Answer.told(status, "\n".join([*lines, "ok" if well else "failed"]))
 
-    return answer
+    return page
 
 
-def _exposed(registry: CollectorRegistry) -> Handler:
-    async def answer(request: web.Request) -> web.Response:
-        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        return web.Response(body=encode(registry), headers={"Content-Type": content_type})
+def _exposed(registry: CollectorRegistry) -> Page:
+    def page(accept: str) -> Answer:
+        encode, content_type = choose_encoder(accept)
+        return Answer(encode(registry), content_type=content_type)
 
-    return answer
+    return page

@@ -1,0 +1,149 @@
+"""A server for a few pages: its answers, and what it does with clients and loops that take their time."""
+
+import asyncio
+import logging
+import socket
+import threading
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, suppress
+from http import HTTPStatus
+
+import pytest
+
+from gatewright import plain_http
+from gatewright.plain_http import Answer, served
+
+LOOPBACK = ("127.0.0.1", 0)
+
+
+def here(accept: str) -> Answer:
+    """A page that says what was asked for."""
+    return Answer.told(HTTPStatus.OK, f"accept: {accept}")
+
+
+async def exchanged(address, request: bytes) -> list[str]:
+    """Return the lines of the answer to a request, until the server closes the connection."""
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(request)
+    answer = await reader.read()
+    writer.close()
+    return answer.decode().split("\r\n")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status", "body"),
+    [
+        ("GET /here HTTP/1.1", "200 OK", "accept: text/*\n"),
+        ("GET /here?verbose HTTP/1.0", "200 OK", "accept: text/*\n"),
+        ("HEAD /here HTTP/1.1", "200 OK", ""),
+        ("GET / HTTP/1.1", "404 Not Found", "not found; there is /here\n"),
+        ("DELETE /here HTTP/1.1", "405 Method Not Allowed", "GET only\n"),
+        ("GET /here", "400 Bad Request", "not HTTP/1.1\n"),
+        ("\x16\x03\x01", "400 Bad Request", "not HTTP/1.1\n"),
+        ("", "400 Bad Request", "not HTTP/1.1\n"),
+    ],
+)
+async def test_each_request_has_one_answer(request_line, status, body):
+    """Pages are there for GET and HEAD; the answer to anything else says what is wrong."""
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        answer = await exchanged(address, f"{request_line}\r\nHost: here\r\naccept: text/*\r\n\r\n".encode())
+    length = len(body) or (15 if status == "200 OK" else 0)
+    allow = ["Allow: GET, HEAD"] if status.startswith("405") else []
+    head = [f"HTTP/1.1 {status}", "Content-Type: text/plain; charset=utf-8", f"Content-Length: {length}", *allow]
+    assert answer == [*head, "Connection: close", "", body]
+
+
+async def test_a_blocked_loop_is_told():
+    """While the loop of the process is blocked the answer says so, and how long it was waited for."""
+    found: list[tuple[int, str]] = []
+    blocked, told = threading.Event(), threading.Event()
+
+    def blocking(_: str) -> Answer:
+        blocked.set()
+        told.wait(10)
+        return Answer.told(HTTPStatus.OK, "too late")
+
+    def ask(address) -> None:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=10)
+        except urllib.error.HTTPError as error:
+            with error:
+                found.append((error.code, error.read().decode()))
+        told.set()
+
+    async with served([(LOOPBACK, {"/": blocking})], patience=0.05) as (address,):
+        asking = threading.Thread(target=ask, args=(address,))
+        asking.start()
+        await asyncio.to_thread(blocked.wait, 10)
+        await asyncio.to_thread(asking.join)
+    assert found == [(503, "the event loop has not answered for 0.05 s\n")]
+
+
+async def test_a_page_that_fails_is_told_and_logged(caplog):
+    """The client learns that it failed, the log why."""
+
+    def failing(_: str) -> Answer:
+        raise LookupError("nothing is known")
+
+    async with served([(LOOPBACK, {"/": failing})]) as (address,):
+        answer = await exchanged(address, b"GET / HTTP/1.1\r\n\r\n")
+    assert (answer[0], answer[-1]) == ("HTTP/1.1 500 Internal Server Error", "failed; the log says more\n")
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("gatewright.listeners", logging.ERROR)
+    assert record.message == "a page failed: nothing is known"
+    assert record.exc_info[0] is LookupError
+
+
+async def test_who_is_slow_is_cut(monkeypatch):
+    """A connection has a bounded time for its request; the answer to one that is not complete is its end."""
+    monkeypatch.setattr(plain_http, "WHOLE_REQUEST", 0.05)
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        assert await exchanged(address, b"GET /here HTT") == [""]
+
+
+async def test_a_head_that_never_ends_is_cut():
+    """More than a head may have is not kept, whatever it says."""
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * plain_http.LONGEST_HEAD)
+        with suppress(ConnectionResetError):  # which comes first, that or the end, is the kernel's choice
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_those_who_hold_connections_keep_nobody_out(monkeypatch):
+    """Beyond the most connections the oldest is cut, so that there is always one for a probe."""
+    monkeypatch.setattr(plain_http, "MOST_CONNECTIONS", 3)
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        held = [await asyncio.open_connection(*address) for _ in range(3)]
+        assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+        assert await held[0][0].read() == b""
+        for _, writer in held:
+            writer.close()
+
+
+async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
+    """Over IPv4, and over IPv6 where there is any."""
+    families = [("127.0.0.1", socket.AF_INET)]
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(socket.create_server(("::1", 0), family=socket.AF_INET6))
+            families.append(("::1", socket.AF_INET6))
+        except OSError:
+            pass
+    async with served([((None, unused_tcp_port), {"/here": here})]) as (address,):
+        assert address == (None, unused_tcp_port)
+        for host, _ in families:
+            assert (await exchanged((host, unused_tcp_port), b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+
+
+async def test_nothing_is_left_at_the_end():
+    """Connections that are open at the end are cut, and the thread has ended."""
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        reader, writer = await asyncio.open_connection(*address)
+        assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+        assert "listeners" in {thread.name for thread in threading.enumerate()}
+    assert await reader.read() == b""
+    writer.close()
+    assert "listeners" not in {thread.name for thread in threading.enumerate()}
