@@ -1,8 +1,7 @@
 """Read multi-document YAML as the API server would, and remember on which line each field stands."""
 
-import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,44 +9,14 @@ from typing import Any
 import orjson
 import yaml
 
+from config.nodes import compose, construct
+
 STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
-FOREIGN = ("timestamp", "int", "float", "value")  # what YAML 1.1 finds in scalars, and the API's clients do not
 LARGEST = 1_000_000  # nodes of a document, what aliases repeat included: no object of the API comes near
 
 
 class DocumentError(ValueError):
     """A file that cannot be read or parsed; the text begins with the file and, where known, the line."""
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML as the API's clients read it: keys are text, 3.0 is 3, and there are no dates and no base-60 numbers."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        mapping = super().construct_mapping(node, deep)
-        return {key if isinstance(key, str) else orjson.dumps(key).decode(): item for key, item in mapping.items()}
-
-    def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
-        number = super().construct_yaml_float(node)
-        if not math.isfinite(number):
-            raise yaml.constructor.ConstructorError(None, None, "this number is too large", node.start_mark)
-        return int(number) if number.is_integer() else number
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, expression) for tag, expression in resolvers if tag.rpartition(":")[2] not in FOREIGN]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:int",
-    re.compile(r"^(?:[-+]?0b[01]+|[-+]?0x[0-9a-fA-F]+|[-+]?0o?[0-7]+|[-+]?(?:0|[1-9][0-9]*))$"),
-    list("-+0123456789"),
-)
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$"),
-    list("-+.0123456789"),
-)
-_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,30 +56,24 @@ class Document:
 def parse_documents(data: bytes, source: str) -> Iterator[Document]:
     """Yield the documents of `data` that are not empty, a `kind: List` as its items. DocumentError names the line."""
     try:
-        loader = _Loader(data.decode())
+        for node in compose(data.decode()):
+            line = node.start_mark.line + 1
+            if _measured(node, source, {}) > LARGEST:
+                raise DocumentError(f"{source}:{line}: larger than {LARGEST} values")
+            value = construct(node)
+            if value is not None:
+                _refuse_foreign(value, f"{source}:{line}")
+                yield from _items(Document(source, value, node))
     except UnicodeDecodeError as error:
         raise DocumentError(f"{source}: not UTF-8 text: {error.reason} at byte {error.start}") from None
     except yaml.reader.ReaderError as error:
         raise DocumentError(f"{source}: not YAML: a control character at position {error.position}") from None
-    try:
-        while loader.check_node():
-            node = loader.get_node()
-            assert node is not None
-            line = node.start_mark.line + 1
-            if _measured(node, source, {}) > LARGEST:
-                raise DocumentError(f"{source}:{line}: larger than {LARGEST} values")
-            value = loader.construct_document(node)
-            if value is not None:
-                _refuse_foreign(value, f"{source}:{line}")
-                yield from _items(Document(source, value, node))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f":{mark.line + 1}" if mark else ""
         raise DocumentError(f"{source}{at}: not YAML: {error.problem or error.context}") from None
     except RecursionError:
         raise DocumentError(f"{source}: not YAML: nested too deeply") from None
-    finally:
-        loader.dispose()
 
 
 def read_documents(path: Path) -> Iterator[Document]:

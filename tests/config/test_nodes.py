@@ -1,0 +1,60 @@
+"""The quick parser and PyYAML's own are one: the same values on the same lines."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from config import nodes
+
+ROOT = Path(__file__).parents[2]
+FILES = ["config/samples/production-store.yaml", "tests/policies/image_tags.yaml", "config/policies/production.yaml"]
+TRICKY = """\
+%YAML 1.1
+---
+&a a : [1, {b: "two
+  lines", c: 'it''s'}, ~]   # a comment
+
+? long
+: |2-
+   text: é
+
+   - 1
+empty:
+folded: >+
+  a
+  b
+
+"q\\u00fc": *a
+<<: {d: !!str 5}
+...
+---
+- - 1
+  - 0x1F
+-
+"""
+
+
+def lines(node: yaml.Node) -> object:
+    """Return what a node is, with the lines of all that is in it."""
+    at = node.start_mark.line
+    if isinstance(node, yaml.ScalarNode):
+        return node.tag, at if node.value else None, node.value
+    if isinstance(node, yaml.SequenceNode):
+        return node.tag, at, [lines(each) for each in node.value]
+    return node.tag, at, [(lines(key), lines(value)) for key, value in node.value]
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
+@pytest.mark.parametrize("text", [TRICKY, *((ROOT / file).read_text() for file in FILES)], ids=["tricky", *FILES])
+def test_both_parsers_see_the_same(text, monkeypatch):
+    """Tags, values and lines; that which is empty has no line that anybody asks for."""
+    quick = [lines(each) for each in nodes.compose(text)]
+    monkeypatch.setattr(nodes, "_quick", nodes._Plain)
+    assert quick == [lines(each) for each in nodes.compose(text)]
+
+
+def test_without_libyaml_all_is_read(monkeypatch):
+    """A PyYAML that was built without it is slower, and no less."""
+    monkeypatch.setattr(nodes, "_quick", nodes._Plain)
+    assert [nodes.construct(each) for each in nodes.compose("a: 1.0\n---\n1: b\n")] == [{"a": 1}, {"1": "b"}]
