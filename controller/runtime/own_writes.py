@@ -20,6 +20,8 @@ class Written:
     at: float
     resource_version: int = 0
     deleted: str = ""
+    is_planned_on: bool = True
+    """Whether the plan has seen the answer."""
 
     @property
     def is_seen(self) -> bool:
@@ -39,9 +41,11 @@ class OwnWrites:
         self._written: dict[Request, dict[tuple[Cache, str], Written]] = {}
         self._writers: dict[tuple[Cache, str], set[Request]] = {}
 
-    def wrote(self, request: Request, cache: Cache, key: str, resource_version: int) -> None:
+    def wrote(
+        self, request: Request, cache: Cache, key: str, resource_version: int, *, is_planned_on: bool = True
+    ) -> None:
         """Remember a write made for `request`."""
-        self._remember(request, Written(cache, key, self._clock(), resource_version))
+        self._remember(request, Written(cache, key, self._clock(), resource_version, is_planned_on=is_planned_on))
 
     def deleted(self, request: Request, cache: Cache, key: str, uid: str) -> None:
         """Remember that an object was deleted for `request`."""
@@ -61,8 +65,9 @@ class OwnWrites:
     def is_echo(self, request: Request, cache: Cache, change: Change) -> bool:
         """Tell whether a change is just what was written for `request`, whose plan has seen the answer already."""
         written = self._written.get(request, {}).get((cache, change.key))
-        now = change.new
-        return written is not None and now is not None and now.resource_version == written.resource_version
+        if written is None or change.new is None or not written.is_planned_on:
+            return False
+        return change.new.resource_version == written.resource_version
 
     def wait(self, request: Request) -> float:
         """Return how long `request` should still wait for the caches: 0 once they know, or patience is at its end."""

@@ -227,8 +227,9 @@ class Writer:
         return entry.applied if entry is not None and is_known and parent.is_settled else None
 
     def _wrote(self, parent: Parent, resource: Resource, key: str, answer: Object) -> None:
-        version = int(answer["metadata"]["resourceVersion"])
-        self._own_writes.wrote(parent.request, self._caches[resource], key, version)
+        """Remember a write; what its answer says of the parent itself, a new spec perhaps, was not planned on."""
+        version, is_child = int(answer["metadata"]["resourceVersion"]), resource != parent.resource
+        self._own_writes.wrote(parent.request, self._caches[resource], key, version, is_planned_on=is_child)
 
     def _forget_deleted(self, resource: Resource) -> Callable[[Change], None]:
         def on_change(change: Change) -> None:
