@@ -5,13 +5,14 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, faults
+
+if TYPE_CHECKING:
+    from config.documents import Document
 
 PREFIX = "GATEWRIGHT_"
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
@@ -46,26 +47,14 @@ def _several(value: Any) -> Any:
 
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Address = Annotated[tuple[str | None, int], BeforeValidator(_address)]
-Names = Annotated[list[str], NoDecode, BeforeValidator(_several)]
-Paths = Annotated[list[Path], NoDecode, BeforeValidator(_several)]
+Names = Annotated[list[str], BeforeValidator(_several)]
+Paths = Annotated[list[Path], BeforeValidator(_several)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Everything that can be set. Each command takes those settings that concern it."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take what `load_settings` gives and nothing else: it reads the environment, and knows who said what."""
-        return (init_settings,)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kubeconfig: Path | None = Field(
         None, description="kubeconfig file; else $KUBECONFIG, ~/.kube/config or the pod's own"
@@ -113,6 +102,11 @@ class Settings(BaseSettings):
     cert_manager: bool = Field(False, description="cert-manager makes the certificates; leave them alone")
 
 
+def planner_settings(settings: Settings) -> dict[str, Any]:
+    """Return the settings that plans depend on: those of the controller are those of whoever judges its plans."""
+    return {"registry": settings.registry}
+
+
 def load_settings(
     flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
@@ -130,7 +124,9 @@ def load_settings(
     raise _told(found, flags, variables, document)
 
 
-def _document(file: Path) -> Document | None:
+def _document(file: Path) -> "Document | None":
+    from config.documents import DocumentError, read_documents  # YAML takes 2 MB, and few have a file
+
     documents = list(read_documents(file))
     if len(documents) > 1 or any(not isinstance(document.value, dict) for document in documents):
         raise DocumentError(f"{file}: a settings file is one YAML object")
@@ -148,7 +144,7 @@ def _variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _told(
-    found: list[tuple[str, str]], flags: Mapping[str, Any], variables: Mapping[str, str], document: Document | None
+    found: list[tuple[str, str]], flags: Mapping[str, Any], variables: Mapping[str, str], document: "Document | None"
 ) -> ValueError:
     """Say where each fault was written: as a flag, a variable, or on a line of the file."""
     lines, in_file = [], []
@@ -161,4 +157,8 @@ def _told(
         elif document is not None:
             key = name if name in document.value else name.replace("_", "-")
             in_file.append(f"{document.where(key)}: {key}: {text}")
-    return FaultsError(lines) if lines else DocumentError("\n".join(in_file))
+    if lines:
+        return FaultsError(lines)
+    from config.documents import DocumentError
+
+    return DocumentError("\n".join(in_file))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from config.faults import did_you_mean
+from gatewright.memory import collect_rarely
 
 COMMANDS = {
     "run": "webhook and controller in one process, for a laptop",
@@ -35,6 +35,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Import a command; a usage error where there is none of that name."""
         if cmd_name not in COMMANDS:
+            from config.faults import did_you_mean  # half of what `gatewright version` would take
+
             ctx.fail(f'no command "{cmd_name}"{did_you_mean(cmd_name, COMMANDS)}')
         command: click.Command = importlib.import_module(f"gatewright.commands.{cmd_name}").command
         return command
@@ -56,6 +58,7 @@ def gatewright() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; what cannot be used is told in a line for each fault, on stderr."""
+    collect_rarely()
     try:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:

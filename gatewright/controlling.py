@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from config.faults import FaultsError, did_you_mean
-from config.settings import Settings
+from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.backup import BACKUP
 from controller.reconcilers.backup_metrics import LastBackups
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.runtime import Runtime
 from gatewright.listeners import Observed
-from gatewright.planning import planner_settings
 from gatewright.runtime import runtime_for
 from kube.endpoint import Endpoint
 

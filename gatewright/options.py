@@ -12,8 +12,6 @@ from pydantic.fields import FieldInfo
 from config.faults import FaultsError
 from config.settings import PREFIX, Settings, load_settings
 from controller.reconcilers import added_kinds
-from webhook.engine.kinds import add_kind, add_pod_kind
-from webhook.policies import add_directory
 
 Command = Callable[..., Any]
 
@@ -59,6 +57,11 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
 
 def take_in(settings: Settings) -> None:
     """Let the policies and kinds that a team added be known, before anything is put in force."""
+    if not (settings.pod_kinds or settings.policies_dir or added_kinds()):
+        return
+    from webhook.engine.kinds import add_kind, add_pod_kind  # most have none, and a controller need not judge
+    from webhook.policies import add_directory
+
     for kind in added_kinds():
         add_kind(kind.type.definition)
     for text in settings.pod_kinds:

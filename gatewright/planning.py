@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from config.api.meta import CustomResource
 from config.defaulting import defaulted_as
 from config.faults import faults
-from config.settings import Settings
+from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.given import Given
 from controller.runtime.plan import Apply, Object, Once
@@ -18,11 +18,6 @@ from controller.runtime.planned_kind import PlannedKind
 from kube.resource import Resource
 from webhook.engine import Made, Maker, Planner, Planners, RefusedError, Violation
 from webhook.engine.kinds import KINDS, Kind
-
-
-def planner_settings(settings: Settings) -> dict[str, Any]:
-    """Return the settings that plans depend on: those of the controller are those of whoever judges its plans."""
-    return {"registry": settings.registry}
 
 
 def planners_of(settings: Settings, home: str) -> Planners:

@@ -1,7 +1,6 @@
 """Runs the parts of a process: starts them, ends them together on a signal, fails when one of them fails."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -12,13 +11,14 @@ from typing import Any
 import uvloop
 from prometheus_client import disable_created_metrics
 
-from gatewright.listeners import Address, Observed, listening
+from gatewright import memory
+from gatewright.listeners import Observed, listening
+from gatewright.plain_http import Address
 
 Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]  # until the event is set, then ends in its own time
 Background = Callable[[], Awaitable[Any]]  # runs for ever; cancelled when all parts have ended
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-GC_THRESHOLDS = (50_000, 20, 100)  # a large review makes no full collection of tens of milliseconds
 
 log = logging.getLogger("gatewright.process")
 
@@ -55,7 +55,7 @@ async def run(
     disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nobody asks for
     with _signals_set(stop):
         async with listening(observed, metrics, health) as (metrics_address, health_address):
-            _settle_memory()
+            memory.settle()
             log.info("started", extra={"fields": {"metrics": metrics_address[1], "health": health_address[1]}})
             await _run_together(parts, background, stop)
     log.info("stopped")
@@ -109,10 +109,3 @@ def _signals_set(stop: asyncio.Event) -> Iterator[None]:
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
-
-
-def _settle_memory() -> None:
-    """Take what the start made out of the garbage collector's sight, and let it run less often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)

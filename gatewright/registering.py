@@ -20,8 +20,8 @@ from controller.runtime.caches import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
+from gatewright.policies_in_force import policies_of
 from gatewright.process import Background
-from gatewright.serving import policies_of
 from kube.endpoint import Endpoint
 from kube.resource import Resource
 from webhook.policies import catalogue

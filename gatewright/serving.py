@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,15 +9,14 @@ from pathlib import Path
 
 from config.settings import Settings
 from gatewright.listeners import Observed
-from gatewright.planning import planners_of, scaled_kinds
-from gatewright.policies import HOME, policy_set
+from gatewright.planning import scaled_kinds
+from gatewright.policies_in_force import policies_of
 from gatewright.process import Background, Part
 from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Request
-from webhook.engine.policy_set import PolicySet, in_force
+from webhook.engine import NAMESPACE_LABELS, NOW, Request
 from webhook.policies import catalogue
 from webhook.server.app import LookUp
 from webhook.server.look_ups import LookUps
@@ -109,30 +107,3 @@ async def webhook_of(
 
 async def _now(_: Request) -> datetime:
     return datetime.now(UTC)
-
-
-def policies_of(
-    settings: Settings, metrics: Metrics, objects: PolicyObjects, home: str | None, known: Callable[[], bool]
-) -> Policies:
-    """Return the policies of the files and of the cluster's objects, which replace those of the same name in files.
-
-    DocumentError or PolicySetError where the files cannot be used at the start. Nothing is in force before the objects
-    are `known`: all of them are here, or there are none, since their CRDs are not installed.
-    """
-    files = policy_set(settings.policies)
-    planners = planners_of(settings, home or HOME)
-
-    def engine(in_the_cluster: PolicySet) -> Engine:
-        return Engine(in_force(files.under(in_the_cluster), catalogue(), home), planners)
-
-    def load() -> Engine:
-        nonlocal files
-        files = policy_set(settings.policies)
-        return engine(objects.policy_set)
-
-    policies = Policies(
-        settings.policies, load, metrics, waits_for=lambda: None if known() else "policy objects of the cluster"
-    )
-    objects.changed, objects.check = policies.mark_changed, engine
-    policies.refresh()
-    return policies

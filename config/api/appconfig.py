@@ -53,5 +53,5 @@ class AppConfig(CustomResource):
         ),
     )
 
-    spec: AppConfigSpec = Field(AppConfigSpec(), description="What the application should be told.")
+    spec: AppConfigSpec = Field(AppConfigSpec.model_construct(), description="What the application should be told.")
     status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="What was last observed.")

@@ -44,5 +44,7 @@ class AppStack(CustomResource):
         ),
     )
 
-    spec: AppStackSpec = Field(AppStackSpec(), description="What should run; what is left out is not made.")
+    spec: AppStackSpec = Field(
+        AppStackSpec.model_construct(), description="What should run; what is left out is not made."
+    )
     status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="What was last observed.")

@@ -12,7 +12,7 @@ from config.api.storage import BackupDestination, Retention, Schedule
 
 OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
 SourceType = Literal["postgresql", "mysql", "mongodb"]
-DEFAULT_RESOURCES = ResourceRequirements(
+DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "100m", "memory": "256Mi"}, limits={"cpu": "1", "memory": "1Gi"}
 )
 
@@ -64,14 +64,16 @@ class BackupSource(ApiModel):
     """What is dumped."""
 
     type: SourceType | None = Field(None, description="postgresql, mysql (MariaDB too) or mongodb.")
-    connection: Connection = Field(Connection(), description="How the database is reached.", json_schema_extra=OPEN)
+    connection: Connection = Field(
+        Connection.model_construct(), description="How the database is reached.", json_schema_extra=OPEN
+    )
 
 
 class BackupSpec(ApiModel):
     """What is dumped, where to, when, and how long it is kept."""
 
-    source: BackupSource = Field(BackupSource(), description="What is dumped.")
-    destination: BackupDestination = Field(BackupDestination(), description="Where dumps go.")
+    source: BackupSource = Field(BackupSource.model_construct(), description="What is dumped.")
+    destination: BackupDestination = Field(BackupDestination.model_construct(), description="Where dumps go.")
     schedule: Schedule = "0 2 * * *"
     retention: Retention = "30d"
     suspend: bool = Field(False, description="Whether no backups are made for the time being.")
@@ -125,5 +127,5 @@ class Backup(CustomResource):
         ),
     )
 
-    spec: BackupSpec = Field(BackupSpec(), description="What is dumped, where to, and when.")
+    spec: BackupSpec = Field(BackupSpec.model_construct(), description="What is dumped, where to, and when.")
     status: BackupStatus = Field(default_factory=BackupStatus, description="What was last observed.")

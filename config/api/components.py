@@ -74,7 +74,7 @@ class Database(ApiModel):
         description="Number of postgresql instances, the primary included; by default 1 in development, 2 in staging, "
         "3 in production. mysql has one.",
     )
-    backup: DatabaseBackup = Field(DatabaseBackup(), description="Backups of the database.")
+    backup: DatabaseBackup = Field(DatabaseBackup.model_construct(), description="Backups of the database.")
     resources: ResourceRequirements | None = Field(
         None, description="Compute resources of each instance; those of the environment by default."
     )

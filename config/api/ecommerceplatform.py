@@ -26,11 +26,13 @@ class EcommercePlatformSpec(ApiModel):
     """What should run."""
 
     environment: Environment = Field("development", description="What sizes, backups, spreading and alerts default to.")
-    frontend: Workload = Field(Workload(), description="What visitors reach, through the Ingress.")
-    backend: Workload = Field(Workload(), description="What the frontend talks to, and what talks to the database.")
-    database: Database = Field(Database(), description="Where the data is.")
-    cache: Cache = Field(Cache(), description="The cache of backend and frontend.")
-    monitoring: Monitoring = Field(Monitoring(), description="Metrics and alerts.")
+    frontend: Workload = Field(Workload.model_construct(), description="What visitors reach, through the Ingress.")
+    backend: Workload = Field(
+        Workload.model_construct(), description="What the frontend talks to, and what talks to the database."
+    )
+    database: Database = Field(Database.model_construct(), description="Where the data is.")
+    cache: Cache = Field(Cache.model_construct(), description="The cache of backend and frontend.")
+    monitoring: Monitoring = Field(Monitoring.model_construct(), description="Metrics and alerts.")
     host: str | None = Field(
         None, description="DNS name that the Ingress answers for, such as shop.example.com; without it there is none."
     )
@@ -61,5 +63,5 @@ class EcommercePlatform(CustomResource):
         ),
     )
 
-    spec: EcommercePlatformSpec = Field(EcommercePlatformSpec(), description="What should run.")
+    spec: EcommercePlatformSpec = Field(EcommercePlatformSpec.model_construct(), description="What should run.")
     status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="What was last observed.")

@@ -29,6 +29,7 @@ class ApiModel(BaseModel):
         frozen=True,
         strict=True,
         extra="ignore",
+        defer_build=True,  # until the first object of the kind: building is half of what the types cost at the start
     )
 
     @model_validator(mode="before")

@@ -61,7 +61,7 @@ class Match(ApiModel):
     """Where a policy applies; without any clause, everywhere."""
 
     any: list[MatchClause] = Field([], description="the request must be matched by at least one of these")
-    exclude: Exclude = Field(Exclude(), description="whose requests are never matched")
+    exclude: Exclude = Field(Exclude.model_construct(), description="whose requests are never matched")
 
 
 class AdmissionPolicySpec(ApiModel):
@@ -71,7 +71,7 @@ class AdmissionPolicySpec(ApiModel):
     params: dict[str, Any] = Field(
         {}, description="parameters of the policy; what is left out has a default", json_schema_extra=OPEN
     )
-    match: Match = Field(Match(), description="where the policy applies; everywhere by default")
+    match: Match = Field(Match.model_construct(), description="where the policy applies; everywhere by default")
     validation_actions: list[Action] = Field(
         ["Deny"], min_length=1, description="what a violation leads to: Deny, Warn, Audit, in any combination"
     )

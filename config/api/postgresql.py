@@ -11,7 +11,7 @@ from config.api.storage import Dumps
 
 Version = Literal["12", "13", "14", "15", "16", "17", "18"]
 Storage = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
-DEFAULT_RESOURCES = ResourceRequirements(
+DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "250m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"}
 )
 
@@ -64,12 +64,14 @@ class PostgreSQLSpec(ApiModel):
         description="Compute resources of each instance; as a whole they default to requests of 250m cpu and 512Mi "
         "memory and limits of 1 cpu and 1Gi memory.",
     )
-    backup: PostgreSQLBackup = Field(PostgreSQLBackup(), description="Backups of all databases.")
+    backup: PostgreSQLBackup = Field(PostgreSQLBackup.model_construct(), description="Backups of all databases.")
     users: list[PostgreSQLUser] = Field([], description="Roles that are made; one that is taken out here stays.")
     databases: list[PostgreSQLDatabase] = Field(
         [], description="Databases that are made; one that is taken out here stays."
     )
-    monitoring: PostgreSQLMonitoring = Field(PostgreSQLMonitoring(), description="Metrics of the database.")
+    monitoring: PostgreSQLMonitoring = Field(
+        PostgreSQLMonitoring.model_construct(), description="Metrics of the database."
+    )
     deletion_policy: Literal["Retain", "Delete"] = Field(
         "Retain", description="What becomes of the volume claims when this object is deleted: Retain keeps the data."
     )
@@ -114,5 +116,5 @@ class PostgreSQL(CustomResource):
         ),
     )
 
-    spec: PostgreSQLSpec = Field(PostgreSQLSpec(), description="What should run.")
+    spec: PostgreSQLSpec = Field(PostgreSQLSpec.model_construct(), description="What should run.")
     status: PostgreSQLStatus = Field(default_factory=PostgreSQLStatus, description="What was last observed.")

@@ -67,7 +67,9 @@ class VoteConfig(CustomResource):
         columns=(Column("Question", ".spec.poll.question", description="The question."), *STATUS_COLUMNS),
     )
 
-    spec: VoteConfigSpec = Field(VoteConfigSpec(), description="The question and the answers to choose from.")
+    spec: VoteConfigSpec = Field(
+        VoteConfigSpec.model_construct(), description="The question and the answers to choose from."
+    )
     status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="What was last observed.")
 
     @model_validator(mode="before")

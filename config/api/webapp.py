@@ -8,7 +8,7 @@ from config.api.core import ResourceRequirements, SecurityContext
 from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
 from config.api.meta import ApiModel, CustomResource, Int32, Status
 
-DEFAULT_RESOURCES = ResourceRequirements(
+DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "100m", "memory": "128Mi"}, limits={"cpu": "500m", "memory": "512Mi"}
 )
 

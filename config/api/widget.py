@@ -35,5 +35,5 @@ class Widget(CustomResource):
         ),
     )
 
-    spec: WidgetSpec = Field(WidgetSpec(), description="What should be there.")
+    spec: WidgetSpec = Field(WidgetSpec.model_construct(), description="What should be there.")
     status: WidgetStatus = Field(default_factory=WidgetStatus, description="What was last observed.")

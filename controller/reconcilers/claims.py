@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from controller.runtime.plan import Object
-from webhook.engine.quantities import parse_quantity
+from config.quantities import parse_quantity
 
 
 def claim_spec(storage: str, class_name: str | None) -> Object:

@@ -12,7 +12,7 @@ from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write
 from kube.resource import Resource
-from webhook.engine.quantities import parse_quantity
+from config.quantities import parse_quantity
 
 APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
 CACHE_USER = 999  # whom the image runs as by itself

@@ -8,10 +8,10 @@ import click
 from rich.text import Text
 
 from config.documents import DocumentError, read_documents, yaml_files
-from config.settings import Settings
+from config.settings import Settings, planner_settings
 from gatewright.differences import Cluster, Difference
 from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, settings_options
-from gatewright.planning import planner_settings, planners_of
+from gatewright.planning import planners_of
 from gatewright.plans import Parent, is_ours, parent_of, planned
 from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from config.api.webapp import WebApp
 from config.defaulting import defaulted
 from config.documents import parse_documents, read_documents
-from config.settings import Settings
+from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.planned_kind import PlannedKind
-from gatewright.planning import planner, planner_settings, planners_of
+from gatewright.planning import planner, planners_of
 from tests.webhook.test_any_review import PLANNERS, TEXT
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Planners, RefusedError
 from webhook.engine.look_ups import LOOK_UPS, with_object

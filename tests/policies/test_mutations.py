@@ -12,7 +12,7 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.engine.images import ImageReferenceError, parse_image, parse_registry
 from webhook.engine.jsonpatch import same
 from webhook.engine.match import Match
-from webhook.engine.quantities import parse_quantity
+from config.quantities import parse_quantity
 from webhook.policies import catalogue
 
 KINDS = {"Pod": ("spec",), "Deployment": ("spec", "template", "spec")}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.engine.quantities import Quantity, QuantityError, parse_quantity
+from config.quantities import Quantity, QuantityError, parse_quantity
 
 SHOWN = 256  # characters of a found string that a message repeats
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from config.quantities import Quantity, parse_quantity, written
 from webhook.engine.fields import Fields, entry
 from webhook.engine.policy import Params, Violation
-from webhook.engine.quantities import Quantity, parse_quantity, written
 from webhook.engine.request import Request
 
 LIMIT_RANGES = "limit_ranges"  # what is looked up: the LimitRange objects of the namespace

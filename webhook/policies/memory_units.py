@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from config.quantities import Quantity
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import entry
-from webhook.engine.quantities import Quantity
 from webhook.engine.resources import Amount, amount, of_all
 
 BYTES = ("memory", "ephemeral-storage", "hugepages-")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.quantities import LARGEST, QuantityError, parse_quantity, written
 from webhook.engine import Fields, WrongTypeError
-from webhook.engine.quantities import LARGEST, QuantityError, parse_quantity, written
 
 TEBI = 1024**4
 

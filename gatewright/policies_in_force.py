@@ -1,0 +1,40 @@
+"""The policies that are in force: those of files, and of the cluster's objects over them."""
+
+from collections.abc import Callable
+
+from config.settings import Settings
+from gatewright.planning import planners_of
+from gatewright.policies import HOME, policy_set
+from webhook.engine import Engine
+from webhook.engine.policy_set import PolicySet, in_force
+from webhook.policies import catalogue
+from webhook.server.metrics import Metrics
+from webhook.server.policies import Policies
+from webhook.server.policy_objects import PolicyObjects
+
+
+def policies_of(
+    settings: Settings, metrics: Metrics, objects: PolicyObjects, home: str | None, known: Callable[[], bool]
+) -> Policies:
+    """Return the policies of the files and of the cluster's objects, which replace those of the same name in files.
+
+    DocumentError or PolicySetError where the files cannot be used at the start. Nothing is in force before the objects
+    are `known`: all of them are here, or there are none, since their CRDs are not installed.
+    """
+    files = policy_set(settings.policies)
+    planners = planners_of(settings, home or HOME)
+
+    def engine(in_the_cluster: PolicySet) -> Engine:
+        return Engine(in_force(files.under(in_the_cluster), catalogue(), home), planners)
+
+    def load() -> Engine:
+        nonlocal files
+        files = policy_set(settings.policies)
+        return engine(objects.policy_set)
+
+    policies = Policies(
+        settings.policies, load, metrics, waits_for=lambda: None if known() else "policy objects of the cluster"
+    )
+    objects.changed, objects.check = policies.mark_changed, engine
+    policies.refresh()
+    return policies
