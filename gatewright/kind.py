@@ -3,7 +3,7 @@
 from config.api.core import Quantity, ResourceRequirements, SecurityContext
 from config.api.definition import AGE, Column, Definition, Scale
 from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64, Status
-from controller.reconcilers.labels import inherited
+from controller.reconcilers.labels import inherited, metadata_origin
 from controller.runtime.given import Given
 from controller.runtime.plan import (
     Apply,
@@ -54,4 +54,5 @@ __all__ = [
     "Status",
     "Step",
     "inherited",
+    "metadata_origin",
 ]

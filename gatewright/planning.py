@@ -59,7 +59,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
 def _made(write: Apply | Once) -> Made:
     if isinstance(write, Apply):
         return Made(write.object, write.origin)
-    return Made(write.object, once=True, owned=not write.known_by)
+    return Made(write.object, write.origin, once=True, owned=not write.known_by)
 
 
 def _violation(path: str, text: str) -> Violation:

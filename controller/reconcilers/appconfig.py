@@ -6,11 +6,11 @@ from datetime import datetime
 from config.api.appconfig import AppConfig
 from config.config_maps import settings, settings_name
 from controller.reconcilers.resources import CONFIG_MAP
-from controller.reconcilers.rolling import CHANGES, INDEX, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
 from controller.runtime.plan import Object, Plan, Seen
 from controller.runtime.planned_kind import PlannedKind
 
-ORIGIN = {"metadata.name": "spec.application", "data": "spec.config"}
+ORIGIN = {**METADATA, "metadata.name": "spec.application", CHECKED: "spec.config", "data": "spec.config"}
 MOST_TOLD = 3
 
 

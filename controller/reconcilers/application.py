@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from controller.reconcilers.labels import metadata_origin
 from controller.runtime.plan import Apply, Object
 
-NAMED = {"metadata.name": "metadata.name"}  # whoever names the parent names what is made
+ORIGIN = metadata_origin()
+DEPLOYMENT_ORIGIN = metadata_origin("spec.template")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +38,17 @@ def applied(application: Application, fields: Mapping[str, str]) -> tuple[Apply,
     template = f"spec.template.spec.containers[name={application.container}]"
     origin = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
     ports = {"spec.ports": fields["port"]} if "port" in fields else {}
-    return Apply(deployment(application), origin | NAMED), Apply(service(application), ports | NAMED)
+    return Apply(deployment(application), origin | DEPLOYMENT_ORIGIN), Apply(service(application), ports | ORIGIN)
 
 
 def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
     return (
         ("replicas", "spec.replicas"),
+        ("affinity", "spec.template.spec.affinity"),
         ("image", f"{container}.image"),
         ("port", f"{container}.ports"),
         ("resources", f"{container}.resources"),
+        ("command", f"{container}.command"),
         ("env", f"{container}.env"),
         ("readinessProbe", f"{container}.readinessProbe"),
         ("securityContext", f"{container}.securityContext"),
@@ -69,7 +73,7 @@ def deployment(application: Application) -> Object:
             "replicas": application.replicas,
             "selector": {"matchLabels": application.selector},
             "template": {
-                "metadata": {"labels": {**application.selector, **application.labels}},
+                "metadata": {"labels": {**application.labels, **application.selector}},
                 "spec": {**application.pod, "containers": [container]},
             },
         },
@@ -95,7 +99,7 @@ def service(application: Application) -> Object:
 
 def metadata(application: Application) -> Object:
     """Return the metadata of both."""
-    labels = {**application.selector, **application.labels}
+    labels = {**application.labels, **application.selector}
     return {"name": application.name, "namespace": application.namespace, "labels": labels}
 
 

@@ -29,7 +29,7 @@ def plan(stack: AppStack, seen: Seen, now: datetime) -> Plan:
     spec = stack.spec
     labels = {**inherited(stack), "stack": stack.name}
     whole = Whole(stack.name, stack.namespace, labels, TIERS[spec.environment], seen)
-    stores = database(whole, spec.database, monitored=False) if spec.database else without_database(whole)
+    stores = database(whole, spec.database) if spec.database else without_database(whole)
     caches = cache(whole, spec.cache) if spec.cache else without_cache(whole)
     login = variables(whole, spec.database) if spec.database else []
     cache_url = told("CACHE_URL", caches)

@@ -9,7 +9,7 @@ from controller.reconcilers import restricted
 from controller.reconcilers.backup_env import ORIGIN as VARIABLES
 from controller.reconcilers.backup_env import environment
 from controller.reconcilers.images import image
-from controller.reconcilers.labels import inherited
+from controller.reconcilers.labels import inherited, metadata_origin
 from controller.runtime.plan import Object
 
 LABEL = "gatewright.io/backup"  # on Jobs and pods: whose they are
@@ -21,8 +21,7 @@ SCRATCH = "64Mi"  # dumps are streamed: what is kept are lists, sums and message
 
 POD = "spec.jobTemplate.spec.template.spec"
 ORIGIN = {
-    "metadata.name": "metadata.name",
-    "metadata.labels": "metadata.labels",
+    **metadata_origin("spec.jobTemplate", "spec.jobTemplate.spec.template"),
     "spec.schedule": "spec.schedule",
     "spec.suspend": "spec.suspend",
     "spec.jobTemplate.spec.activeDeadlineSeconds": "spec.activeDeadlineSeconds",
@@ -40,7 +39,7 @@ def name_of(backup: CustomResource) -> str:
 
 def desired(backup: Backup, settings: Mapping[str, Any]) -> Object:
     """Return the CronJob; the Backup lacks nothing."""
-    labels = {LABEL: backup.name, **inherited(backup)}
+    labels = {**inherited(backup), LABEL: backup.name}
     pod: Object = pod_spec(
         image(settings, f"gatewright-backup-{backup.spec.source.type}", TAG),
         environment(backup),

@@ -11,6 +11,9 @@ UNITS = {"h": 3600, "d": 86400, "w": 604800}
 S3_KEYS = {"ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID", "SECRET_ACCESS_KEY": "AWS_SECRET_ACCESS_KEY"}
 AZURE_KEYS = {"ACCOUNT": "AZURE_STORAGE_ACCOUNT", "KEY": "AZURE_STORAGE_KEY"}
 GCS_KEY = "credentials.json"
+GCS_LOGIN = "SERVICE_ACCOUNT_CREDENTIALS"
+FIXED = ("PROVIDER", "BUCKET_POLICY_ONLY", "NO_CHECK_BUCKET", "NO_CHECK_CONTAINER")  # options that go by the type
+LOGIN = (*S3_KEYS, *AZURE_KEYS, GCS_LOGIN)
 
 CONNECTION = "spec.source.connection"
 ORIGIN = {
@@ -26,6 +29,9 @@ ORIGIN = {
     "RCLONE_CONFIG_DESTINATION_TYPE": "spec.destination.type",
     "RCLONE_CONFIG_DESTINATION_ENDPOINT": "spec.destination.endpoint",
     "RCLONE_CONFIG_DESTINATION_REGION": "spec.destination.region",
+    "RCLONE_CONFIG_DESTINATION_ENV_AUTH": "spec.destination.secretRef",
+    **dict.fromkeys((f"RCLONE_CONFIG_DESTINATION_{each}" for each in FIXED), "spec.destination.type"),
+    **dict.fromkeys((f"RCLONE_CONFIG_DESTINATION_{each}" for each in LOGIN), "spec.destination.secretRef"),
 }
 
 
@@ -94,7 +100,7 @@ def destination(destination: BackupDestination) -> Iterator[Object]:
             yield from login(credentials, S3_KEYS)
         case "gcs":
             yield from remote({"TYPE": "google cloud storage", "BUCKET_POLICY_ONLY": "true", "NO_CHECK_BUCKET": "true"})
-            yield from login(credentials, {"SERVICE_ACCOUNT_CREDENTIALS": (credentials and credentials.key) or GCS_KEY})
+            yield from login(credentials, {GCS_LOGIN: (credentials and credentials.key) or GCS_KEY})
         case "azure":
             yield from remote({"TYPE": "azureblob", "NO_CHECK_CONTAINER": "true"})
             yield from login(credentials, AZURE_KEYS)

@@ -17,6 +17,11 @@ def sized(storage: str) -> Object:
     return {"resources": {"requests": {"storage": storage}}}
 
 
+def origin(storage: str, class_name: str, at: str = "") -> dict[str, str]:
+    """Return where what a claim asks for comes from: the fields that say so; `at` is where the claim stands."""
+    return {f"{at}spec.resources": storage, f"{at}spec.storageClassName": class_name}
+
+
 def asked(claim: Object) -> Fraction:
     """Return how much a claim asks for."""
     return amount(claim["spec"]["resources"]["requests"]["storage"])

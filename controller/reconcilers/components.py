@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from config.api.components import Cache, Workload
 from controller.reconcilers import restricted
-from controller.reconcilers.application import NAMED, Application, applied
+from controller.reconcilers.application import ORIGIN, Application, applied
 from controller.reconcilers.images import image
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
@@ -126,7 +126,8 @@ def cache(whole: Whole, spec: Cache) -> Component:
             "volumes": [{"name": "data", "emptyDir": {"sizeLimit": "64Mi"}}],
         },
     )
-    return _deployed(whole, "cache", application, {"resources": "spec.cache.resources"}, "redis")
+    fields = dict.fromkeys(("resources", "command"), "spec.cache.resources")
+    return _deployed(whole, "cache", application, fields, "redis")
 
 
 def without_cache(whole: Whole) -> Component:
@@ -173,10 +174,11 @@ def workload(
         },
         pod=_spread(selector) if tier.spread else {},
     )
-    fields = {each: f"spec.{name}.{each}" for each in FIELDS} | {"readinessProbe": f"spec.{name}.readinessPath"}
+    fields = {each: f"spec.{name}.{each}" for each in FIELDS}
+    fields |= {"readinessProbe": f"spec.{name}.readinessPath", "affinity": "spec.environment"}
     made = _deployed(whole, name, application, fields, "http")
     if tier.spread:
-        return replace(made, writes=[*made.writes, Apply(_budget(whole, name, selector), NAMED)])
+        return replace(made, writes=[*made.writes, Apply(_budget(whole, name, selector), ORIGIN)])
     return replace(made, writes=[*made.writes, *removed(whole, [(BUDGET, full)])])
 
 
@@ -211,7 +213,7 @@ def _budget(whole: Whole, name: str, selector: Mapping[str, str]) -> Object:
         "metadata": {
             "name": whole.named(name),
             "namespace": whole.namespace,
-            "labels": {**selector, **whole.labelled(name)},
+            "labels": {**whole.labelled(name), **selector},
         },
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(selector)}},
     }

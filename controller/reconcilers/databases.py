@@ -9,7 +9,8 @@ from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.claims import amount
 from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
 from controller.reconcilers.images import image
-from controller.reconcilers.mysql_claims import claims_of, grown, largest, refused, stored_template
+from controller.reconcilers.labels import metadata_origin
+from controller.reconcilers.mysql_claims import claims_of, largest, patches, refused, stored_template
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Object, Problem
@@ -24,7 +25,7 @@ NAME = LOGIN = "app"  # the one database that is made, and who owns it
 GIBI = Fraction(2**30)
 WAITING = frozenset({"Progressing", "Updating", "Degraded"})  # reasons of a child that is on its way, or was there
 POSTGRESQL_ORIGIN = {
-    "metadata.name": "metadata.name",
+    **metadata_origin(),
     "spec.version": "spec.database.version",
     "spec.storage": "spec.database.storage",
     "spec.storageClassName": "spec.database.storageClassName",
@@ -35,8 +36,11 @@ POSTGRESQL_ORIGIN = {
 }
 
 
-def database(whole: Whole, spec: Database, *, monitored: bool) -> Component:
-    """Return the database. What another type made before stays as it is: it has the data."""
+def database(whole: Whole, spec: Database, *, monitored: bool | None = None) -> Component:
+    """Return the database. What another type made before stays as it is: it has the data.
+
+    `monitored` is None where nobody is asked.
+    """
     name = whole.named("db")
     there = _type_there(whole, name)
     if there not in (None, spec.type):
@@ -65,7 +69,7 @@ def _type_there(whole: Whole, name: str) -> str | None:
     return None if whole.seen.child(STATEFUL_SET, name) is None else "mysql"
 
 
-def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> Component:
+def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool | None) -> Component:
     child = whole.seen.child(POSTGRESQL, name)
     had = (child or {}).get("spec") or {}
     backup = spec.backup.to_api()
@@ -85,14 +89,14 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool) -> 
             "backup": {**backup, "enabled": backup.get("enabled", whole.tier.backup)},
             "users": [{"name": LOGIN}],
             "databases": [{"name": NAME, "owner": LOGIN}],
-            "monitoring": {"enabled": monitored},
+            "monitoring": {"enabled": bool(monitored)},
             "resources": _resources(whole, spec),
         },
     }
     holds, note = _is_ready(child)
     url = whole.url("postgresql", "db", PORTS["postgresql"])
     is_failed = not holds and ((child or {}).get("status") or {}).get("phase") == "Failed"
-    asked = {"spec.monitoring": "spec.monitoring"} if monitored else {}  # of an AppStack nobody asks for it
+    asked = {} if monitored is None else {"spec.monitoring": "spec.monitoring"}
     writes = [Apply(object, POSTGRESQL_ORIGIN | asked)]
     return Component("database", writes, holds=holds, note=note, url=url, is_failed=is_failed)
 
@@ -131,7 +135,7 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
     is_backed_up = whole.tier.backup if spec.backup.enabled is None else spec.backup.enabled
     writes = [
         *mysql.writes(server, stored_template(stored)),
-        *grown(claims, server.storage),
+        *patches(claims, server.storage, whole.labels),
         *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
         *removed(whole, _backup_places(name, but=backup if is_backed_up else ())),
     ]

@@ -6,7 +6,7 @@ from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
 from controller.reconcilers.components import Component, Whole, cache, told, without, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
-from controller.reconcilers.labels import inherited
+from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR, annotations, monitoring
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import BACKUP, BUDGET, CLAIM, DEPLOYMENT, INGRESS, SECRET, SERVICE
@@ -16,9 +16,10 @@ from controller.runtime.plan import Apply, Object, Plan, Seen
 from controller.runtime.planned_kind import PlannedKind
 
 INGRESS_ORIGIN = {
-    "metadata.name": "metadata.name",
+    **metadata_origin(),
     "spec.rules": "spec.host",
     "spec.tls": "spec.tlsSecretName",
+    "spec.tls[0].hosts": "spec.host",
     "spec.ingressClassName": "spec.ingressClassName",
 }
 

@@ -1,10 +1,36 @@
-"""Labels that what is made has from whom it is made for."""
+"""Labels that what is made has from whom it is made for, as far as they are a person's and not a tool's.
+
+By Kubernetes' convention labels without a prefix are private to users, and tools use a prefix: Helm, Argo CD and others
+know by theirs what they made, and remove what they do not want any more. Selectors never go by what is handed on, since
+that may change.
+"""
+
+from collections.abc import Iterable
 
 from config.api.meta import CustomResource
 
-INHERITED = ("platform",)
+HANDED_ON = frozenset({"app.kubernetes.io/name", "app.kubernetes.io/part-of"})  # what the application is, in any hands
+KEPT = frozenset({"app", "managed-by", "version"})  # about the object itself, or what selectors go by
+LABELS = "metadata.labels"
 
 
 def inherited(parent: CustomResource) -> dict[str, str]:
     """Return the labels that everything made for `parent` carries too, pods and their claims included."""
-    return {key: value for key, value in parent.metadata.labels.items() if key in INHERITED}
+    return {key: value for key, value in parent.metadata.labels.items() if _is_handed_on(key)}
+
+
+def _is_handed_on(key: str) -> bool:
+    return key in HANDED_ON or ("/" not in key and key not in KEPT)
+
+
+def metadata_origin(*templates: str, own: Iterable[str] = ()) -> dict[str, str]:
+    """Return where name and labels of what is made come from; its pods' labels, where it has such `templates`.
+
+    Labels that it sets itself, `own`, come from nobody.
+    """
+    places = [LABELS, *(f"{template}.{LABELS}" for template in templates)]
+    handed_on = {each: f"{LABELS}[{each}]" for each in ("*", *HANDED_ON)}
+    labels = handed_on | dict.fromkeys((*KEPT, *own), "")
+    return {"metadata.name": "metadata.name"} | {
+        f"{place}[{key}]": source for place in places for key, source in labels.items()
+    }

@@ -1,7 +1,7 @@
 """What Prometheus needs to see a platform: a ServiceMonitor and alerts where it has their APIs, else annotations."""
 
 from config.api.ecommerceplatform import Monitoring
-from controller.reconcilers.application import NAMED
+from controller.reconcilers.application import ORIGIN as METADATA
 from controller.reconcilers.components import Component, Whole, removed, without
 from controller.runtime.plan import Apply, Object
 from kube.resource import Resource
@@ -11,7 +11,7 @@ SERVICE_MONITOR = Resource(GROUP, "v1", "servicemonitors", "ServiceMonitor")
 PROMETHEUS_RULE = Resource(GROUP, "v1", "prometheusrules", "PrometheusRule")
 SCRAPED = ("backend", "frontend")
 INTERVAL = "30s"
-ORIGIN = {SERVICE_MONITOR: NAMED | {"spec.endpoints": "spec.monitoring.path"}, PROMETHEUS_RULE: NAMED}
+ORIGIN = {SERVICE_MONITOR: METADATA | {"spec.endpoints": "spec.monitoring.path"}, PROMETHEUS_RULE: METADATA}
 
 
 def monitoring(whole: Whole, spec: Monitoring) -> Component:
@@ -56,7 +56,7 @@ def _service_monitor(whole: Whole, path: str) -> Object:
         "kind": SERVICE_MONITOR.kind,
         "metadata": _metadata(whole),
         "spec": {
-            "selector": {"matchLabels": dict(whole.labels), "matchExpressions": [component]},
+            "selector": {"matchLabels": {"platform": whole.name}, "matchExpressions": [component]},
             "endpoints": [{"port": "http", "path": path, "interval": INTERVAL}],
         },
     }

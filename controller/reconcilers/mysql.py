@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controller.reconcilers import restricted
-from controller.reconcilers.claims import claim_spec
+from controller.reconcilers.claims import claim_spec, origin
+from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import OURS
 from controller.runtime.plan import Apply, Object, Once, Random, Write
 
@@ -27,11 +28,14 @@ if [ -d /var/lib/mysql/mysql ]; then
 fi
 exec docker-entrypoint.sh mysqld "$@"
 """
+METADATA = metadata_origin(own=OURS)
 ORIGIN = {
-    "metadata.name": "metadata.name",
+    **metadata_origin("spec.template", own=OURS),
+    f"metadata.labels[{VERSION}]": "spec.database.version",
     "spec.template.spec.containers[name=mysql].image": "spec.database.version",
     "spec.template.spec.containers[name=mysql].resources": "spec.database.resources",
-    "spec.volumeClaimTemplates": "spec.database.storage",
+    **origin("spec.database.storage", "spec.database.storageClassName", at="spec.volumeClaimTemplates[0]."),
+    "spec.persistentVolumeClaimRetentionPolicy.whenDeleted": "spec.database.deletionPolicy",
 }
 
 
@@ -60,7 +64,7 @@ class Server:
         return {
             "name": name,
             "namespace": self.namespace,
-            "labels": {**OURS, **self.selector, **self.labels, **labels},
+            "labels": {**self.labels, **OURS, **self.selector, **labels},
         }
 
     def password(self, key: str) -> Object:
@@ -74,15 +78,15 @@ def password(server: str, key: str) -> Object:
 
 
 def writes(server: Server, template: Object | None) -> list[Write]:
-    """Return all that is made for a server; `template` is what its claim asked for, where it was made before."""
+    """Return all that is made for a server; `template` is that of its claim, where it was made before."""
     metadata = server.metadata("credentials")
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
     return [
-        Once(credentials, {f"data.{key}": Random(32) for key in ("root-password", "password")}),
-        Apply(_stateful_set(server, template or claim_spec(server.storage, server.storage_class_name)), ORIGIN),
-        Apply(_service(server, server.metadata("headless"), headless), {"metadata.name": "metadata.name"}),
-        Apply(_service(server, server.metadata(), {}), {"metadata.name": "metadata.name"}),
+        Once(credentials, {f"data.{key}": Random(32) for key in ("root-password", "password")}, origin=METADATA),
+        Apply(_stateful_set(server, template or _template(server)), ORIGIN),
+        Apply(_service(server, server.metadata("headless"), headless), METADATA),
+        Apply(_service(server, server.metadata(), {}), METADATA),
     ]
 
 
@@ -98,14 +102,17 @@ def _service(server: Server, metadata: Object, more: Object) -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
+def _template(server: Server) -> Object:
+    """Return the template of the claim of a new server."""
+    return {
+        "metadata": {"name": "data", "labels": server.metadata()["labels"]},
+        "spec": claim_spec(server.storage, server.storage_class_name),
+    }
+
+
 def _stateful_set(server: Server, template: Object) -> Object:
     metadata = server.metadata()
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "data", "labels": metadata["labels"]},
-        "spec": template,
-    }
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **template}
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",

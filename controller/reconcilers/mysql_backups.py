@@ -2,8 +2,10 @@
 
 from config.api.components import DatabaseBackup
 from controller.reconcilers import dumps, restricted
-from controller.reconcilers.claims import claim_spec
-from controller.reconcilers.mysql import PORT, USER, Server
+from controller.reconcilers.claims import claim_spec, origin
+from controller.reconcilers.labels import metadata_origin
+from controller.reconcilers.mysql import METADATA, PORT, USER, Server
+from controller.reconcilers.mysql_claims import OURS
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.tiers import resources
 from controller.runtime.plan import Apply, Object, Once, Write
@@ -28,11 +30,14 @@ for old in /backup/[0-9]*T[0-9]*Z.sql.gz; do
   if [[ ${old##*/} < $oldest ]]; then rm "$old" && echo "removed ${old##*/}, older than $RETENTION"; fi
 done
 """
-ORIGIN = {"metadata.name": "metadata.name", "spec.schedule": "spec.database.backup.schedule"}
-CRON_JOB_ORIGIN = ORIGIN | {
+SCHEDULE = {"spec.schedule": "spec.database.backup.schedule"}
+CRON_JOB_ORIGIN = SCHEDULE | {
+    **metadata_origin("spec.jobTemplate", "spec.jobTemplate.spec.template", own=OURS),
     "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.database.version",
+    "spec.jobTemplate.spec.template.spec.containers[name=backup].env[name=RETENTION]": "spec.database.backup.retention",
 }
-BACKUP_ORIGIN = ORIGIN | {
+BACKUP_ORIGIN = SCHEDULE | {
+    **METADATA,
     "spec.retention": "spec.database.backup.retention",
     "spec.destination": "spec.database.backup.destination",
 }
@@ -45,12 +50,15 @@ def name_of(server: str) -> str:
 
 def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     """Return what makes the backups of a server; its Services do not select their pods."""
-    metadata = server.metadata("backup", app=name_of(server.name), **{"app.kubernetes.io/component": "backup"})
+    own = {"app": name_of(server.name), "app.kubernetes.io/component": "backup"}
+    metadata = server.metadata("backup", **own)
     if spec.destination is None:
         about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": metadata}
         asked = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
+        said = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
+        come_from = METADATA | origin(said, "spec.database.storageClassName")
         return [
-            Once({**about, "spec": asked}, known_by=metadata["labels"]),
+            Once({**about, "spec": asked}, known_by={**OURS, **own}, origin=come_from),
             Apply(_cron_job(server, metadata, spec), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]

@@ -1,6 +1,6 @@
 """The volume of a MySQL server: the StatefulSet keeps the template it was made with, and claims grow by themselves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from controller.reconcilers.claims import amount, asked, sized
 from controller.reconcilers.indexes import by_label
@@ -21,12 +21,16 @@ READS_CLAIMS = Reads(CLAIM, {INDEX: by_label("app")}, ",".join(f"{key}={value}" 
 
 
 def stored_template(stateful_set: Object | None) -> Object | None:
-    """Return what the claims of a StatefulSet asked for when it was made, which cannot change."""
+    """Return the template of a StatefulSet's claims as it was when it was made, which cannot change."""
     if stateful_set is None:
         return None
     (template,) = stateful_set["spec"]["volumeClaimTemplates"]
+    about, asked = template["metadata"], template["spec"]
     fields = ("accessModes", "resources", "storageClassName")
-    return {key: template["spec"][key] for key in fields if key in template["spec"]}
+    return {
+        "metadata": {"name": about["name"], "labels": about.get("labels", {})},
+        "spec": {key: asked[key] for key in fields if key in asked},
+    }
 
 
 def claims_of(seen: Seen, server: str) -> Sequence[Object]:
@@ -34,22 +38,24 @@ def claims_of(seen: Seen, server: str) -> Sequence[Object]:
     return [claim for claim in seen.find(CLAIM, INDEX, server) if "deletionTimestamp" not in claim["metadata"]]
 
 
-def grown(claims: Sequence[Object], storage: str) -> list[Patch]:
-    """Return what makes each claim as large as is asked for; one that is larger stays as it is."""
-    fields = {"spec": sized(storage)}
-    return [
-        Patch(
-            Reference(CLAIM, each["metadata"]["name"], each["metadata"]["uid"], each["metadata"]["namespace"]), fields
-        )
-        for each in claims
-        if asked(each) <= amount(storage)
-    ]
+def patches(claims: Sequence[Object], storage: str, labels: Mapping[str, str]) -> list[Patch]:
+    """Return what each claim lacks: labels, and the size that is asked for; one that is larger stays as it is."""
+    return [_patch(claim, storage, labels) for claim in claims]
+
+
+def _patch(claim: Object, storage: str, labels: Mapping[str, str]) -> Patch:
+    about = claim["metadata"]
+    fields: Object = {"metadata": {"labels": dict(labels)}}
+    if asked(claim) <= amount(storage):
+        fields["spec"] = sized(storage)
+    return Patch(Reference(CLAIM, about["name"], about["uid"], about["namespace"]), fields)
 
 
 def refused(claims: Sequence[Object], template: Object | None, storage: str, class_name: str | None) -> Problem | None:
     """Return what is wrong where other volumes are asked for now than those there are."""
     had = largest(claims)
-    classes = {spec.get("storageClassName") for spec in (template or {}, *(each["spec"] for each in claims))} - {None}
+    volumes = [*([template] if template else ()), *claims]
+    classes = {each["spec"].get("storageClassName") for each in volumes} - {None}
     if had is not None and amount(storage) < amount(had):
         told = f"spec.database.storage: {storage}; a volume of {had} cannot shrink. Set it to {had} or more"
         return Problem(told, "StorageShrunk")

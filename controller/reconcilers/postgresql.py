@@ -9,7 +9,7 @@ from controller.reconcilers import postgresql_roles as roles
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.postgresql_claims import Volumes, volumes
 from controller.reconcilers.postgresql_instances import ORIGIN, SERVICE_ORIGIN, primary, services, stateful_set
-from controller.reconcilers.postgresql_pods import INSTANCE, OURS, PORT, credentials, scripts, selector
+from controller.reconcilers.postgresql_pods import INSTANCE, OURS, PORT, credentials, origin, scripts, selector
 from controller.reconcilers.resources import (
     BACKUP,
     CLAIM,
@@ -61,7 +61,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
         ),
         Step(
             "database",
-            [Apply(scripts(database)), Apply(instances, ORIGIN)],
+            [Apply(scripts(database), origin()), Apply(instances, ORIGIN)],
             needs=("credentials",),
             holds=is_up,
             doing="failed to create database",

@@ -7,8 +7,19 @@ from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers import backup_env, dumps
 from controller.reconcilers.claims import claim_spec
+from controller.reconcilers.claims import origin as claim_origin
 from controller.reconcilers.postgresql_claims import KIND, claims_of, patch
-from controller.reconcilers.postgresql_pods import PORT, client, credentials, metadata, mount, pod, selector, volumes
+from controller.reconcilers.postgresql_pods import (
+    PORT,
+    client,
+    credentials,
+    metadata,
+    mount,
+    origin,
+    pod,
+    selector,
+    volumes,
+)
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Delete, Object, Once, Problem, Reference, Seen, Write
@@ -16,12 +27,13 @@ from kube.resource import Resource
 
 DIRECTORY = "/backup"
 CRON_JOB_ORIGIN = {
-    "metadata.name": "metadata.name",
+    **origin("spec.jobTemplate", "spec.jobTemplate.spec.template"),
     "spec.schedule": "spec.backup.schedule",
     "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.version",
+    "spec.jobTemplate.spec.template.spec.containers[name=backup].env[name=RETENTION]": "spec.backup.retention",
 }
 BACKUP_ORIGIN = {
-    "metadata.name": "metadata.name",
+    **origin(),
     "spec.schedule": "spec.backup.schedule",
     "spec.retention": "spec.backup.retention",
     "spec.destination": "spec.backup.destination",
@@ -40,11 +52,15 @@ def writes(database: PostgreSQL, seen: Seen, version: str) -> list[Write]:
         return [*_removed(database, seen, CRON_JOB), *_removed(database, seen, BACKUP)]
     if spec.destination is not None:
         return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, seen, CRON_JOB)]
-    storage = spec.storage or database.spec.storage
+    storage, said = (spec.storage, "spec.backup.storage") if spec.storage else (database.spec.storage, "spec.storage")
     claim = {**KIND, "metadata": metadata(database, name_of(database), "backup")}
     claim["spec"] = claim_spec(storage, database.spec.storage_class_name)
     return [
-        Once(claim, known_by=selector(database, "backup")),
+        Once(
+            claim,
+            known_by=selector(database, "backup"),
+            origin=origin() | claim_origin(said, "spec.storageClassName"),
+        ),
         *(patch(each, database, storage, seen) for each in claims_of(database, seen, "backup")),
         Apply(_cron_job(database, seen, version), CRON_JOB_ORIGIN),
         *_removed(database, seen, BACKUP),

@@ -2,6 +2,7 @@
 
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers import restricted
+from controller.reconcilers.claims import origin as claim_origin
 from controller.reconcilers.images import image
 from controller.reconcilers.postgresql_pods import (
     PORT,
@@ -14,6 +15,7 @@ from controller.reconcilers.postgresql_pods import (
     labels,
     metadata,
     mount,
+    origin,
     pod,
     script,
     secret_value,
@@ -30,16 +32,21 @@ METRICS = 9187
 CREDENTIALS = "database.example.com/credentials"  # the annotation that says of which Secret the passwords are
 CONTAINER = "spec.template.spec.containers[name=postgres]"
 ORIGIN = {
-    "metadata.name": "metadata.name",
+    **origin("spec.template"),
+    f"metadata.labels[{VERSION}]": "spec.version",
     "spec.replicas": "spec.replicas",
     f"{CONTAINER}.image": "spec.version",
     f"{CONTAINER}.resources": "spec.resources",
     "spec.template.spec.initContainers[name=prepare].image": "spec.version",
     "spec.template.spec.initContainers[name=prepare].resources": "spec.resources",
-    "spec.template.spec.containers[name=exporter].image": "spec.monitoring.enabled",
-    "spec.volumeClaimTemplates": "spec.storage",
+    "spec.template.spec.containers[name=exporter]": "spec.monitoring.enabled",
+    "spec.template.metadata.annotations[prometheus.io/port]": "spec.monitoring.enabled",
+    "spec.template.metadata.annotations[prometheus.io/scrape]": "spec.monitoring.enabled",
+    **claim_origin("spec.storage", "spec.storageClassName", at="spec.volumeClaimTemplates[0]."),
+    f"spec.volumeClaimTemplates[0].metadata.labels[{VERSION}]": "spec.version",
+    "spec.persistentVolumeClaimRetentionPolicy.whenDeleted": "spec.deletionPolicy",
 }
-SERVICE_ORIGIN = {"metadata.name": "metadata.name"}
+SERVICE_ORIGIN = {**origin(), "spec.ports[name=metrics]": "spec.monitoring.enabled"}
 
 
 def primary(database: PostgreSQL) -> str:

@@ -6,7 +6,7 @@ from importlib import resources
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
-from controller.reconcilers.labels import inherited
+from controller.reconcilers.labels import inherited, metadata_origin
 from controller.runtime.plan import Object, Seen
 
 COMPONENT = "app.kubernetes.io/component"
@@ -25,9 +25,14 @@ def metadata(database: PostgreSQL, name: str, component: str) -> Object:
     return {"name": name, "namespace": database.namespace, "labels": labels(database, component)}
 
 
+def origin(*templates: str) -> dict[str, str]:
+    """Return where name and labels of something that is made for a database come from, and those of its pods."""
+    return metadata_origin(*templates, own=OURS)
+
+
 def labels(database: PostgreSQL, component: str) -> dict[str, str]:
     """Return the labels of what is made for a database, pods included."""
-    return {**OURS, **selector(database, component), **inherited(database)}
+    return {**inherited(database), **OURS, **selector(database, component)}
 
 
 def selector(database: PostgreSQL, component: str) -> dict[str, str]:

@@ -10,12 +10,17 @@ from collections.abc import Sequence
 
 from config.api.postgresql import PostgreSQL
 from config.roles import SUPERUSER, USER, Fault, faults
-from controller.reconcilers.postgresql_pods import COMPONENT, client, credentials, metadata, mount, pod, volumes
+from controller.reconcilers.postgresql_pods import COMPONENT, client, credentials, metadata, mount, origin, pod, volumes
 from controller.reconcilers.resources import JOB, SECRET
 from controller.runtime.plan import Delete, Object, Once, Problem, Random, Reference, Seen
 
 TRIES = 10
-JOB_ORIGIN = {"metadata.name": "metadata.name", "spec.template.spec.containers[name=roles].image": "spec.version"}
+JOB_ORIGIN = {
+    **origin("spec.template"),
+    "spec.template.spec.containers[name=roles].image": "spec.version",
+    "spec.template.spec.containers[name=roles].env[name=DATABASES]": "spec.databases",
+    "spec.template.spec.volumes[name=users]": "spec.users",
+}
 
 
 def wrong(database: PostgreSQL) -> list[Fault]:
@@ -29,12 +34,20 @@ def secrets(database: PostgreSQL) -> list[Once]:
     keys = ("password", "replication-password")
     own = {"username": SUPERUSER, "replication-username": "replicator"}
     return [
-        Once(_secret(database, credentials(database), own), {f"data.{key}": Random(32) for key in keys}),
-        *(
-            Once(_secret(database, secret_of(database, name), {"username": name}), {"data.password": Random(32)})
-            for name in _users(database)
+        Once(
+            _secret(database, credentials(database), own),
+            {f"data.{key}": Random(32) for key in keys},
+            origin=origin(),
         ),
+        *(_user_secret(database, name, field) for name, field in _users(database).items()),
     ]
+
+
+def _user_secret(database: PostgreSQL, name: str, field: str) -> Once:
+    """Return the Secret of one user; `field` is where the user is named."""
+    named = dict.fromkeys(("metadata.name", "stringData.username"), field)
+    secret = _secret(database, secret_of(database, name), {"username": name})
+    return Once(secret, {"data.password": Random(32)}, origin=origin() | named)
 
 
 def secret_of(database: PostgreSQL, user: str) -> str:
@@ -47,9 +60,13 @@ def _secret(database: PostgreSQL, name: str, values: dict[str, str]) -> Object:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque", "stringData": values}
 
 
-def _users(database: PostgreSQL) -> list[str]:
-    names = dict.fromkeys(user.name for user in database.spec.users)
-    return [name for name in names if USER.fullmatch(name)]
+def _users(database: PostgreSQL) -> dict[str, str]:
+    """Return the names of the users, each with the field that names it."""
+    fields: dict[str, str] = {}
+    for at, user in enumerate(database.spec.users):
+        if USER.fullmatch(user.name):
+            fields.setdefault(user.name, f"spec.users[{at}].name")
+    return fields
 
 
 def job(database: PostgreSQL, seen: Seen, version: str) -> Object | None:

@@ -16,7 +16,7 @@ import orjson
 
 from config.api.appconfig import ConfigMapStatus
 from config.api.meta import CustomResource
-from controller.reconcilers.labels import inherited
+from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.resources import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, STATEFUL_SET
 from controller.runtime.plan import Apply, Object, Patch, Plan, Problem, Reference, Seen, Step
 from controller.runtime.planned_kind import Counts, Reads
@@ -28,6 +28,8 @@ DOMAIN = "checksum.gatewright.io"
 CHECKSUM = f"{DOMAIN}/data"  # annotations of the ConfigMap
 REVISION = f"{DOMAIN}/revision"
 RESTARTS = f"{DOMAIN}/restarts"
+CHECKED = f"metadata.annotations[{CHECKSUM}]"
+METADATA = metadata_origin()
 LONGEST_KEY = 63
 
 

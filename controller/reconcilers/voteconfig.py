@@ -12,12 +12,12 @@ from config.api.appconfig import ConfigMapStatus
 from config.api.voteconfig import GROUP, VoteConfig
 from config.config_maps import votes, votes_name
 from controller.reconcilers.resources import CONFIG_MAP
-from controller.reconcilers.rolling import CHANGES, INDEX, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
 from controller.runtime.plan import Object, Plan, Seen
 from controller.runtime.planned_kind import PlannedKind
 
 FINALIZER = f"{GROUP}/finalizer"
-ORIGIN = {"metadata.name": "metadata.name", "data": "spec.options", "data.question": "spec.poll.question"}
+ORIGIN = {**METADATA, CHECKED: "spec.options", "data": "spec.options", "data.question": "spec.poll.question"}
 
 
 def plan(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:

@@ -5,11 +5,12 @@ from datetime import datetime
 from config.api.widget import Widget, WidgetStatus
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
-from controller.reconcilers.labels import inherited
+from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.runtime.plan import Apply, Object, Plan, Seen, Step
 from controller.runtime.planned_kind import PlannedKind
 
+ORIGIN = {"spec.replicas": "spec.replicas", **metadata_origin("spec.template")}
 USER = 65535  # whom the image runs as by itself
 
 
@@ -19,7 +20,7 @@ def plan(widget: Widget, seen: Seen, now: datetime) -> Plan:
     deployment = seen.child(DEPLOYMENT, widget.name)
     available = (deployment or {}).get("status", {}).get("availableReplicas", 0)
     pause = image(seen.settings, "pause", "3.10", published="registry.k8s.io")
-    write = Apply(desired(widget, pause), origin={"spec.replicas": "spec.replicas"})
+    write = Apply(desired(widget, pause), ORIGIN)
     return Plan(
         steps=(Step("deployment", [write], holds=deployment is not None and available == widget.spec.replicas),),
         status=WidgetStatus(available_replicas=available),
@@ -28,7 +29,7 @@ def plan(widget: Widget, seen: Seen, now: datetime) -> Plan:
 
 def desired(widget: Widget, image: str) -> Object:
     """Return the Deployment."""
-    labels = {"app": widget.name, **inherited(widget)}
+    labels = {**inherited(widget), "app": widget.name}
     container = {
         "name": "pause",
         "image": image,

@@ -43,12 +43,13 @@ class Once:
     """An object that we own, created when it is absent and never changed after; `generate` fills paths at random.
 
     One that has labels that it is `known_by` outlives its parent: it has no owner, and the next parent that wants it
-    takes one with these labels as it is.
+    takes one with these labels as it is. `origin` is that of an `Apply`.
     """
 
     object: Object
     generate: Mapping[str, Random] = field(default_factory=dict)
     known_by: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,65 @@ def test_what_a_type_refuses_is_told_by_field():
     ]
 
 
+RULES = """
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: required-labels}
+spec: {policy: required-labels, params: {labels: {team: "team-*"}}}
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: pods-labels}
+spec: {policy: required-labels, params: {where: pods, labels: {team: "team-*", company.com/cost: "*"}}}
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: storage-classes}
+spec: {policy: storage-classes, params: {allowed: [fast]}}
+"""
+
+
+def told(parent, *names):
+    """Return what the named policies of RULES, and what is always in force, say of an object."""
+    policies = list(load(parse_documents(RULES.encode(), "rules.yaml"), catalogue()))
+    engine = Engine([each for each in policies if each.name in names or each.policy.always], PLANNERS)
+    answer = ask(engine, Admission(object=parent, namespace="shop"), LOOKED_UP)
+    return [each["message"] for each in answer.response.get("status", {}).get("details", {}).get("causes", ())]
+
+
+@pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])
+def test_a_required_label_is_asked_of_the_parent_alone(sample):
+    """Without it there is one line, which names the parent's own label; with it all that is made has it too."""
+    missing = "metadata.labels[team]: missing; the label is required, with a value like team-*. Add it."
+    assert told(sample, "required-labels") == [missing]
+    labelled = sample | {"metadata": sample["metadata"] | {"labels": {"team": "team-shop"}}}
+    assert told(labelled, "required-labels") == []
+
+
+def test_a_label_that_is_not_handed_on_is_asked_of_the_child():
+    """One with a prefix is missing on the Deployment, whatever the WebApp has."""
+    labels = {"team": "team-shop", "company.com/cost": "7"}
+    webapp = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "shop", "labels": labels}}
+    assert told(webapp | {"spec": {"replicas": 1, "image": "nginx"}}, "pods-labels") == [
+        "Deployment/shop: spec.template.metadata.labels[company.com/cost]: missing; the label is required, with a "
+        "value like *. Add it."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"storageClassName": "slow"}, 'spec.storageClassName: "slow"'),
+        ({"backup": {"enabled": True}}, "spec.storageClassName: missing"),
+    ],
+)
+def test_a_claim_is_asked_of_the_parent(spec, field):
+    """Of the instances and of the backups: one field says the class of all, so it is told once."""
+    database = {"apiVersion": "database.example.com/v1", "kind": "PostgreSQL", "metadata": {"name": "db"}}
+    said = told(database | {"spec": spec}, "storage-classes")
+    assert [line.partition(";")[0] for line in said] == [field]
+
+
 def test_a_planner_that_raises_is_told_as_an_error():
     """A kind whose plan fails denies its objects: nobody knows what would be made."""
 

@@ -251,11 +251,11 @@ def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> Non
 
 
 def test_what_the_kind_of_a_package_would_make_is_judged(run: Run, package: Path, tmp_path: Path) -> None:
-    """When its parent is applied, as with every kind."""
+    """When its parent is applied, as with every kind: the ConfigMap's label would be the parent's."""
     (tmp_path / "policies.yaml").write_text(TEAMS)
     code, out, err = run("check", "--policies", "policies.yaml", str(package / "samples/my-gadget.yaml"))
     assert (code, err) == (1, "")
-    finding = "labels: ConfigMap/my-gadget: metadata.labels[team]: missing; the label is required, with a value like *."
+    finding = "labels: metadata.labels[team]: missing; the label is required, with a value like *."
     assert f": {finding} Add it.\n" in out
 
 

@@ -5,22 +5,32 @@ from collections.abc import Mapping
 from typing import Any
 
 STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
+ANY = "[*]"  # any one entry of labels and the like: a key without a prefix
 
 
 def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> str | None:
     """Return the field of `parent` that the child's field at `path` comes from, None where that is nobody's.
 
-    Of what `origin` names, the nearest above the field counts; what is below it is added where the parent has such
-    fields: of `spec.port`, a number, there is no `[0].containerPort`.
+    Of what `origin` names, the nearest above the field counts; what is below it is added where the parent has, or may
+    have, such fields: of `spec.port`, a number, there is no `[0].containerPort`. `labels[*]` stands for each label that
+    is not named and has no prefix; a field that comes from "" is nobody's.
     """
-    for end in reversed([0, *(found.end() for found in STEP.finditer(path))]):
-        if (source := origin.get(path[:end])) is not None:
-            return source if _is_scalar(_value(parent, source)) else f"{source}{path[end:]}"
+    for step in reversed([None, *STEP.finditer(path)]):
+        end = 0 if step is None else step.end()
+        source = origin.get(path[:end])
+        if source is None and step is not None and step[2] is not None and "/" not in step[2]:
+            source = origin.get(f"{path[: step.start()]}{ANY}")
+            source = None if source is None else source.replace(ANY, step[0])
+        if source is not None:
+            source += path[end:] if source and _may_have(_value(parent, source), path[end:]) else ""
+            return source or None
     return None
 
 
-def _is_scalar(value: Any) -> bool:
-    return value is not None and not isinstance(value, dict | list)
+def _may_have(value: Any, below: str) -> bool:
+    """Tell whether a value has fields like those at `below`, or could have if it were there."""
+    is_of_list = below.startswith("[") and ("=" in below.partition("]")[0] or below[1:2].isdigit())
+    return isinstance(value, list) if is_of_list else value is None or isinstance(value, dict)
 
 
 def _value(object: Any, path: str) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ MORE = """
   metadata: {name: everything}
   spec:
     replicas: 2
+    storageClassName: fast
     users: [{name: app}]
     databases: [{name: shop, owner: app}]
     backup: {enabled: true}
@@ -52,9 +54,21 @@ MORE = """
   spec:
     source:
       type: mongodb
-      connection: {host: m, authenticationDatabase: users, secretRef: {name: shop-db-login}}
-    destination: {type: gcs, bucket: backups}
+      connection: {host: m, username: reader, authenticationDatabase: users, secretRef: {name: shop-db-login}}
+    destination: {type: gcs, bucket: backups, secretRef: {name: backup-store}}
     serviceAccountName: backups
+- apiVersion: backup.example.com/v1
+  kind: Backup
+  metadata: {name: to-azure}
+  spec:
+    source: {type: mysql, connection: {host: m, secretRef: shop-db-login}}
+    destination: {type: azure, bucket: backups, secretRef: {name: backup-store}}
+- apiVersion: backup.example.com/v1
+  kind: Backup
+  metadata: {name: by-identity}
+  spec:
+    source: {type: mysql, connection: {host: m, secretRef: shop-db-login}}
+    destination: {bucket: backups}
 - apiVersion: platform.example.com/v1
   kind: EcommercePlatform
   metadata: {name: with-mysql}
@@ -63,7 +77,7 @@ MORE = """
     host: shop.example.com
     tlsSecretName: tls
     ingressClassName: nginx
-    database: {type: mysql, backup: {enabled: true}}
+    database: {type: mysql, storageClassName: fast, backup: {enabled: true}}
     backend: &workload {image: "shop/shop:2", readinessPath: /ready, env: [{name: A, value: b}]}
     frontend: *workload
 - apiVersion: platform.example.com/v1
@@ -79,7 +93,7 @@ MORE = """
   metadata: {name: to-a-store}
   spec:
     environment: production
-    database: {type: mysql, backup: *to-a-store}
+    database: {type: mysql, storageClassName: fast, backup: *to-a-store}
     cache: {}
     backend: {image: "shop/shop:2", securityContext: {runAsUser: 101}, resources: {limits: {cpu: 1}}}
 """
@@ -101,6 +115,7 @@ class Case:
         return str(self.object["metadata"]["name"])
 
 
+@cache
 def cases() -> list[Case]:
     """Every sample, and the objects that ask for more."""
     samples = [

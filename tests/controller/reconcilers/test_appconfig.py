@@ -36,12 +36,15 @@ def test_it_makes_one_configmap() -> None:
         "metadata": {
             "name": "shop-config",
             "namespace": "sales",
-            "labels": {"platform": "store"},
+            "labels": {"platform": "store", "team": "a"},
             "annotations": {"checksum.gatewright.io/data": checksum_of(data), "checksum.gatewright.io/revision": "1"},
         },
         "data": data,
     }
-    assert write.origin == {"metadata.name": "spec.application", "data": "spec.config"}
+    assert {each: write.origin[each] for each in ("metadata.name", "data")} == {
+        "metadata.name": "spec.application",
+        "data": "spec.config",
+    }
     assert not step.holds
     assert plan.status.to_api() == {}
 

@@ -12,7 +12,6 @@ from config.defaulting import defaulted
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.given import Given
-from controller.runtime.plan import Apply
 from controller.runtime.planned_kind import PlannedKind
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, planned
@@ -50,6 +49,24 @@ def made(case: Case) -> list[Planned]:
     """All that would be made of an object, and of that."""
     given = Given(settings={"registry": REGISTRY}, served=SERVED)
     return list(planned(Parent(case.kind, case.object), NOW, given.settings, lambda parent: given))
+
+
+LABELS = {"team": "shop", "app.kubernetes.io/part-of": "mall"}
+OTHERS = {"app": "other", "version": "7", "managed-by": "x", "helm.sh/chart": "a-1"}
+
+
+def test_labels_are_handed_on_and_enter_no_selector(case: Case) -> None:
+    """Those of a person; what is made has them in every template, selectors and what cannot change have not."""
+    labelled = case.object["metadata"] | {"labels": LABELS | OTHERS}
+    objects = made(Case(case.kind, case.object | {"metadata": labelled}))
+    for each in objects:
+        for part in (each.object, *templates(each.object)):
+            found = part.get("metadata", {}).get("labels", {})
+            assert found.items() >= LABELS.items(), f"{each.resource.kind} {each.object['metadata']['name']}"
+            assert not found.items() & OTHERS.items()
+    for each in objects:
+        of = [*values(each.object, "selector"), *values(each.object, "matchLabels")]
+        assert not [selector for selector in of if "team" in str(selector)]
 
 
 def test_all_of_it_is_of_the_platform(case: Case) -> None:
@@ -100,7 +117,7 @@ def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
     found: set[tuple[str, str]] = set()
     for case in cases():
         for each in made(case) if case.kind is kind else ():
-            if each.parent.kind is kind and isinstance(each.write, Apply):
+            if each.parent.kind is kind:
                 for child, parent in each.write.origin.items():
                     assert has(schema, parent), f"{kind.resource.kind} has no {parent}"
                     named.add((each.resource.kind, child))
@@ -110,10 +127,10 @@ def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
 
 def has(schema: Schema, path: str) -> bool:
     """Tell whether a schema has a field."""
+    if path in ("", "metadata.name") or path.startswith("metadata.labels["):
+        return True
     for step in STEP.finditer(path):
-        if path.startswith("metadata."):
-            return path in ("metadata.name", "metadata.labels")
-        schema = schema.get("properties", {}).get(step[1])
+        schema = schema.get("items") if step[1] is None else schema.get("properties", {}).get(step[1])
         if schema is None:
             return False
     return True
@@ -121,12 +138,15 @@ def has(schema: Schema, path: str) -> bool:
 
 def there(object: Any, path: str) -> bool:
     """Tell whether an object has a field."""
-    for step in STEP.finditer(path):
-        if step[2] is None:
-            object = object.get(step[1]) if isinstance(object, dict) else None
-        else:
-            key, _, wanted = step[2].partition("=")
+    above, is_label, _ = path.partition("metadata.labels[")  # of any name
+    for step in STEP.finditer(f"{above}metadata.labels" if is_label else path):
+        key, is_named, wanted = (step[1] or step[2]).partition("=")
+        if is_named:
             object = next((each for each in object or () if each.get(key) == wanted), None)
+        elif key.isdigit():
+            object = (object or [None])[int(key)]
+        else:
+            object = object.get(key) if isinstance(object, dict) else None
     return object is not None
 
 

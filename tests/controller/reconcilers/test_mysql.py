@@ -42,7 +42,13 @@ def test_a_server_its_services_and_its_passwords() -> None:
     ]
     once, claim = (write for step in plan.steps for write in step.writes if isinstance(write, Once))
     assert (claim.object["metadata"]["name"], once.known_by) == ("shop-db-backup", {})
-    assert claim.known_by == claim.object["metadata"]["labels"]
+    assert claim.known_by == {
+        "app.kubernetes.io/name": "mysql",
+        "app.kubernetes.io/managed-by": "gatewright",
+        "app.kubernetes.io/component": "backup",
+        "app": "shop-db-backup",
+    }
+    assert claim.known_by.items() < claim.object["metadata"]["labels"].items()
     assert once.object["metadata"]["name"] == "shop-db-credentials"
     assert once.object["metadata"]["labels"]["platform"] == "shop"
     assert once.generate == {"data.root-password": Random(32), "data.password": Random(32)}
@@ -180,7 +186,9 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
     found = {(CLAIM, "database", "shop-db"): [claim("100Gi")]}
     plan = planned(Given(children=children, found=found), storage=storage)
     patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
-    assert [each.fields["spec"]["resources"]["requests"]["storage"] for each in patches] == patched
+    asked = [each.fields["spec"] for each in patches if "spec" in each.fields]
+    assert [each["resources"]["requests"]["storage"] for each in asked] == patched
+    assert [each.fields["metadata"] for each in patches] == [{"labels": {"platform": "shop"}}]
     (template,) = server(plan)["spec"]["volumeClaimTemplates"]
     assert template["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert (plan.problem.message if plan.problem else None) == problem

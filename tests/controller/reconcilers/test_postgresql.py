@@ -223,15 +223,17 @@ def test_monitoring_is_an_exporter_beside_each_instance() -> None:
     assert [each["name"] for each in made(plan, "Service")[0]["spec"]["ports"]] == ["postgresql", "metrics"]
 
 
-def test_the_label_platform_is_on_everything() -> None:
-    """Pods, claims, Jobs and children's children too."""
-    plan = planned(metadata={"labels": {"platform": "store", "other": "label"}}, **APP, **LOCAL)
+def test_labels_are_on_everything() -> None:
+    """Pods, claims, Jobs and children's children too; what selectors go by stays."""
+    given = {"platform": "store", "app.kubernetes.io/name": "mine", "helm.sh/chart": "shop-1"}
+    plan = planned(metadata={"labels": given}, **APP, **LOCAL)
     objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | Once)]
     stateful, job, cron = (made(plan, kind)[0]["spec"] for kind in ("StatefulSet", "Job", "CronJob"))
     nested = [stateful["template"], *stateful["volumeClaimTemplates"], job["template"], cron["jobTemplate"]]
     for each in (*objects, *nested, cron["jobTemplate"]["spec"]["template"]):
         assert each["metadata"]["labels"]["platform"] == "store"
-        assert "other" not in each["metadata"]["labels"]
+        assert each["metadata"]["labels"]["app.kubernetes.io/name"] == "postgresql"
+        assert "helm.sh/chart" not in each["metadata"]["labels"]
 
 
 # What there is already

@@ -33,12 +33,15 @@ def test_our_containers_are_restricted() -> None:
     assert pod(999)["runAsUser"] == pod(999)["fsGroup"] == 999
 
 
-def test_the_platform_is_inherited() -> None:
-    """Other labels stay with the object they were given to."""
+def test_labels_of_people_are_inherited() -> None:
+    """Those of tools, of the object itself and of selectors stay with the object they were given to."""
+    own = {"app": "x", "version": "v1", "managed-by": "webapp-operator", "app.kubernetes.io/version": "1"}
+    tools = {"helm.sh/chart": "a-1", "app.kubernetes.io/instance": "argo", "kustomize.toolkit.fluxcd.io/name": "b"}
+    handed_on = {"platform": "store", "team": "x", "app.kubernetes.io/name": "a", "app.kubernetes.io/part-of": "c"}
     parent = WebApp.model_validate(
         {
-            "metadata": {"name": "a", "namespace": "b", "labels": {"platform": "store", "team": "x"}},
+            "metadata": {"name": "a", "namespace": "b", "labels": own | tools | handed_on},
             "spec": {"replicas": 1, "image": "nginx"},
         }
     )
-    assert inherited(parent) == {"platform": "store"}
+    assert inherited(parent) == handed_on

@@ -161,14 +161,14 @@ async def test_a_spec_that_cannot_be_is_a_failed_webapp() -> None:
     ]
 
 
-@pytest.mark.parametrize("given", [{}, {"platform": "store", "team": "web"}])
-def test_the_label_of_a_platform_is_handed_on(given: dict[str, str]) -> None:
+@pytest.mark.parametrize("given", [{}, {"platform": "store", "team": "web", "version": "v1"}])
+def test_labels_are_handed_on(given: dict[str, str]) -> None:
     """To both children and the pods, and to no selector."""
     labelled = WebApp.model_validate(
         {"metadata": {"name": "shop", "labels": given}, "spec": {"replicas": 1, "image": "nginx"}}
     )
     deployment, service = made(WEBAPP.plan(labelled, Given(), NOW))
-    labels = {"app": "shop"} | ({"platform": "store"} if given else {})
+    labels = {"app": "shop"} | ({"platform": "store", "team": "web"} if given else {})
     assert deployment["metadata"]["labels"] == service["metadata"]["labels"] == labels
     assert deployment["spec"]["template"]["metadata"]["labels"] == labels
     assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"] == {"app": "shop"}

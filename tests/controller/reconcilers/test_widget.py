@@ -82,11 +82,11 @@ def test_the_image_comes_from_the_registry_that_is_set() -> None:
     assert pod["containers"][0]["image"] == "registry.company.com/pause:3.10"
 
 
-def test_a_platforms_label_is_passed_on() -> None:
+def test_labels_are_handed_on() -> None:
     """To the Deployment and its pods, but not to the selector, which never changes."""
     object = made(planned(platform="store", team="shop"))
-    assert object["metadata"]["labels"] == {"app": "gears", "platform": "store"}
-    assert object["spec"]["template"]["metadata"]["labels"] == {"app": "gears", "platform": "store"}
+    assert object["metadata"]["labels"] == {"app": "gears", "platform": "store", "team": "shop"}
+    assert object["spec"]["template"]["metadata"]["labels"] == {"app": "gears", "platform": "store", "team": "shop"}
     assert object["spec"]["selector"] == {"matchLabels": {"app": "gears"}}
 
 

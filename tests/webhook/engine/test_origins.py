@@ -13,6 +13,9 @@ ORIGIN = {
     "spec.template.spec": "spec.pod",
     "spec.rules[0].host": "spec.hosts[name=main].host",
     "data": "spec.config",
+    "metadata.labels[*]": "metadata.labels[*]",
+    "metadata.labels[app]": "",
+    "spec.tls": "spec.secret",
 }
 PARENT = {
     "spec": {
@@ -39,6 +42,11 @@ PARENT = {
         ("data[a.b]", "spec.config[a.b]"),
         ("spec.replicasOfAnother", None),
         ("metadata.labels[app.kubernetes.io/name]", None),
+        ("metadata.labels[team]", "metadata.labels[team]"),
+        ("metadata.labels[app]", None),
+        ("metadata.annotations[team]", None),
+        ("spec.tls[0].hosts", "spec.secret"),
+        ("spec.tls.hosts", "spec.secret.hosts"),
     ],
 )
 def test_the_nearest_origin_counts(path, source):

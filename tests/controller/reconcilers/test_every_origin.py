@@ -1,0 +1,131 @@
+"""Whatever a field of a spec changes in what is made leads back to a field of the parent, so that a denial names it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from config.crds import Schema, definition
+from controller.reconcilers import planned_kinds
+from controller.runtime.given import Given
+from controller.runtime.plan import Apply, Object, Once
+from controller.runtime.planned_kind import PlannedKind
+from tests.controller.reconcilers.every_kind import REGISTRY, cases
+from webhook.engine.origins import traced
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+SEEN = Given(
+    settings={"registry": REGISTRY}, served=frozenset(each for kind in planned_kinds() for each in kind.optional)
+)
+STRINGS = ("7 7 * * *", "77Gi", "9d", "/x", "app")
+MAPS = ({"cpu": "7", "memory": "7Gi"}, {"a": "b"})
+Path = tuple[str | int, ...]
+Made = dict[tuple[str, str], Apply | Once]
+CASES = cases()
+
+
+@pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
+def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None:
+    """Each field of each spec gets another value: what is then other in a child has an origin."""
+    (version,) = (each for each in definition(kind.type)["spec"]["versions"] if each["name"] == kind.resource.version)
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    untraced, looked_at = set(), 0
+    for object in (case.object for case in CASES if case.kind is kind):
+        before = made(kind, object)
+        for path, schema in leaves(spec):
+            for changed, name, field, write in changes(kind, object, before, path, schema):
+                looked_at += 1
+                if traced(field, write.origin, changed) is None:
+                    untraced.add((name[0], field, ".".join(map(str, path))))
+    assert untraced == set()
+    assert looked_at > 0
+
+
+def changes(
+    kind: PlannedKind[Any], object: Object, before: Made, path: Path, schema: Schema
+) -> list[tuple[Object, tuple[str, str], str, Apply | Once]]:
+    """Return what another value at a path changes in the children that there are with both."""
+    for value in others(schema, at(object["spec"], path)):
+        changed = object | {"spec": with_value(object["spec"], path, value)}
+        found = [
+            (changed, name, field, write)
+            for name, write in made(kind, changed).items()
+            if name in before
+            for field in differences(before[name].object, write.object)
+        ]
+        if found:
+            return found
+    return []
+
+
+def made(kind: PlannedKind[Any], object: Object) -> Made:
+    """Return what would be made of an object; nothing where its type refuses it."""
+    try:
+        plan = kind.plan(kind.type.model_validate(object), SEEN, NOW)
+    except ValidationError:
+        return {}
+    writes = (write for step in plan.steps for write in step.writes if isinstance(write, Apply | Once))
+    return {} if plan.problem else {(each.object["kind"], each.object["metadata"]["name"]): each for each in writes}
+
+
+def leaves(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, Schema]]:
+    """Yield each field that a person sets, of lists that of the first item."""
+    if "properties" in schema:
+        for name, each in schema["properties"].items():
+            yield from leaves(each, (*path, name))
+    elif "properties" in schema.get("items", {}):
+        yield from leaves(schema["items"], (*path, 0))
+    else:
+        yield path, schema
+
+
+def others(schema: Schema, now: Any) -> tuple[Any, ...]:
+    """Return other values; not all of them need be allowed."""
+    if "enum" in schema:
+        return tuple(each for each in schema["enum"] if each != now)[:2]
+    if schema.get("x-kubernetes-int-or-string"):
+        return ("77Gi", "18", "8.0")
+    if schema.get("type") == "integer":
+        return (now or 1) + 1, (now or 3) - 1
+    kinds: dict[str, tuple[Any, ...]] = {"boolean": (not now,), "string": STRINGS, "object": MAPS}
+    return kinds.get(schema.get("type", ""), ({"name": "another"},))
+
+
+def at(value: Any, path: Path) -> Any:
+    """Return what stands at a path, None where there is nothing."""
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else value[0] if value else None
+    return value
+
+
+def with_value(object: Any, path: Path, value: Any) -> Any:
+    """Return an object with another value at a path."""
+    if not path:
+        return value
+    step, *rest = path
+    if step == 0:
+        first, *others = object or [{}]
+        return [with_value(first, tuple(rest), value), *others]
+    return {**(object or {}), step: with_value((object or {}).get(step), tuple(rest), value)}
+
+
+def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    """Yield the paths of what is other, as violations write them."""
+    if before == after:
+        return
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted({*before, *after}):
+            is_text = path.endswith(("labels", "annotations"))
+            below = f"{path}[{key}]" if is_text else f"{path}.{key}".lstrip(".")
+            yield from differences(before.get(key), after.get(key), below)
+    elif isinstance(before, list) and isinstance(after, list) and all("name" in each for each in (*before, *after)):
+        old, new = ({each["name"]: each for each in items} for items in (before, after))
+        for name in sorted({*old, *new}):
+            yield from differences(old.get(name), new.get(name), f"{path}[name={name}]")
+    elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for place, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from differences(one, other, f"{path}[{place}]")
+    else:
+        yield path
