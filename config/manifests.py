@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from config import crds, rbac
+from config.documents import parse_documents
 
 HEADER = "# Generated from charts/gatewright by `make manifests`; do not edit.\n"
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
@@ -27,11 +28,11 @@ def generated(kinds: Sequence[rbac.Kind], looked_up: Sequence[rbac.Named], produ
 
     `looked_up` is what policies may look up in the cluster.
     """
-    written = {f"config/crd/bases/{name}": text for name, text in crds.render().items()}
+    definitions = crds.render()
     chart = "charts/gatewright/files"
     return {
-        **written,
-        **{f"{chart}/crds/{name}": text for name, text in crds.render().items()},
+        **{f"config/crd/bases/{name}": text for name, text in definitions.items()},
+        **{f"{chart}/crds/{name}": text for name, text in definitions.items()},
         f"{chart}/rbac.yaml": rbac.render(kinds, looked_up),
         f"{chart}/policies/production.yaml": production,
     }
@@ -39,7 +40,8 @@ def generated(kinds: Sequence[rbac.Kind], looked_up: Sequence[rbac.Named], produ
 
 def plain(rendered: str) -> dict[str, str]:
     """Sort what `helm template gatewright charts/gatewright -n gatewright-system` prints into rights and the rest."""
-    objects = [each for each in yaml.safe_load_all(rendered) if each and each["kind"] != "CustomResourceDefinition"]
+    values = [each.value for each in parse_documents(rendered.encode(), "helm template")]
+    objects = [each for each in values if each["kind"] != "CustomResourceDefinition"]
     rights = [each for each in objects if each["kind"] in RIGHTS]
     return {
         "config/rbac/rbac.yaml": _dump([NAMESPACE, *rights]),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.quantities import LARGEST, QuantityError, parse_quantity, written
+from tests.characters import CHARACTERS
 from webhook.engine import Fields, WrongTypeError
 
 TEBI = 1024**4
@@ -149,7 +150,7 @@ def test_what_is_written_is_the_number(thousandths):
     assert written(Fraction(thousandths, 1000)).value == Fraction(thousandths, 1000)
 
 
-@given(st.text(alphabet="0123456789.+-eEinumkKMGTP \u0661", max_size=12) | st.text(max_size=8))
+@given(st.text(alphabet="0123456789.+-eEinumkKMGTP \u0661", max_size=12) | st.text(CHARACTERS, max_size=8))
 def test_no_text_does_more_than_be_refused(text):
     """Whatever the text, there is a number within bounds, in whole thousandths, or a refusal."""
     try:

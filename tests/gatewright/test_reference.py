@@ -1,14 +1,14 @@
 """The reference: current, whole, and with a page and a sample for each kind."""
 
-from pathlib import Path
+from functools import cache
 from typing import Annotated
 
 import pytest
-import yaml
 from prometheus_client import CollectorRegistry, Counter
 from pydantic import Field
 
 from config.api.core import ResourceRequirements
+from config.documents import read_documents
 from config.settings import Settings
 from controller.reconcilers import own_kinds
 from gatewright.kind import ApiModel, Column, CustomResource, Definition, Int32, Status
@@ -83,11 +83,15 @@ def test_metrics_are_told_under_the_names_they_are_exposed_with() -> None:
     assert metrics({"Gears": registry}).splitlines()[-1] == "| `gears_turned_total` | counter | `gear` | Turns. |"
 
 
+@cache
+def sampled_kinds() -> set[str]:
+    """The kinds of all objects among the samples."""
+    files = (ROOT / "config/samples").glob("*.yaml")
+    return {each.value["kind"] for file in files for each in read_documents(file)}
+
+
 @pytest.mark.parametrize("kind", own_kinds(), ids=lambda kind: kind.name)
 def test_every_kind_has_a_page_and_a_sample(kind) -> None:
     """The page that the list of kinds leads to, and an object to apply."""
     assert (ROOT / f"docs/kinds/{kind.name}.md").read_text().startswith(f"# {kind.resource.kind}\n")
-    samples = [
-        each for path in Path(ROOT / "config/samples").glob("*.yaml") for each in yaml.safe_load_all(path.read_text())
-    ]
-    assert kind.resource.kind in {each["kind"] for each in samples}
+    assert kind.resource.kind in sampled_kinds()

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.characters import CHARACTERS
 from tests.webhook.asking import ask
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.images import ImageReferenceError, parse_image, parse_registry
@@ -134,7 +135,7 @@ def test_resource_defaults_leave_containers_that_an_update_does_not_change(param
     assert mutated("resource-defaults", params, "Pod", pod, old_pod) == pod
 
 
-TEXT = st.sampled_from(["", "NGINX", "nginx:", "a/../b", "nginx@sha256:1", " nginx"]) | st.text(max_size=10)
+TEXT = st.sampled_from(["", "NGINX", "nginx:", "a/../b", "nginx@sha256:1", " nginx"]) | st.text(CHARACTERS, max_size=10)
 REFERENCES = st.builds(
     "{}{}{}{}".format,
     st.sampled_from(["", "docker.io/", "index.docker.io/", "GHCR.io/", "ghcr.io/team/", "quay.io/", "m.example/hub/"]),

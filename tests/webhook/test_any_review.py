@@ -12,6 +12,7 @@ from config.documents import parse_documents, read_documents
 from config.faults import FaultsError, parse
 from config.settings import Settings
 from gatewright.planning import planners_of
+from tests.characters import CHARACTERS
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, NotLookedUpError
 from webhook.engine.policy_set import load
 from webhook.harness.bases import kinds_by_name, smallest
@@ -54,8 +55,9 @@ TEXT = "---\n".join(json.dumps(each) + "\n" for each in _policies())
 PLANNERS = planners_of(Settings(), "gatewright-system")
 ENGINE = Engine(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()), PLANNERS)
 
-SCALARS = st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=5)
-VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=5), SCALARS, max_size=2)
+TEXTS = st.text(CHARACTERS, max_size=5)
+SCALARS = st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | TEXTS
+VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(TEXTS, SCALARS, max_size=2)
 KINDS = st.sampled_from(sorted(kinds_by_name()))
 
 

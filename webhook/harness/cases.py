@@ -137,9 +137,13 @@ def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
             file = parse(CaseFile, document.value)
         except FaultsError as error:
             raise DocumentError("\n".join(_fault(document, *fault) for fault in error.faults)) from None
+        engines: dict[str, Engine] = {}  # by what a case says of parameters: most say nothing
         for index, case in enumerate(file.cases):
+            said = repr(case.params)
             try:
-                yield from _trials(file, case, document, index, catalogue)
+                if said not in engines:
+                    engines[said] = _engine(file, case, document, f"cases[{index}]", catalogue)
+                yield from _trials(engines[said], case, document, f"cases[{index}]")
             except FaultsError as error:
                 raise DocumentError("\n".join(_fault(document, *fault) for fault in error.faults)) from None
 
@@ -172,9 +176,7 @@ def _engine(file: CaseFile, case: Case, document: Document, at_case: str, catalo
         raise FaultsError((f"{where}{path.removeprefix('spec.')}", text) for path, text in error.faults) from None
 
 
-def _trials(file: CaseFile, case: Case, document: Document, index: int, catalogue: Catalogue) -> Iterator[Trial]:
-    at_case = f"cases[{index}]"
-    engine = _engine(file, case, document, at_case, catalogue)
+def _trials(engine: Engine, case: Case, document: Document, at_case: str) -> Iterator[Trial]:
     kinds = POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]
     for each in kinds:
         variant = VARIANTS.get(each)

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from prometheus_client import CollectorRegistry
 
 from config.converters import stored
 from config.defaulting import defaulted
+from config.documents import parse_documents, read_documents
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.resources import POD
 from controller.runtime.caches import Caches
@@ -118,10 +118,9 @@ class Case:
 @cache
 def cases() -> list[Case]:
     """Every sample, and the objects that ask for more."""
-    samples = [
-        each for file in sorted((CONFIG / "samples").glob("*.yaml")) for each in yaml.safe_load_all(file.read_text())
-    ]
-    found = (defaulted(stored(each)) for each in [*samples, *yaml.safe_load(MORE)])
+    samples = [each.value for file in sorted((CONFIG / "samples").glob("*.yaml")) for each in read_documents(file)]
+    (more,) = parse_documents(MORE.encode(), "MORE")
+    found = (defaulted(stored(each)) for each in [*samples, *more.value])
     return [Case(KINDS[each["apiVersion"], each["kind"]], placed(each)) for each in found if each["kind"] != "Secret"]
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import yaml
 
+from config.documents import read_documents
 from controller.registration.policies import PolicyStatuses
 from controller.runtime.caches import Cache
 from controller.runtime.result import Request
@@ -20,6 +20,7 @@ from webhook.engine.policy_set import bind
 from webhook.policies import catalogue
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
+DEFINITIONS = [each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)]
 CLUSTER, TENANT, EXCEPTION = (
     Resource("gatewright.io", "v1alpha1", plural, kind, namespaced=kind != "ClusterAdmissionPolicy")
     for plural, kind in (
@@ -57,8 +58,8 @@ def exception(namespace: str = HOME, expires: str = "2026-12-01T00:00:00Z", **en
 async def server() -> AsyncIterator[FakeApiServer]:
     """An API server with our kinds."""
     async with FakeApiServer() as fake:
-        for file in sorted(BASES.glob("gatewright.io_*.yaml")):
-            fake.define(yaml.safe_load(file.read_text()))
+        for definition in DEFINITIONS:
+            fake.define(definition)
         for namespace in (HOME, "shop"):
             fake.create(
                 Resource("", "v1", "namespaces", "Namespace", namespaced=False), {"metadata": {"name": namespace}}

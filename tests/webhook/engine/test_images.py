@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.characters import CHARACTERS
 from webhook.engine.images import (
     ImageReference,
     ImageReferenceError,
@@ -86,13 +87,14 @@ def test_what_is_no_reference_is_refused(text, fault):
     assert str(told.value) == fault
 
 
-TEXT = st.text(alphabet="aZ09.-_/:@[]\n \u0661é", max_size=40) | st.text(max_size=40)
-COMPONENT = st.from_regex(r"[a-z0-9]{1,4}(-{1,2}[a-z0-9]{1,4})?", fullmatch=True)  # with a dot it could be a registry
+TEXT = st.text(alphabet="aZ09.-_/:@[]\n \u0661é", max_size=40) | st.text(CHARACTERS, max_size=40)
+# With a dot it could be a registry.
+COMPONENT = st.from_regex(r"[a-z0-9]{1,4}(-{1,2}[a-z0-9]{1,4})?", alphabet=CHARACTERS, fullmatch=True)
 REFERENCE = st.builds(
     lambda registry, path, tag, digest: "".join((registry, "/".join(path), tag, digest)),
     st.sampled_from(["", "docker.io/", "Ghcr.IO/", "localhost:5000/", "[::1]:80/", "registry.company.com/"]),
     st.lists(COMPONENT, min_size=1, max_size=3),
-    st.just("") | st.from_regex(r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}", fullmatch=True),
+    st.just("") | st.from_regex(r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}", alphabet=CHARACTERS, fullmatch=True),
     st.just("") | st.just(f"@{DIGEST}"),
 )
 

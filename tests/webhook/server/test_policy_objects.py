@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import yaml
 from prometheus_client import CollectorRegistry
 
-from config.documents import parse_documents
+from config.documents import parse_documents, read_documents
 from kube.client import Client
 from kube.store import Store
 from kube.watch import Watch
@@ -29,6 +28,7 @@ from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
+DEFINITIONS = [each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)]
 HOME = "gatewright-system"
 CLUSTER, TENANT, EXCEPTION = RESOURCES
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
@@ -158,8 +158,8 @@ def found(engine: Engine, replicas: int, name: str = "it", **about: str) -> list
 async def server() -> AsyncIterator[FakeApiServer]:
     """An API server with our kinds and no objects."""
     async with FakeApiServer() as fake:
-        for file in sorted(BASES.glob("gatewright.io_*.yaml")):
-            fake.define(yaml.safe_load(file.read_text()))
+        for definition in DEFINITIONS:
+            fake.define(definition)
         for namespace in (HOME, "shop"):
             fake.create(NAMESPACE, {"metadata": {"name": namespace}})
         yield fake
@@ -191,8 +191,8 @@ def few(maximum: int = 3, **params: object) -> dict:
 
 def apply(server: FakeApiServer, text: str) -> None:
     """Store what a file holds."""
-    for value in yaml.safe_load_all(text):
-        server.create(next(each for each in RESOURCES if each.kind == value["kind"]), value)
+    for document in parse_documents(text.encode(), "applied"):
+        server.create(next(each for each in RESOURCES if each.kind == document.value["kind"]), document.value)
 
 
 ASKED = [
