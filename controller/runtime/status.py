@@ -1,5 +1,6 @@
 """What a status says after a plan was carried out: pure functions over the plan and what failed."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,6 +11,7 @@ from controller.runtime.result import TerminalError
 from kube.errors import ApiError
 
 FAILED = "Failed"
+REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # what a condition takes: no sentence of some webhook
 READIED = frozenset({"Updating", "Degraded"})  # reasons of an object that was ready before
 
 
@@ -33,6 +35,8 @@ class Failure:
         reason, said = type(self.error).__name__.removesuffix("Error"), str(self.error)
         if isinstance(self.error, ApiError):
             reason, said = self.error.reason or "ReconcileFailed", self.error.message
+            if not REASON.fullmatch(reason):
+                reason = type(self.error).__name__
         return Problem(f"{self.step.failed_to}: {said}", reason)
 
 

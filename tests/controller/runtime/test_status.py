@@ -9,7 +9,7 @@ import pytest
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Plan, Problem, Step
 from controller.runtime.status import Failure, status_of, status_of_unreadable
-from kube.errors import ApiError, Invalid, ServerError
+from kube.errors import ApiError, Forbidden, Invalid, ServerError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, 3, 5, 5, tzinfo=UTC)
@@ -70,6 +70,15 @@ def test_the_time_moves_only_when_the_status_flips() -> None:
     flipped = ready_in(written(holds=False, stored=first, now=LATER))
     assert flipped is not None
     assert flipped["lastTransitionTime"] == "2026-01-02T03:05:05Z"
+
+
+def test_a_reason_is_a_word_though_a_webhook_gave_a_sentence() -> None:
+    """Many webhooks put their message there; a condition with it would be refused, and nobody would know why."""
+    said = 'admission webhook "example.com" denied the request: no privileged pods!'
+    denied = Forbidden(403, "no privileged pods!", said)
+    assert ready(written(Failure(STEP, denied))) == ("False", "Forbidden", f"failed to create database: {said}")
+    quota = Forbidden(403, "QuotaExceeded", "too much")
+    assert ready(written(Failure(STEP, quota)))[1] == "QuotaExceeded"
 
 
 @pytest.mark.parametrize(
