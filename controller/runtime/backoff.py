@@ -17,13 +17,18 @@ class Backoff:
         self._uniform = uniform
         self._failures: dict[Hashable, int] = {}
 
-    def failed(self, key: Hashable, *, conflict: bool = False) -> float:
-        """Count a failure and return the seconds to wait; the first few conflicts wait milliseconds only."""
+    def failed(self, key: Hashable, *, conflict: bool = False, asked: float = 0.0) -> float:
+        """Count a failure and return the seconds to wait: our own, or what the server asked for if that is longer.
+
+        The first few conflicts wait milliseconds only; nobody makes us wait for longer than five minutes.
+        """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         if conflict and failures < CONFLICT_RETRIES:
-            return CONFLICT_FIRST * 2.0**failures * self._uniform(1.0, 2.0)
-        return min(FIRST * 2.0 ** min(failures, 32), LONGEST) + self._uniform(0.0, JITTER)
+            wait = CONFLICT_FIRST * 2.0**failures * self._uniform(1.0, 2.0)
+        else:
+            wait = min(FIRST * 2.0 ** min(failures, 32), LONGEST) + self._uniform(0.0, JITTER)
+        return max(wait, min(asked, LONGEST))
 
     def forget(self, key: Hashable) -> None:
         """Start again from the first wait: the key went well, or is gone."""

@@ -174,8 +174,8 @@ class Controller:
     def _wait_after(self, request: Request, error: Exception) -> float:
         if isinstance(error, RetryableError) and error.retry_after is not None:
             return error.retry_after
-        wait = self._backoff.failed(request, conflict=isinstance(error, Conflict | AlreadyExists))
-        return max(wait, (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0)
+        asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
+        return self._backoff.failed(request, conflict=isinstance(error, Conflict | AlreadyExists), asked=asked)
 
     async def _look_again(self) -> None:
         """Add all keys at a low priority about once in a period, spread over a tenth of it."""

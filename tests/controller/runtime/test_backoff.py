@@ -47,3 +47,12 @@ def test_the_first_conflicts_wait_milliseconds() -> None:
     waits = [backoff.failed("a", conflict=True) for _ in range(6)]
     assert waits[:5] == [0.01, 0.02, 0.04, 0.08, 0.16]
     assert waits[5] > 1
+
+
+def test_the_server_may_ask_for_more() -> None:
+    """Its Retry-After counts where it is longer, conflict or not, up to five minutes."""
+    backoff = Backoff(uniform=lowest)
+    assert backoff.failed("a", asked=7) == 7
+    assert backoff.failed("a", asked=1) == 2
+    assert backoff.failed("a", asked=86_400) == 300
+    assert backoff.failed("b", conflict=True, asked=3) == 3
