@@ -30,6 +30,7 @@ REFILL_SECONDS = 300.0
 NOTE_LIMIT = 1024
 
 Object = dict[str, Any]
+Identity = tuple[str, ...]  # what two occurrences of one event have in common
 
 
 @dataclass(slots=True)
@@ -62,9 +63,9 @@ class Recorder:
         self._instance = instance
         self._clock = clock
         self._now = now
-        self._series: OrderedDict[tuple[str, ...], _Series] = OrderedDict()
+        self._series: OrderedDict[Identity, _Series] = OrderedDict()
         self._allowances: OrderedDict[str, _Allowance] = OrderedDict()
-        self._queue: asyncio.Queue[Object] = asyncio.Queue(QUEUE)
+        self._queue: asyncio.Queue[tuple[Identity, Object]] = asyncio.Queue(QUEUE)
 
     def tell(self, regarding: Object, event: Event, *, action: str = "Reconcile") -> None:
         """Tell of something that happened to an object; dropped rather than waited for."""
@@ -78,20 +79,20 @@ class Recorder:
             series.seen_at = now
             if series.count == 2 or now - series.written_at >= REFRESH_SECONDS:
                 series.written_at = now
-                self._put(self._repeated(series))
+                self._put(identity, self._repeated(series))
         elif self._is_allowed(about["uid"], now):
             name, namespace = f"{about['name'][:220]}.{secrets.token_hex(8)}", about.get("namespace") or "default"
             self._series[identity] = _Series(name, namespace, 1, now, now)
             if len(self._series) > REMEMBERED:
                 self._series.popitem(last=False)
-            self._put(self._first(regarding, event, action, name, namespace))
+            self._put(identity, self._first(regarding, event, action, name, namespace))
 
     async def run(self) -> Never:
         """Write events until cancelled."""
         while True:
-            object = await self._queue.get()
+            identity, object = await self._queue.get()
             try:
-                await self._write(object)
+                await self._write(identity, object)
             finally:
                 self._queue.task_done()
 
@@ -99,7 +100,8 @@ class Recorder:
         """Wait until all that was told is written; `run` must be running."""
         await self._queue.join()
 
-    async def _write(self, object: Object) -> None:
+    async def _write(self, identity: Identity, object: Object) -> None:
+        """Write an event, or how often it was repeated; what cannot be written is told anew the next time."""
         try:
             if "regarding" in object:
                 await self._client.create(EVENT, object)
@@ -108,11 +110,13 @@ class Recorder:
                 await self._client.patch(EVENT, about["name"], {"series": object["series"]}, about["namespace"])
         except (ApiError, NotLeadingError) as error:
             LOG.debug("an event was not written: %s", error)
+            self._series.pop(identity, None)
 
-    def _put(self, object: Object) -> None:
+    def _put(self, identity: Identity, object: Object) -> None:
         try:
-            self._queue.put_nowait(object)
+            self._queue.put_nowait((identity, object))
         except asyncio.QueueFull:
+            self._series.pop(identity, None)
             LOG.warning("an event was dropped: too many wait to be written")
 
     def _is_allowed(self, uid: str, now: float) -> bool:

@@ -97,8 +97,20 @@ async def test_an_object_has_an_allowance(server: FakeApiServer, recorder: Recor
     assert len(await written(server, recorder)) == BURST + 1
 
 
-async def test_an_event_that_cannot_be_written_is_let_go(server: FakeApiServer, recorder: Recorder) -> None:
-    """Events are never worth a failure."""
+async def test_an_event_that_cannot_be_written_is_told_anew_the_next_time(
+    server: FakeApiServer, recorder: Recorder, clock: Clock
+) -> None:
+    """Events are never worth a failure; but what goes on is told, though nobody heard of its beginning."""
     server.fail(1, 500)
     recorder.tell(THING, FAILED)
     assert await written(server, recorder) == []
+    clock.now += 60
+    recorder.tell(THING, FAILED)
+    (event,) = await written(server, recorder)
+    assert "series" not in event
+    server.delete(EVENT, event["metadata"]["name"], NAMESPACE)  # as its time to live does
+    for _ in range(2):
+        clock.now += 60
+        recorder.tell(THING, FAILED)
+        told = await written(server, recorder)
+    assert [each["reason"] for each in told] == ["ReconcileFailed"]
