@@ -97,10 +97,17 @@ class Election:
         while True:
             if await self._try():
                 break
-            await asyncio.sleep(self._settings.retry_period * self._uniform(1.0, 1.0 + JITTER))
+            await asyncio.sleep(self.pause())
         self.leading.set()
         self._on_change(True)
         LOG.info("leading", extra={"fields": {"lease": self._settings.name, "identity": self._identity}})
+
+    def pause(self) -> float:
+        """Return in how many seconds to try again: a standby takes over no later than it must, and in that moment."""
+        pause = self._settings.retry_period * self._uniform(1.0 / JITTER, 1.0)
+        if self._lease is None or not self._is_held_by_another(self._lease):
+            return pause
+        return min(pause, self._observed_at + duration_of(self._lease, self._settings.duration) - self._clock())
 
     async def hold(self) -> Never:
         """Renew the lease until that fails for too long; raises `LeadershipLostError`."""
@@ -123,9 +130,18 @@ class Election:
         self._stop_leading()
         try:
             async with asyncio.timeout(self._request_seconds):
-                self._lease = await self._client.replace(LEASE, released(self._lease, self._now()))
+                self._lease = await self._release(self._lease)
         except (ApiError, TimeoutError) as error:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
+
+    async def _release(self, lease: Object) -> Object:
+        try:
+            return await self._client.replace(LEASE, released(lease, self._now()))
+        except Conflict:  # a renewal was under way when we were told to end
+            lease = await self._client.get(LEASE, self._settings.name, self._settings.namespace)
+            if holder_of(lease) != self._identity:
+                return lease
+            return await self._client.replace(LEASE, released(lease, self._now()))
 
     async def _renew(self) -> None:
         """Renew once, however many tries that takes; returns when it is done."""

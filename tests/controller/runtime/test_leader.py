@@ -90,6 +90,18 @@ async def test_a_lease_is_respected_until_it_did_not_change_for_its_duration(
     assert (lease(server)["holderIdentity"], lease(server)["leaseTransitions"]) == ("two", 1)
 
 
+async def test_a_standby_is_there_when_the_lease_ends(client: Client, clock: Clock) -> None:
+    """It looks after a retry period at the latest: 17 seconds after a kill, and 2 after a release, it leads."""
+    await election(client, clock).campaign()
+    two = Election(client, LeaseSettings(NAMESPACE, "lock"), "two", clock=clock, uniform=lambda low, high: high)
+    assert await two._try() is False
+    assert two.pause() == 2
+    clock.now += 14.5
+    assert two.pause() == 0.5
+    clock.now += 0.5
+    assert await two._try() is True
+
+
 async def test_renewing_takes_one_request(server: FakeApiServer, client: Client, clock: Clock) -> None:
     """A leader knows the lease that it wrote last."""
     one = election(client, clock)
@@ -189,6 +201,22 @@ async def test_a_released_lease_is_free_at_once(server: FakeApiServer, client: C
     with pytest.raises(NotLeadingError):
         one.check()
     assert await election(client, clock, "two")._try() is True
+
+
+async def test_a_renewal_under_way_does_not_keep_a_lease_from_being_released(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
+    """It was written, though nobody waited for its answer any more; a lease that another has is left to it."""
+    one = election(client, clock)
+    await one.campaign()
+    server.change(LEASE, "lock", {"spec": {"renewTime": "2026-01-01T00:00:02.000000Z"}}, NAMESPACE)
+    await one.release()
+    assert lease(server).get("holderIdentity") is None
+    two = election(client, clock, "two")
+    await two.campaign()
+    server.change(LEASE, "lock", {"spec": {"holderIdentity": "three"}}, NAMESPACE)
+    await two.release()
+    assert lease(server)["holderIdentity"] == "three"
 
 
 async def test_of_two_that_try_at_once_one_wins(client: Client, clock: Clock) -> None:
