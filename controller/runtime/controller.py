@@ -149,8 +149,9 @@ class Controller:
 
     async def _outcome(self, request: Request, fields: dict[str, Any]) -> tuple[Outcome, float | None]:
         """Reconcile once; return how it ended and in how many seconds to try again."""
+        limit = asyncio.timeout(self._timeout)
         try:
-            async with asyncio.timeout(self._timeout):
+            async with limit:
                 result = await self.reconcile(request)
         except TerminalError as error:
             self._backoff.forget(request)
@@ -159,12 +160,14 @@ class Controller:
         except Exception as error:  # whatever one reconcile raises, the others go on
             wait = self._wait_after(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
-            more = {"error": str(error) or type(error).__name__, "retry_seconds": round(wait, 3)}
+            said = f"not done within {self._timeout:g} s" if limit.expired() else str(error) or type(error).__name__
+            more = {"error": said, "retry_seconds": round(wait, 3)}
             LOG.warning(
                 "Retryable error occurred, requeuing",
                 extra={"fields": {**fields, **more}},
                 exc_info=None if expected else error,
             )
+            self._metrics.failed(self.name, in_time=not limit.expired(), expected=expected)
             return "error", wait
         self._backoff.forget(request)
         if result.requeue_after is None:

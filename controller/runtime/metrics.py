@@ -44,6 +44,15 @@ class Metrics:
         self._terminal = Counter(
             f"{reconciles}terminal_reconcile_errors", "Permanent failures.", ["controller"], registry=registry
         )
+        self._timeouts = Counter(
+            f"{reconciles}reconcile_timeouts", "Reconciles that took too long.", ["controller"], registry=registry
+        )
+        self._panics = Counter(
+            f"{reconciles}reconcile_panics",
+            "Reconciles that met a mistake in the code.",
+            ["controller"],
+            registry=registry,
+        )
         self._seconds = Histogram(
             f"{reconciles}reconcile_time_seconds",
             "Duration of reconciles.",
@@ -82,7 +91,7 @@ class Metrics:
             self._seconds.labels(name),
             {result: self._total.labels(name, result) for result in results},
         )
-        for counter in (self._errors, self._terminal):
+        for counter in (self._errors, self._terminal, self._timeouts, self._panics):
             counter.labels(name)
         self._workers.labels(name).set(workers)
         self._queues.followed[name] = queue
@@ -101,6 +110,13 @@ class Metrics:
         series.seconds.observe(seconds)
         series.worked.observe(seconds)
         series.waited.observe(waited)
+
+    def failed(self, name: str, *, in_time: bool, expected: bool) -> None:
+        """Count a failure of a sort of its own: too late, or an exception that nobody meant to raise."""
+        if not in_time:
+            self._timeouts.labels(name).inc()
+        elif not expected:
+            self._panics.labels(name).inc()
 
     def requests_to(self, host: str) -> Callable[[str, int, float], None]:
         """Return what a client calls after each answer."""

@@ -1,6 +1,7 @@
 """Controllers without planned kinds, for those who know controller-runtime."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -78,10 +79,15 @@ async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer,
     async with running(server, reconcile, workers=1, uniform=lambda low, high: low) as runtime:
         configmap(server)
         await mended.wait()
-    errors = runtime.metrics.registry.get_sample_value(
-        "controller_runtime_reconcile_errors_total", {"controller": "test"}
-    )
-    assert errors == 1
+    assert counted(runtime, "errors") == 1
+    assert counted(runtime, "panics") == (1 if isinstance(error, ValueError) else 0)
+    assert counted(runtime, "timeouts") == 0
+
+
+def counted(runtime: Runtime, what: str) -> float | None:
+    """How often something happened to the controller's reconciles."""
+    name = f"controller_runtime_reconcile_{what}_total"
+    return runtime.metrics.registry.get_sample_value(name, {"controller": "test"})
 
 
 async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> None:
@@ -101,8 +107,11 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
         await attempts.get()
 
 
-async def test_a_reconcile_that_takes_too_long_is_ended(server: FakeApiServer) -> None:
-    """A time-out is an error like another."""
+async def test_a_reconcile_that_takes_too_long_is_ended(
+    server: FakeApiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A time-out is an error like another, and is counted by itself."""
+    caplog.set_level(logging.WARNING, "gatewright.controller")
     ended, attempts = asyncio.Event(), 0
 
     async def reconcile(request: Request) -> Result:
@@ -113,9 +122,11 @@ async def test_a_reconcile_that_takes_too_long_is_ended(server: FakeApiServer) -
         ended.set()
         return Result()
 
-    async with running(server, reconcile, timeout=0.01):
+    async with running(server, reconcile, timeout=0.01, uniform=lambda low, high: low) as runtime:
         configmap(server)
         await ended.wait()
+    assert [counted(runtime, what) for what in ("timeouts", "errors", "panics")] == [1, 1, 0]
+    assert [each.fields["error"] for each in caplog.records] == ["not done within 0.01 s"]
 
 
 async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
