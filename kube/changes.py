@@ -1,14 +1,12 @@
 """Brings what the API server says into a Store, and tells subscribers what that changed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kube.store import Entry, Object, Store
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One difference between what a Store knew and what it knows now."""
 
     kind: Literal["added", "modified", "deleted"]
@@ -96,6 +94,6 @@ class Changes:
     def _tell(
         self, kind: Literal["added", "modified", "deleted"], key: str, old: Entry | None, new: Entry | None
     ) -> None:
-        change = Change(kind, key, old, new, initial=self.listing)
+        change = Change(kind, key, old, new, initial=self._unfound is not None)
         for tell in self.subscribers:
             tell(change)

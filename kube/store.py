@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
@@ -25,8 +24,7 @@ class Owner(NamedTuple):
     uid: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One object, and what predicates and handlers ask of it without decoding it."""
 
     raw: bytes
@@ -64,8 +62,8 @@ class Store:
         self.resource_version = 0
         """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
         self._entries: dict[str, Entry] = {}
-        self._functions: dict[str, IndexFunction] = {}
-        self._indexes: dict[str, dict[str, set[str]]] = {}
+        self._indexes: dict[str, _Index] = {}
+        self._functions: dict[IndexFunction, _Index] = {}  # indexes that go by the same function are one
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -88,35 +86,29 @@ class Store:
 
     def index(self, name: str, value: str) -> list[str]:
         """Return the keys of the objects for which the index function gave `value`."""
-        return list(self._indexes[name].get(value, ()))
+        return list(self._indexes[name].found.get(value, ()))
 
     def add_index(self, name: str, function: IndexFunction) -> None:
         """Keep an index from now on; `function` gets an object and returns the values it is found under."""
-        if name in self._functions:
+        if name in self._indexes:
             raise ValueError(f"{self.resource.plural} already have an index {name}")
-        self._functions[name] = function
-        self._indexes[name] = {}
+        index = self._indexes[name] = self._functions.setdefault(function, _Index(function))
         for key, entry in self._entries.items():
-            self._place(self._indexes[name], function(entry.object), key)
+            index.put(key, entry.object)
 
     def put(self, object: Object) -> Entry:
         """Take an object as it now is, and return its entry; the object itself is not kept."""
-        new = entry_of(object, self._shared_once(applied_by(self._manager, object["metadata"])))
-        key = self.key_of(object)
-        self.remove(key)
-        self._entries[key] = new
-        for name, function in self._functions.items():
-            self._place(self._indexes[name], function(object), key)
+        key, applied = self.key_of(object), applied_by(self._manager, object["metadata"])
+        new = self._entries[key] = entry_of(object, self._shared_once(applied))
+        for index in self._functions.values():
+            index.put(key, object)
         return new
 
     def remove(self, key: str) -> Entry | None:
         """Forget an object; return what was known of it."""
         old = self._entries.pop(key, None)
-        if old is None:
-            return None
-        object = old.object if self._functions else {}
-        for name, function in self._functions.items():
-            self._unplace(self._indexes[name], function(object), key)
+        for index in self._functions.values() if old else ():
+            index.remove(key)
         return old
 
     def key_of(self, object: Object) -> str:
@@ -126,39 +118,62 @@ class Store:
 
     def _shared_once(self, applied: bytes) -> bytes:
         """Return the one copy of what most objects of a resource have in common."""
-        if len(self._shared) > MOST_SHARED:
-            self._shared.clear()
-        return self._shared.setdefault(applied, applied)
+        shared = self._shared.get(applied)
+        if shared is None:
+            if len(self._shared) > MOST_SHARED:
+                self._shared.clear()
+            shared = self._shared[applied] = exactly(applied)
+        return shared
 
-    @staticmethod
-    def _place(index: dict[str, set[str]], values: Iterable[str], key: str) -> None:
-        for value in values:
-            index.setdefault(value, set()).add(key)
 
-    @staticmethod
-    def _unplace(index: dict[str, set[str]], values: Iterable[str], key: str) -> None:
+class _Index:
+    """The keys of objects by the values that a function finds in them."""
+
+    def __init__(self, function: IndexFunction) -> None:
+        self.found: dict[str, set[str]] = {}
+        self._function = function
+        self._values: dict[str, tuple[str, ...]] = {}  # of the keys that are found at all
+
+    def put(self, key: str, object: Object) -> None:
+        """Let an object be found under the values that it has now."""
+        values = tuple(self._function(object))
+        if values == self._values.get(key, ()):
+            return
+        self.remove(key)
+        self._values[key] = values
         for value in values:
-            if (keys := index.get(value)) is not None:
+            self.found.setdefault(value, set()).add(key)
+
+    def remove(self, key: str) -> None:
+        """Let an object be found no more."""
+        for value in self._values.pop(key, ()):
+            if (keys := self.found.get(value)) is not None:
                 keys.discard(key)
                 if not keys:
-                    del index[value]
+                    del self.found[value]
 
 
 def entry_of(object: Object, applied: bytes = b"") -> Entry:
     """Return the entry of an object, which loses its `managedFields`: nobody reads them, and they are long."""
     metadata = object["metadata"]
     metadata.pop("managedFields", None)
+    annotations = metadata.get("annotations")
     return Entry(
-        raw=bytes(memoryview(orjson.dumps(object))),  # dumps() itself holds up to twice the memory
-        uid=metadata["uid"],
-        resource_version=int(metadata["resourceVersion"]),
-        generation=metadata.get("generation", 0),
-        deleting="deletionTimestamp" in metadata,
-        owner=controller_of(metadata),
-        labels=metadata.get("labels") or {},
-        annotations_hash=hash(frozenset((metadata.get("annotations") or {}).items())),
-        applied=applied,
+        exactly(orjson.dumps(object)),
+        metadata["uid"],
+        int(metadata["resourceVersion"]),
+        metadata.get("generation", 0),
+        "deletionTimestamp" in metadata,
+        controller_of(metadata),
+        metadata.get("labels") or {},
+        hash(frozenset(annotations.items())) if annotations else 0,
+        applied,
     )
+
+
+def exactly(encoded: bytes) -> bytes:
+    """Return bytes that take no more memory than they are long: the encoder's buffer is up to twice that."""
+    return bytes(memoryview(encoded))
 
 
 def applied_by(manager: str, metadata: Object) -> bytes:
@@ -166,14 +181,14 @@ def applied_by(manager: str, metadata: Object) -> bytes:
     for each in metadata.get("managedFields") or () if manager else ():
         if each.get("manager") == manager and each.get("operation") == "Apply" and not each.get("subresource"):
             fields = each.get("fieldsV1") or {}
-            about = {key: value for key, value in fields.get("f:metadata", {}).items() if key != "f:ownerReferences"}
-            return bytes(memoryview(orjson.dumps({**fields, "f:metadata": about})))
+            fields.setdefault("f:metadata", {}).pop("f:ownerReferences", None)  # their uids are of one object only
+            return orjson.dumps(fields)
     return b""
 
 
 def controller_of(metadata: Object) -> Owner | None:
     """Return the owner that controls the object with this metadata."""
-    for reference in metadata.get("ownerReferences") or []:
+    for reference in metadata.get("ownerReferences") or ():
         if reference.get("controller"):
             version, kind = sys.intern(reference["apiVersion"]), sys.intern(reference["kind"])
             return Owner(version, kind, reference["name"], reference["uid"])

@@ -71,7 +71,8 @@ class Controller:
                     self._meanwhile.setdefault(request, []).append((cache, change))
                 else:
                     self._wake(request, cache, change)
-            self._unpark(self._own_writes.writers(cache, change.key))
+            if self._parked:
+                self._unpark(self._own_writes.writers(cache, change.key))
 
         self.caches.append(cache)
         cache.subscribe(on_change)
@@ -86,7 +87,6 @@ class Controller:
 
     def add(self, request: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
         """Ask for a reconcile."""
-        self._metrics.added(self.name)
         self.queue.add(request, priority=priority, after=after)
 
     async def synced(self) -> None:

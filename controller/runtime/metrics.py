@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controller.runtime.queue import WorkQueue
@@ -24,7 +25,6 @@ QUEUE_BUCKETS = tuple(1e-8 * 10**power for power in range(12))
 class _Series:
     """What is counted at each reconcile of one controller."""
 
-    adds: Counter
     waited: Histogram
     worked: Histogram
     seconds: Histogram
@@ -61,7 +61,6 @@ class Metrics:
             registry=registry,
         )
         self._workers = Gauge(f"{reconciles}max_concurrent_reconciles", "Workers.", ["controller"], registry=registry)
-        self._adds = Counter(f"{queue}adds", "Additions to the queue.", ["name"], registry=registry)
         self._retries = Counter(f"{queue}retries", "Retries after a failure.", ["name"], registry=registry)
         self._waited = Histogram(
             f"{queue}queue_duration_seconds", "Wait of ready keys.", ["name"], buckets=QUEUE_BUCKETS, registry=registry
@@ -85,7 +84,6 @@ class Metrics:
         """Count for a controller from now on."""
         results = ("success", "error", "requeue", "requeue_after")
         self._series[name] = _Series(
-            self._adds.labels(name),
             self._waited.labels(name),
             self._worked.labels(name),
             self._seconds.labels(name),
@@ -95,10 +93,6 @@ class Metrics:
             counter.labels(name)
         self._workers.labels(name).set(workers)
         self._queues.followed[name] = queue
-
-    def added(self, name: str) -> None:
-        """Count an addition to a controller's queue."""
-        self._series[name].adds.inc()
 
     def reconciled(self, name: str, outcome: Outcome, seconds: float, waited: float) -> None:
         """Count a reconcile of a controller."""
@@ -121,9 +115,13 @@ class Metrics:
     def requests_to(self, host: str) -> Callable[[str, int, float], None]:
         """Return what a client calls after each answer."""
 
+        @cache
+        def requests(method: str, code: int) -> Counter:
+            return self._requests.labels(str(code) if code else "<error>", method, host)
+
         def on_response(method: str, code: int, seconds: float) -> None:
             del seconds
-            self._requests.labels(str(code) if code else "<error>", method, host).inc()
+            requests(method, code).inc()
 
         return on_response
 
@@ -144,8 +142,9 @@ class Queues(Collector):
     def __init__(self) -> None:
         self.followed: dict[str, WorkQueue[Request]] = {}
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield depth and unfinished work of each queue."""
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Yield additions, depth and unfinished work of each queue."""
+        adds = CounterMetricFamily("workqueue_adds", "Additions to the queue.", labels=["name"])
         depth = GaugeMetricFamily("workqueue_depth", "Keys that wait.", labels=["name"])
         unfinished = GaugeMetricFamily(
             "workqueue_unfinished_work_seconds", "Sum of the time that unfinished work took so far.", labels=["name"]
@@ -157,8 +156,9 @@ class Queues(Collector):
         for name, queue in self.followed.items():
             now = time.monotonic()
             taken = [now - since for since in queue.processing.values()]
+            adds.add_metric([name], queue.added)
             depth.add_metric([name], len(queue))
             unfinished.add_metric([name], sum(taken))
             longest.add_metric([name], max(taken, default=0.0))
             active.add_metric([name], len(taken))
-        yield from (depth, unfinished, longest, active)
+        yield from (adds, depth, unfinished, longest, active)

@@ -1,6 +1,6 @@
 """Whom other people's objects wake: those that read them, and those that wait for their names."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from controller.runtime.caches import Cache
@@ -18,15 +18,17 @@ def readers(kind: PlannedKind[Any], primaries: Cache, indexes: Mapping[str, By])
     common = {name: function for name, function in indexes.items() if name in kind.indexes}
 
     def keys(change: Change) -> Iterable[str]:
-        if not common or not len(primaries):
+        if not common:
             return primaries
         objects = [each.object for each in (change.old, change.new) if each is not None]
         values = {(name, value) for name, by in common.items() for each in objects for value in by(each)}
         return {key for name, value in values for key in primaries.index(index_name(kind, name), value)}
 
-    def wakes(change: Change) -> Iterator[Request]:
+    def wakes(change: Change) -> Iterable[Request]:
+        if not len(primaries):
+            return ()
         namespace = Request.of(change.key).namespace
-        yield from (each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace))
+        return [each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace)]
 
     return wakes
 
@@ -46,8 +48,8 @@ class NamesAwaited:
         """Wake the owner of a child, one of `of`, and whoever waits for the child's name."""
         wakes_owner = owner(of)
 
-        def wakes(change: Change) -> Iterator[Request]:
-            yield from wakes_owner(change)
-            yield from self._awaited.pop((resource, change.key), ())
+        def wakes(change: Change) -> Iterable[Request]:
+            woken = wakes_owner(change)
+            return [*woken, *self._awaited.pop((resource, change.key), ())] if self._awaited else woken
 
         return wakes

@@ -43,6 +43,8 @@ class WorkQueue(Generic[Key]):
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self.added = 0
+        """How often a key was asked for that did not wait already."""
         self._clock = clock
         self._entries: dict[Key, _Entry] = {}
         self._processing: dict[Key, float] = {}
@@ -69,6 +71,8 @@ class WorkQueue(Generic[Key]):
             if priority <= entry.priority and ready_at >= entry.ready_at:
                 return
             priority, ready_at = max(priority, entry.priority), min(ready_at, entry.ready_at)
+        else:
+            self.added += 1
         self._entries[key] = _Entry(priority, ready_at, next(self._numbers))
         if key not in self._processing:
             self._schedule(key)

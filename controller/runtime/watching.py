@@ -1,6 +1,6 @@
 """What wakes a controller, in controller-runtime's words: For, Owns and Watches."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from controller.runtime.caches import Caches
@@ -56,8 +56,8 @@ def watch(controller: Controller, caches: Caches, watched: Sequence[For | Owns |
 def mapped(map: Callable[[Object], Iterable[Request]]) -> Wakes:
     """Wake what `map` names of the object before the change, and of that after it, each once."""
 
-    def wakes(change: Change) -> Iterator[Request]:
+    def wakes(change: Change) -> Iterable[Request]:
         states = [entry.object for entry in (change.old, change.new) if entry is not None]
-        yield from dict.fromkeys(request for state in states for request in map(state))
+        return dict.fromkeys(request for state in states for request in map(state))
 
     return wakes

@@ -103,3 +103,19 @@ def test_an_index_can_come_later() -> None:
         store.add_index("image", by_image)
     with pytest.raises(KeyError):
         store.index("color", "red")
+
+
+def test_indexes_by_the_same_function_ask_it_once() -> None:
+    """Two kinds that look for the same find it under their own names."""
+    store, asked = Store(WIDGET), list[str]()
+
+    def counted(object: dict[str, Any]) -> list[str]:
+        asked.append(object["metadata"]["name"])
+        return by_image(object)
+
+    store.add_index("one/image", counted)
+    store.add_index("two/image", counted)
+    store.put(widget(spec={"images": ["a"]}))
+    assert (store.index("one/image", "a"), store.index("two/image", "a"), asked) == (["a/one"], ["a/one"], ["one"])
+    store.remove("a/one")
+    assert (store.index("one/image", "a"), store.index("two/image", "a")) == ([], [])

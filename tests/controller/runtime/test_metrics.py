@@ -99,7 +99,7 @@ def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
     queue: WorkQueue[Request] = WorkQueue(clock=lambda: 0.0)
     metrics.follow("webapp", queue, 5)
     assert value(metrics, "controller_runtime_reconcile_total", controller="webapp", result="requeue") == 0
-    metrics.added("webapp")
+    queue.add(SHOP)
     queue.add(SHOP)
     assert value(metrics, "workqueue_depth", name="webapp") == 1
     queue.take()
