@@ -1,14 +1,14 @@
 """Where the programs of the control plane come from."""
 
-import os
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.controlplane import fixtures
 from tests.controlplane.binaries import PROGRAMS, find_binaries, helm_binary
 from tests.controlplane.gobuild import BuildError, MissingToolError, build
 
@@ -107,23 +107,19 @@ def test_a_failed_build_shows_what_the_compiler_said(module: Path) -> None:
         build(module, ".", "hello")
 
 
-@pytest.mark.parametrize(("ci", "summary"), [("false", "1 skipped"), ("true", "1 error")])
-def test_without_a_control_plane_tests_skip_or_fail(tmp_path: Path, ci: str, summary: str) -> None:
+@pytest.mark.parametrize(("ci", "outcome"), [("false", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+def test_without_a_control_plane_tests_skip_or_fail(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ci: str,
+    outcome: type[BaseException],
+) -> None:
     """Such tests are skipped with the reason, and fail where CI=true."""
-    environment = {
-        **os.environ,
-        "CI": ci,
-        "KUBEBUILDER_ASSETS": str(tmp_path),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    test = "tests/controlplane/test_plane.py::test_what_is_owned_is_collected"
-    result = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", test],
-        cwd=Path(__file__).parents[2],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert f"no control plane: etcd is not at {tmp_path}/etcd (KUBEBUILDER_ASSETS, TEST_ASSET_ETCD)" in result.stdout
-    assert summary in result.stdout
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    monkeypatch.setattr(fixtures, "find_binaries", partial(find_binaries.__wrapped__))
+    request.node.add_marker("controlplane")
+    with pytest.raises(outcome) as told:
+        fixtures.pytest_runtest_setup(request.node)
+    assert str(told.value) == f"no control plane: etcd is not at {tmp_path}/etcd (KUBEBUILDER_ASSETS, TEST_ASSET_ETCD)"

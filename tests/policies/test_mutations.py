@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from config.quantities import parse_quantity
 from tests.characters import CHARACTERS
 from tests.webhook.asking import ask
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.images import ImageReferenceError, parse_image, parse_registry
 from webhook.engine.jsonpatch import same
 from webhook.engine.match import Match
-from config.quantities import parse_quantity
 from webhook.policies import catalogue
 
 KINDS = {"Pod": ("spec",), "Deployment": ("spec", "template", "spec")}

@@ -20,7 +20,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/properties/test_keys.py::test_keys_are_reconciled_one_at_a_time_and_after_their_last_change
     controller/runtime/test_queue.py::TestQueueMachine
 5 No lost update
-    controller/properties/test_edits.py::test_nobodys_fields_are_lost_in_ten_thousand_edits
+    controller/properties/test_edits.py::test_nobodys_fields_are_lost
     controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost_in_five_hundred_edits
 6 Stale caches
     controller/properties/test_stale_caches.py::test_caches_that_lag_make_nothing_twice

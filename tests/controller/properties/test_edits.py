@@ -14,7 +14,6 @@ from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Runn
 from tests.fakes.apiserver.storage import Event
 
 NAMES = [f"thing-{number}" for number in range(40)]
-EDITS = 10_000
 
 
 def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
@@ -125,7 +124,8 @@ def field(object: Object, path: str) -> Any:
 
 
 @pytest.mark.usefixtures("hasty")
-async def test_nobodys_fields_are_lost_in_ten_thousand_edits(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("edits", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
+async def test_nobodys_fields_are_lost(running: Running, monkeypatch: pytest.MonkeyPatch, edits: int) -> None:
     """At no moment is a field of somebody else reverted, and in the end all is as the specs say."""
     monkeypatch.setattr(contests, "SOON", 0.0)  # what vandals are answered with has tests of its own
     async with running(plan) as things:
@@ -135,7 +135,7 @@ async def test_nobodys_fields_are_lost_in_ten_thousand_edits(running: Running, m
                 {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"size": 0, "scale": 0}},
             )
         editors = Editors(things, random.Random(5))
-        for _ in range(EDITS):
+        for _ in range(edits):
             editors.edit()
             if editors.chance.random() < 0.05:
                 await asyncio.sleep(0)  # let the controller have a turn
