@@ -1,6 +1,7 @@
 """The writes of a plan, guarded: nothing is touched that is not ours or already right."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,6 +12,7 @@ from controller.runtime.contests import Contests, last_manager
 from controller.runtime.drift import covers, digest, drifted
 from controller.runtime.generate import generated
 from controller.runtime.guard import is_of_others, refuse_foreign
+from controller.runtime.lists import disowned, is_rewritten, written_anew
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
 from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Reference, Write
@@ -124,8 +126,8 @@ class Writer:
             raise error
         if was_right and self._contests.is_near(place):
             current = await self._client.get(resource, current["metadata"]["name"], parent.request.namespace)
-        exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
-        answer = await self._client.apply(resource, exactly, field_manager=FIELD_MANAGER, force=True)
+        is_edited = (was_right or parent.is_settled) and is_rewritten(current, desired)
+        answer = await self._apply_to(current, resource, desired, parent, anew=is_edited)
         is_changed = answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]
         self._answered(resource, key, desired, answer, parent, view)
         if was_right and is_changed:
@@ -134,6 +136,20 @@ class Writer:
             self._contests.put_right(place, f"{what} is changed again and again by {who}, and put back once a minute")
         if error := self._contests.error(place):
             raise error
+
+    async def _apply_to(
+        self, current: Object, resource: Resource, desired: Object, parent: Parent, *, anew: bool
+    ) -> Object:
+        """Apply to that very object; what others put into its lists goes if told so, or if it stands in the way."""
+        exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
+        apply = partial(self._client.apply, resource, exactly, field_manager=FIELD_MANAGER, force=True)
+        if not anew:
+            with suppress(Invalid):
+                return await apply()
+        patch = partial(self._client.patch, resource, current["metadata"]["name"], field_manager=FIELD_MANAGER)
+        patched = await patch(written_anew(desired, current), parent.request.namespace)
+        await patch(disowned(patched), parent.request.namespace)
+        return await apply()
 
     async def _create(self, resource: Resource, key: str, desired: Object, parent: Parent, view: View) -> None:
         """Apply without force to a name that was free a moment ago.

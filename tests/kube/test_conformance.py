@@ -76,6 +76,17 @@ async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
     assert patched["data"] == {"b": "2", "c": "3"}
 
 
+async def test_a_merge_patch_can_take_what_another_patch_owns_away_from_it(api: Api) -> None:
+    """Whoever writes managedFields decides who owns what; so an apply can take away again what a patch set."""
+    await api.config_map("one", {"mine": "1"})
+    patched = await api.client.patch(CONFIG_MAP, "one", {"data": {"a": "1"}}, api.namespace, field_manager="it")
+    owners = [each for each in patched["metadata"]["managedFields"] if each["manager"] != "it"]
+    await api.client.patch(CONFIG_MAP, "one", {"metadata": {"managedFields": owners}}, api.namespace)
+    await api.client.apply(CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "1"}}, field_manager="it")
+    left = await api.client.apply(CONFIG_MAP, {"metadata": api.named("one")}, field_manager="it")
+    assert "a" not in left.get("data", {})
+
+
 async def test_a_merge_patch_can_insist_on_a_version(api: Api) -> None:
     """A patch that names an old resourceVersion conflicts."""
     created = await api.config_map("one")

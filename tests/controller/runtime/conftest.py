@@ -187,7 +187,7 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 def kind_of(plan: Planner, **declared: Any) -> PlannedKind[Thing]:
     """The kind Thing with the plan of a test."""
-    return PlannedKind(Thing, plan=plan, owns=(CONFIGMAP, SECRET), **declared)
+    return PlannedKind(Thing, plan=plan, **{"owns": (CONFIGMAP, SECRET), **declared})
 
 
 @pytest.fixture

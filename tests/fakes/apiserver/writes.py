@@ -107,7 +107,8 @@ class Writes:
     def merge_patch(self, write: Write, patch: Object) -> Object:
         """Change the stored object by RFC 7386."""
         old = self.existing(write)
-        return self._change(write, old, merged(old, patch), ownership.read(old), write.by("Update"))
+        new = merged(old, patch)
+        return self._change(write, old, new, ownership.read(new), write.by("Update"))
 
     def json_patch(self, write: Write, patch: list[Object]) -> Object:
         """Change the stored object by RFC 6902."""
