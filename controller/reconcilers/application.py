@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from controller.reconcilers.labels import metadata_origin
-from controller.runtime.plan import Apply, Object
+from controller.runtime.plan import Apply, Object, Problem
 
 ORIGIN = metadata_origin()
 DEPLOYMENT_ORIGIN = metadata_origin("spec.template")
@@ -106,3 +106,21 @@ def metadata(application: Application) -> Object:
 def ready_replicas(deployment: Object | None) -> int:
     """Return how many pods are ready."""
     return int((deployment or {}).get("status", {}).get("readyReplicas", 0))
+
+
+def is_rolling_out(deployment: Object) -> bool:
+    """Tell whether pods are still to be replaced, by what the Deployment's own controller says, if it said anything."""
+    status = deployment.get("status", {})
+    if "observedGeneration" not in status:
+        return False
+    is_behind = status["observedGeneration"] < deployment["metadata"].get("generation", 0)
+    return bool(is_behind or status.get("updatedReplicas", 0) < deployment["spec"].get("replicas", 1))
+
+
+def obstacle(workload: Object) -> Problem | None:
+    """Return why the pods of a Deployment or StatefulSet do not come to be, where it says so."""
+    for each in workload.get("status", {}).get("conditions") or ():
+        wrong = {"ReplicaFailure": "True", "Progressing": "False"}.get(each["type"])
+        if each["status"] == wrong:
+            return Problem(each.get("message", ""), each.get("reason") or each["type"])
+    return None

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from config.api.components import Cache, Workload
+from config.quantities import parse_quantity
 from controller.reconcilers import restricted
-from controller.reconcilers.application import ORIGIN, Application, applied
+from controller.reconcilers.application import ORIGIN, Application, applied, obstacle
 from controller.reconcilers.images import image
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write
 from kube.resource import Resource
-from config.quantities import parse_quantity
 
 APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
 CACHE_USER = 999  # whom the image runs as by itself
@@ -231,10 +231,8 @@ def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Prob
     if workload is None:
         return False, ""
     status = workload.get("status") or {}
-    for each in status.get("conditions") or ():
-        wrong = {"ReplicaFailure": "True", "Progressing": "False"}.get(each["type"])
-        if each["status"] == wrong:
-            return False, Problem(each.get("message", ""), each.get("reason") or each["type"])
+    if problem := obstacle(workload):
+        return False, problem
     ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
     is_current = status.get("observedGeneration", 0) >= workload["metadata"].get("generation", 0)
     holds = is_current and ready == updated == replicas

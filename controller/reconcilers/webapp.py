@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from config.api.webapp import WebApp, WebAppStatus
-from controller.reconcilers.application import Application, applied, ready_replicas
+from controller.reconcilers.application import Application, applied, is_rolling_out, obstacle, ready_replicas
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.runtime.plan import Object, Plan, Seen, Step
@@ -18,12 +18,13 @@ def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
     """Say what should exist for `webapp`, given what was `seen`."""
     del now
     deployment = seen.child(DEPLOYMENT, webapp.name)
-    running = ready_replicas(deployment) == webapp.spec.replicas
+    settled = deployment is not None and not is_rolling_out(deployment)
+    running = settled and ready_replicas(deployment) == webapp.spec.replicas
     application = application_of(webapp)
     apply_deployment, apply_service = applied(application, ORIGIN)
     return Plan(
         steps=(
-            Step("deployment", [apply_deployment], holds=running),
+            Step("deployment", [apply_deployment], holds=running, note=(deployment and obstacle(deployment)) or ""),
             Step("service", [apply_service]),
         ),
         status=WebAppStatus(

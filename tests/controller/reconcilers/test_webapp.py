@@ -9,11 +9,14 @@ from config.api.webapp import WebApp
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.webapp import FINALIZER, WEBAPP, by_image
 from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Plan
+from controller.runtime.plan import Apply, Object, Plan, Problem
 from controller.runtime.result import TerminalError
 from gatewright.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SEEN: Object = {"observedGeneration": 2, "updatedReplicas": 3}  # as the Deployment's controller leaves it
+BEHIND: Object = {"observedGeneration": 1}
+REPLACING: Object = {"updatedReplicas": 1}
 
 
 def webapp(**spec: Any) -> WebApp:
@@ -32,13 +35,13 @@ def made(plan: Plan) -> list[Object]:
     return [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
 
 
-def deployment(ready: int | None = None, replicas: int = 3) -> Object:
+def deployment(ready: int | None = None, replicas: int = 3, **more: Any) -> Object:
     """Its Deployment, with so many pods ready."""
-    status = {} if ready is None else {"readyReplicas": ready}
+    status = {**({} if ready is None else {"readyReplicas": ready}), **more}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "shop"},
+        "metadata": {"name": "shop", "generation": 2},
         "spec": {"replicas": replicas},
         "status": status,
     }
@@ -100,13 +103,32 @@ def test_resources_and_security_context_are_passed_on() -> None:
         ([deployment(2)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 2}),
         ([deployment(3)], {"phase": "Running", "replicas": 3, "readyReplicas": 3}),
         ([deployment(2, replicas=2)], {"phase": "Deploying", "replicas": 2, "readyReplicas": 2}),
+        ([deployment(3, **SEEN)], {"phase": "Running", "replicas": 3, "readyReplicas": 3}),
+        ([deployment(3, **SEEN | BEHIND)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
+        ([deployment(3, **SEEN | REPLACING)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
     ],
 )
 def test_the_status_follows_the_deployment(children: list[Object], status: Object) -> None:
-    """Running once as many pods are ready as the spec asks for."""
+    """Running once as many pods are ready as the spec asks for, and no old ones among them."""
     plan = planned(Given(children=children))
     assert plan.status.to_api() == {**status, "selector": "app=shop"}
     assert plan.steps[0].holds == (status["phase"] == "Running")
+
+
+@pytest.mark.parametrize(
+    ("type", "status", "reason", "message"),
+    [
+        ("ReplicaFailure", "True", "FailedCreate", 'pods "shop-1" is forbidden: exceeded quota: team'),
+        ("Progressing", "False", "ProgressDeadlineExceeded", 'ReplicaSet "shop-1" has timed out progressing.'),
+    ],
+)
+def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: str) -> None:
+    """The Deployment's own reason and message, after what was being done."""
+    condition = {"type": type, "status": status, "reason": reason, "message": message}
+    plan = planned(Given(children=[deployment(2, conditions=[condition])]))
+    assert plan.steps[0].problem == Problem(f"failed to create deployment: {message}", reason)
+    fine = {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated", "message": "…"}
+    assert planned(Given(children=[deployment(2, conditions=[fine])])).steps[0].problem is None
 
 
 def test_webapps_are_found_by_image() -> None:
