@@ -83,7 +83,7 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool | No
         "spec": {
             **chosen,
             "version": spec.version or had.get("version") or DEFAULT_POSTGRESQL,
-            "storage": whole_gibi(spec.storage or _larger(whole.tier.storage, had.get("storage"))),
+            "storage": _storage(whole, spec, had.get("storage")),
             "deletionPolicy": spec.deletion_policy,
             "replicas": spec.replicas or whole.tier.replicas,
             "backup": {**backup, "enabled": backup.get("enabled", whole.tier.backup)},
@@ -126,7 +126,7 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
         labels=whole.labelled("database"),
         version=version,
         image=image(whole.seen.settings, "mysql", version),
-        storage=whole_gibi(spec.storage or _larger(whole.tier.storage, largest(claims))),
+        storage=_storage(whole, spec, largest(claims)),
         storage_class_name=spec.storage_class_name,
         deletion_policy=spec.deletion_policy,
         resources=_resources(whole, spec),
@@ -170,9 +170,12 @@ def variables(whole: Whole, spec: Database) -> Sequence[Object]:
     ]
 
 
-def _larger(default: str, had: str | None) -> str:
-    """Return the size where none is said: that of the environment, unless there is a larger volume."""
-    return default if had is None or amount(had) <= amount(default) else had
+def _storage(whole: Whole, spec: Database, had: str | None) -> str:
+    """Return the size in whole Gi; where none is said, that of the environment, unless there is a larger volume."""
+    if spec.storage is not None:
+        return whole_gibi(spec.storage)
+    default = whole.tier.storage
+    return whole_gibi(default if had is None or amount(had) <= amount(default) else had)
 
 
 def whole_gibi(storage: int | str) -> str:

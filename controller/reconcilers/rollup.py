@@ -8,7 +8,7 @@ from config.api.appstack import AppStack
 from config.api.components import ComponentsStatus
 from config.api.ecommerceplatform import EcommercePlatform
 from controller.reconcilers.components import Component
-from controller.runtime.plan import Plan
+from controller.runtime.plan import Plan, Problem
 
 WAITING = timedelta(seconds=30)
 LOOK_AGAIN = timedelta(minutes=10)
@@ -26,10 +26,17 @@ def rolled_up(
             phase="Running" if runs else otherwise,
             endpoints={each.name: each.url for each in wanted if each.url},
         ),
-        problem=next((each.problem for each in wanted if each.problem), None),
+        problem=_problem(wanted),
         requeue_after=LOOK_AGAIN if runs else WAITING,
         failing=otherwise,
     )
+
+
+def _problem(components: Sequence[Component]) -> Problem | None:
+    """Return what only a change of the spec can mend, all of it that is of one reason."""
+    problems = [each.problem for each in components if each.problem]
+    alike = [each.message for each in problems if each.reason == problems[0].reason]
+    return Problem("; ".join(alike), problems[0].reason) if problems else None
 
 
 def _phase(

@@ -151,10 +151,10 @@ def test_the_spec_says_otherwise() -> None:
 
 @pytest.mark.parametrize(
     ("storage", "written"),
-    [("1Ti", "1024Gi"), ("500Gi", "500Gi"), ("1.5Ti", "1536Gi"), ("500Mi", "1Gi"), (2**40, "1024Gi")],
+    [("1Ti", "1024Gi"), ("500Gi", "500Gi"), ("1.5Ti", "1536Gi"), ("500Mi", "1Gi"), (2**40, "1024Gi"), (0, "0Gi")],
 )
 def test_storage_is_written_in_whole_gibibytes(storage: str | int, written: str) -> None:
-    """As PostgreSQL takes it; rounded up, so that nobody gets less than was asked for."""
+    """As PostgreSQL takes it, or refuses it; rounded up, so that nobody gets less than was asked for."""
     objects = made(planned(platform(database={"storage": storage})))
     assert objects["PostgreSQL", "shop-db"]["spec"]["storage"] == written
 
@@ -389,6 +389,11 @@ def test_an_image_that_nobody_named_is_asked_for() -> None:
     assert plan.problem == Problem("Backend deployment failed: spec.backend.image is not set", "Incomplete")
     assert deleted(plan) == []
     assert ("Deployment", "shop-frontend") in made(plan)
+    both = (
+        "Backend deployment failed: spec.backend.image is not set; "
+        "Frontend deployment failed: spec.frontend.image is not set"
+    )
+    assert planned(platform(backend={}, frontend={})).problem == Problem(both, "Incomplete")
 
 
 def test_another_type_of_database_leaves_the_data_alone() -> None:
