@@ -70,7 +70,7 @@ class Recorder:
     def tell(self, regarding: Object, event: Event, *, action: str = "Reconcile") -> None:
         """Tell of something that happened to an object; dropped rather than waited for."""
         about = regarding["metadata"]
-        identity = (about["uid"], event.type, event.reason, action)
+        identity = (about["uid"], event.type, event.reason, action, event.note)
         now = self._clock()
         series = self._series.get(identity)
         if series is not None and now - series.seen_at < SERIES_SECONDS:

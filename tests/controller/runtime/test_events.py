@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -78,6 +79,14 @@ async def test_repetitions_become_a_series(server: FakeApiServer, recorder: Reco
     (event,) = await written(server, recorder)
     assert event["series"]["count"] > 30
     assert len(server.requests.writes) == 3
+
+
+async def test_another_note_is_another_event(server: FakeApiServer, recorder: Recorder) -> None:
+    """Who mends one thing and is told of the next reads of the next, and not the first again."""
+    for event in (FAILED, replace(FAILED, note="no luck either"), FAILED):
+        recorder.tell(THING, event)
+    told = await written(server, recorder)
+    assert {each["note"]: "series" in each for each in told} == {"no luck": True, "no luck either": False}
 
 
 async def test_after_a_pause_it_is_a_new_event(server: FakeApiServer, recorder: Recorder, clock: Clock) -> None:
