@@ -50,7 +50,8 @@ def _fields(schedule: str) -> Iterator[str]:
     """Yield the five fields in the form that cronsim reads the same way as Kubernetes."""
     fields = WORDS.get(schedule, schedule).split()
     if len(fields) != len(FIELDS):
-        raise CronError(f"it has {len(fields)} fields instead of 5: minute, hour, day of month, month, day of week")
+        had = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
+        raise CronError(f"it has {had} instead of 5: minute, hour, day of month, month, day of week")
     for field, name, bounds in zip(fields, FIELDS, BOUNDS, strict=True):
         yield ",".join(_term(term, name, bounds) for term in field.split(","))
 

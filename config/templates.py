@@ -52,7 +52,7 @@ def _count(value: str, allowance: Iterator[int]) -> None:
             if kind != "data" and next(allowance, None) is None:
                 raise TemplateError(f"all templates together have more than {MOST_TOKENS} words and signs; use fewer")
     except TemplateSyntaxError as error:
-        raise TemplateError(f"line {error.lineno}: {error.message}") from None
+        raise TemplateError(f"line {error.lineno}: {(error.message or '').rstrip('.')}") from None
 
 
 def _rendered(value: str, variables: Mapping[str, str]) -> str:
@@ -61,7 +61,7 @@ def _rendered(value: str, variables: Mapping[str, str]) -> str:
     try:
         tree = _environment().parse(value)
     except TemplateSyntaxError as error:
-        raise TemplateError(f"line {error.lineno}: {error.message}") from None
+        raise TemplateError(f"line {error.lineno}: {(error.message or '').rstrip('.')}") from None
     except RecursionError:
         raise TemplateError("it is nested too deeply") from None
     except ValueError:

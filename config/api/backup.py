@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic.config import JsonDict
 
 from config.api.core import ResourceRequirements
-from config.api.definition import AGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int64, Status, Timestamp
 from config.api.storage import BackupDestination, Retention, Schedule
 
@@ -27,6 +27,8 @@ class LoginReference(ApiModel):
 
 def _named(value: Any) -> Any:
     """Read a mere name as a reference of that name."""
+    if not isinstance(value, str | dict | LoginReference):
+        raise ValueError("must be the name of a Secret, or an object with name, usernameKey and passwordKey")
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -119,11 +121,12 @@ class Backup(CustomResource):
             Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether backups are made."),
             AGE,
             Column(
-                "Message",
+                "Last Run",
                 '.status.conditions[?(@.type=="BackedUp")].message',
                 description="How the last one went.",
                 wide=True,
             ),
+            MESSAGE,
         ),
     )
 

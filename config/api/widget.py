@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from config.api.definition import AGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int32, Status
 
 
@@ -32,6 +32,7 @@ class Widget(CustomResource):
             Column("Available", ".status.availableReplicas", "integer", "Number of pods that are available."),
             Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all of them are."),
             AGE,
+            MESSAGE,
         ),
     )
 

@@ -30,6 +30,7 @@ NEXT = {
 }
 WRONG = {
     "": "it has 0 fields instead of 5: minute, hour, day of month, month, day of week",
+    "@never": "it has 1 field instead of 5: minute, hour, day of month, month, day of week",
     "0 2 * *": "it has 4 fields instead of 5: minute, hour, day of month, month, day of week",
     "0 0 2 * * *": "it has 6 fields instead of 5: minute, hour, day of month, month, day of week",
     "CRON_TZ=UTC 0 2 * * *": "it has 6 fields instead of 5: minute, hour, day of month, month, day of week",

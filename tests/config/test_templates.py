@@ -50,6 +50,7 @@ ONLY = "is not allowed; only variables and filters are, with text as their argum
         ),
         ("{{ application | replace('a') }}", 'line 1: filter "replace" takes 2 arguments'),
         ("{{ application }", "line 1: unexpected '}'"),
+        ("{{ application", "line 1: unexpected end of template, expected 'end of print statement'"),
         ("{{" + "(" * 3000 + "}}", "line 1: unexpected '}', expected ')'"),
         ("{{" + "(" * 1500 + "a" + ")" * 1500 + "}}", "it is nested too deeply"),
         ("{{ " + "1" * 5000 + " }}", "a number in it is too long"),

@@ -34,6 +34,13 @@ def test_a_login_is_a_reference_or_a_mere_name(reference):
     assert (login.name, login.password_key) == ("db", "password")
 
 
+@pytest.mark.parametrize("reference", [5, ["db"], True])
+def test_what_is_no_login_is_told_what_one_is(reference):
+    """In words of the API, and not of the library that reads it."""
+    with pytest.raises(ValidationError, match="must be the name of a Secret, or an object with name, usernameKey and"):
+        read(source={"connection": {"secretRef": reference}})
+
+
 def test_a_connection_may_have_more_than_we_know():
     """Unknown keys are no fault, and the API server keeps them."""
     connection = {"host": "db", "port": "5432", "tablespace": {"fast": True}}
