@@ -17,7 +17,7 @@ Step = str | int
 class Params(BaseModel):
     """The parameters of a policy; a policy without any uses this class itself."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)
