@@ -87,7 +87,7 @@ class BackupSpec(ApiModel):
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
-        description="Compute resources of the container; as a whole they default to requests of 100m cpu and 256Mi "
+        description="Compute resources of the container; by default, amount by amount, requests of 100m cpu and 256Mi "
         "memory and limits of 1 cpu and 1Gi memory.",
     )
 

@@ -76,7 +76,7 @@ class Database(ApiModel):
     )
     backup: DatabaseBackup = Field(DatabaseBackup.model_construct(), description="Backups of the database.")
     resources: ResourceRequirements | None = Field(
-        None, description="Compute resources of each instance; those of the environment by default."
+        None, description="Compute resources of each instance; each amount by default that of the environment."
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
         "Retain", description="What becomes of the volumes when the database is deleted: Retain keeps the data."
@@ -88,7 +88,7 @@ class Cache(ApiModel):
 
     enabled: bool = Field(True, description="Whether there is one.")
     resources: ResourceRequirements | None = Field(
-        None, description="Compute resources of its container; those of the environment by default."
+        None, description="Compute resources of its container; each amount by default that of the environment."
     )
 
 
@@ -109,7 +109,7 @@ class Workload(ApiModel):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     resources: ResourceRequirements | None = Field(
-        None, description="Compute resources of the container; those of the environment by default."
+        None, description="Compute resources of the container; as a whole those of the environment by default."
     )
     security_context: SecurityContext | None = Field(
         None, description="Security settings of the container, field by field over the restricted ones."

@@ -7,7 +7,7 @@ from config.api.appconfig import AppConfig
 from config.config_maps import settings, settings_name
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
-from controller.runtime.plan import Object, Plan, Seen
+from controller.runtime.plan import Object, Plan, Problem, Seen, incomplete
 from controller.runtime.planned_kind import PlannedKind
 
 ORIGIN = {**METADATA, "metadata.name": "spec.application", CHECKED: "spec.config", "data": "spec.config"}
@@ -18,12 +18,12 @@ def plan(appconfig: AppConfig, seen: Seen, now: datetime) -> Plan:
     """Say what should exist for `appconfig`, given what was `seen`."""
     spec = appconfig.spec
     if not spec.application:
-        return refused(appconfig.status, "spec.application: needed; the ConfigMap is named after it", "Incomplete")
+        return refused(appconfig.status, incomplete("spec.application"))
     data, faults = settings(spec.application, spec.environment, appconfig.namespace, spec.config)
     if faults:
         told = [f"{path}: {text}" for path, text in faults[:MOST_TOLD]]
         more = [f"and {len(faults) - MOST_TOLD} more"] if len(faults) > MOST_TOLD else []
-        return refused(appconfig.status, "; ".join(told + more), "Invalid")
+        return refused(appconfig.status, Problem("; ".join(told + more), "Invalid"))
     return rolled(appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, seen, now)
 
 

@@ -10,7 +10,7 @@ from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import runs, status
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
-from controller.runtime.plan import Apply, Object, Plan, Problem, Seen, Step
+from controller.runtime.plan import Apply, Object, Plan, Problem, Seen, Step, incomplete
 from controller.runtime.planned_kind import PlannedKind, Reads
 
 
@@ -24,7 +24,7 @@ def plan(backup: Backup, seen: Seen, now: datetime) -> Plan:
     except CronError as error:
         problem = Problem(f'spec.schedule: "{backup.spec.schedule}" is no cron schedule: {error}', "Invalid")
     if fields := list(missing(backup)):
-        problem = Problem(f"{', '.join(fields)}: must be set")
+        problem = incomplete(*fields)
     if problem:
         return Plan(steps=(), status=status(backup, made, None, now), problem=problem)
     if cronjob is None or backup.spec.suspend:

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from config.api.backup import Backup
+from config.api.backup import DEFAULT_RESOURCES, Backup
 from config.api.meta import CustomResource
 from controller.reconcilers import restricted
 from controller.reconcilers.backup_env import ORIGIN as VARIABLES
 from controller.reconcilers.backup_env import environment
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
+from controller.reconcilers.requirements import completed
 from controller.runtime.plan import Object
 
 LABEL = "gatewright.io/backup"  # on Jobs and pods: whose they are
@@ -43,7 +44,7 @@ def desired(backup: Backup, settings: Mapping[str, Any]) -> Object:
     pod: Object = pod_spec(
         image(settings, f"gatewright-backup-{backup.spec.source.type}", TAG),
         environment(backup),
-        backup.spec.resources.to_api(),
+        completed(backup.spec.resources, DEFAULT_RESOURCES.to_api()),
     )
     if backup.spec.service_account_name:
         pod["serviceAccountName"] = backup.spec.service_account_name

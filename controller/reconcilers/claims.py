@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from controller.runtime.plan import Object
 from config.quantities import parse_quantity
+from controller.runtime.plan import Object
 
 
 def claim_spec(storage: str, class_name: str | None) -> Object:

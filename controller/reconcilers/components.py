@@ -9,9 +9,10 @@ from config.quantities import parse_quantity
 from controller.reconcilers import restricted
 from controller.reconcilers.application import ORIGIN, Application, applied, obstacle
 from controller.reconcilers.images import image
+from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
-from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write
+from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write, incomplete
 from kube.resource import Resource
 
 APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
@@ -102,7 +103,7 @@ def cache(whole: Whole, spec: Cache) -> Component:
     name = whole.named("cache")
     if not spec.enabled:
         return without_cache(whole)
-    resources = spec.resources.to_api() if spec.resources else whole.tier.cache
+    resources = completed(spec.resources, whole.tier.cache)
     application = Application(
         name=name,
         namespace=whole.namespace,
@@ -148,8 +149,8 @@ def workload(
     """Return backend or frontend; `variables` tell it where the others are, unless it says so itself."""
     full = whole.named(name)
     if spec.image is None:
-        problem = Problem(f"{name.capitalize()} deployment failed: spec.{name}.image is not set")
-        note, url = Problem(f"spec.{name}.image is not set"), whole.url("http", name, spec.port)
+        note, url = incomplete(f"spec.{name}.image"), whole.url("http", name, spec.port)
+        problem = Problem(f"{name.capitalize()} deployment failed: {note.message}", note.reason)
         return Component(name, holds=False, note=note, url=url, problem=problem)
     own = [each.to_api() for each in spec.env]
     said = {each["name"] for each in own}

@@ -11,6 +11,7 @@ from controller.reconcilers.components import Component, Place, Whole, removed, 
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import claims_of, largest, patches, refused, stored_template
+from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Object, Problem
@@ -102,7 +103,7 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool | No
 
 
 def _resources(whole: Whole, spec: Database) -> Object:
-    return spec.resources.to_api() if spec.resources else whole.tier.database
+    return completed(spec.resources, whole.tier.database)
 
 
 def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:

@@ -22,7 +22,7 @@ from controller.reconcilers.resources import (
     STATEFUL_SET,
     STORAGE_CLASS,
 )
-from controller.runtime.plan import Apply, Event, Object, Plan, Problem, Seen, Step
+from controller.runtime.plan import Apply, Event, Object, Plan, Problem, Seen, Step, incomplete
 from controller.runtime.planned_kind import PlannedKind, Reads
 from kube.resource import Resource
 
@@ -99,7 +99,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
 def _problem(database: PostgreSQL, there: Volumes) -> Problem | None:
     """Return what only a change of the spec can mend; what there is already is kept as it is."""
     if missing := list(backups.missing(database)):
-        return Problem(f"{', '.join(missing)}: must be set")
+        return incomplete(*missing)
     if wrong := roles.wrong(database):
         return Problem("; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid")
     return Problem("; ".join(there.refused), "Refused") if there.refused else None

@@ -1,6 +1,6 @@
 """The instances of a PostgreSQL: a StatefulSet whose first pod is the primary, and the Services that lead to it."""
 
-from config.api.postgresql import PostgreSQL
+from config.api.postgresql import DEFAULT_RESOURCES, PostgreSQL
 from controller.reconcilers import restricted
 from controller.reconcilers.claims import origin as claim_origin
 from controller.reconcilers.images import image
@@ -22,6 +22,7 @@ from controller.reconcilers.postgresql_pods import (
     selector,
     volumes,
 )
+from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import SECRET, STATEFUL_SET
 from controller.runtime.plan import Object, Seen
 
@@ -135,7 +136,7 @@ def _instance(database: PostgreSQL, seen: Seen, version: str, name: str, command
             secret_value("POSTGRES_PASSWORD", secret, "password"),
             secret_value("REPLICATION_PASSWORD", secret, "replication-password"),
         ],
-        "resources": database.spec.resources.to_api(),
+        "resources": completed(database.spec.resources, DEFAULT_RESOURCES.to_api()),
         "volumeMounts": [
             mount("data", DATA),
             mount("run", RUN),

@@ -87,9 +87,9 @@ def _change(
     return {CHECKSUM: checksum, REVISION: str(last + 1)} | ({RESTARTS: restarts} if restarts else {})
 
 
-def refused(status: ConfigMapStatus, message: str, reason: str) -> Plan:
+def refused(status: ConfigMapStatus, problem: Problem) -> Plan:
     """Plan nothing: what exists stays as it is until the object is mended."""
-    return Plan((), _observed(status), problem=Problem(message, reason))
+    return Plan((), _observed(status), problem=problem)
 
 
 def _observed(status: ConfigMapStatus) -> ConfigMapStatus:

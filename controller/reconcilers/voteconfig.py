@@ -13,7 +13,7 @@ from config.api.voteconfig import GROUP, VoteConfig
 from config.config_maps import votes, votes_name
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
-from controller.runtime.plan import Object, Plan, Seen
+from controller.runtime.plan import Object, Plan, Problem, Seen, incomplete
 from controller.runtime.planned_kind import PlannedKind
 
 FINALIZER = f"{GROUP}/finalizer"
@@ -30,17 +30,15 @@ def plan(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:
 def _living(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:
     spec = voteconfig.spec
     question = spec.asked
-    missing = [
-        f"{path}: needed"
-        for path, given in (("spec.poll.question", question), ("spec.options", spec.options))
-        if not given
-    ]
-    missing += [f"spec.options[{number}].id: needed" for number, each in enumerate(spec.options) if not each.id]
+    needed = {"spec.poll.question": question, "spec.options": spec.options}
+    needed |= {f"spec.options[{number}].id": each.id for number, each in enumerate(spec.options)}
+    missing = [path for path, given in needed.items() if not given]
     if missing or question is None:
-        return refused(voteconfig.status, "; ".join(missing), "Incomplete")
+        return refused(voteconfig.status, incomplete(*missing))
     data, faults = votes(question, spec.options)
     if faults:
-        return refused(voteconfig.status, "; ".join(f"{path}: {text}" for path, text in faults), "Invalid")
+        said = "; ".join(f"{path}: {text}" for path, text in faults)
+        return refused(voteconfig.status, Problem(said, "Invalid"))
     return rolled(voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, seen, now)
 
 

@@ -78,6 +78,11 @@ class Problem:
     reason: str = "Incomplete"
 
 
+def incomplete(*fields: str) -> Problem:
+    """Return the problem of fields that are not set and have no default."""
+    return Problem(f"{', '.join(fields)}: must be set")
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One part of what should exist; always in the plan, whatever exists already.

@@ -17,7 +17,7 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.neighbours import NamesAwaited, readers
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import Apply, Delete, Event, Object, Once, Patch, Plan, Problem, Step, Write
+from controller.runtime.plan import Apply, Delete, Event, Object, Once, Patch, Plan, Problem, Step, Write, incomplete
 from controller.runtime.planned_kind import PlannedKind, T
 from controller.runtime.queue import LOW
 from controller.runtime.result import Outcome, Request, Result, TerminalError
@@ -234,5 +234,7 @@ def identity(write: Write) -> object:
 
 def unreadable(error: ValidationError) -> Problem:
     """Return the problem of a stored object that is not what its type says, naming each field."""
-    faults = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
-    return Problem("; ".join(faults))
+    faults = [(".".join(map(str, each["loc"])), each) for each in error.errors(include_input=False)]
+    if missing := [path for path, each in faults if each["type"] == "missing"]:
+        return incomplete(*missing)
+    return Problem("; ".join(f"{path}: {each['msg']}" for path, each in faults), "Invalid")

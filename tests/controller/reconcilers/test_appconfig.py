@@ -78,7 +78,7 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
 @pytest.mark.parametrize(
     ("spec", "reason", "message"),
     [
-        ({}, "Incomplete", "spec.application: needed; the ConfigMap is named after it"),
+        ({}, "Incomplete", "spec.application: must be set"),
         (
             {"application": "shop", "config": {"a": "{{ secret }}"}},
             "Invalid",

@@ -202,7 +202,7 @@ def test_the_applications_are_told_where_the_others_are() -> None:
     [
         ({}, ["--maxmemory", str(96 * 2**20)]),
         ({"resources": {"limits": {"memory": "4Gi"}}}, ["--maxmemory", str(3 * 2**30)]),
-        ({"resources": {}}, []),
+        ({"resources": {"limits": {"cpu": "1"}}}, ["--maxmemory", str(96 * 2**20)]),
     ],
 )
 def test_the_cache_keeps_within_its_limit(cache: Object, memory: list[str]) -> None:
@@ -386,12 +386,12 @@ def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
 def test_an_image_that_nobody_named_is_asked_for() -> None:
     """Ready is False, reason Incomplete; the others are made, and what runs is left alone."""
     plan = planned(platform(backend={}), Given(children=children()))
-    assert plan.problem == Problem("Backend deployment failed: spec.backend.image is not set", "Incomplete")
+    assert plan.problem == Problem("Backend deployment failed: spec.backend.image: must be set", "Incomplete")
     assert deleted(plan) == []
     assert ("Deployment", "shop-frontend") in made(plan)
     both = (
-        "Backend deployment failed: spec.backend.image is not set; "
-        "Frontend deployment failed: spec.frontend.image is not set"
+        "Backend deployment failed: spec.backend.image: must be set; "
+        "Frontend deployment failed: spec.frontend.image: must be set"
     )
     assert planned(platform(backend={}, frontend={})).problem == Problem(both, "Incomplete")
 

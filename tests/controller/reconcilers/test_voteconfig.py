@@ -53,8 +53,8 @@ def test_the_question_is_read_where_v1alpha1_has_it() -> None:
 @pytest.mark.parametrize(
     ("spec", "reason", "message"),
     [
-        ({}, "Incomplete", "spec.poll.question: needed; spec.options: needed"),
-        ({"poll": POLL, "options": [{"label": "Cats"}]}, "Incomplete", "spec.options[0].id: needed"),
+        ({}, "Incomplete", "spec.poll.question, spec.options: must be set"),
+        ({"poll": POLL, "options": [{"label": "Cats"}]}, "Incomplete", "spec.options[0].id: must be set"),
         (
             {"poll": POLL, "options": [{"id": "a b"}]},
             "Invalid",

@@ -175,11 +175,11 @@ async def test_a_spec_that_cannot_be_is_a_failed_webapp() -> None:
     await client.create(
         WEBAPP.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"replicas": 1}}
     )
-    with pytest.raises(TerminalError, match="Field required"):
+    with pytest.raises(TerminalError, match="must be set"):
         await reconcile(WEBAPP, client, "shop")
     status = (await client.get(WEBAPP.resource, "shop", "default"))["status"]
     assert [(each["reason"], each["message"]) for each in status["conditions"]] == [
-        ("Incomplete", "spec.image: Field required")
+        ("Incomplete", "spec.image: must be set")
     ]
 
 

@@ -305,7 +305,7 @@ async def test_the_time_of_creation_is_counted_once(running: Running) -> None:
         things.create()
         await things.until_ready()
         things.server.change(things.resource, "thing", {"spec": {"size": "many"}}, NAMESPACE)
-        await things.until_ready("False", "Incomplete")
+        await things.until_ready("False", "Invalid")
         things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
         await things.until_ready()
         registry = things.runtime.metrics.registry
@@ -317,7 +317,7 @@ async def test_what_cannot_be_read_is_a_permanent_error_that_names_the_field(run
     """An object that its type refuses gets a condition, and a plan once it is mended."""
     async with running(single) as things:
         things.create(size="many")
-        refused = await things.until_ready("False", "Incomplete")
+        refused = await things.until_ready("False", "Invalid")
         assert refused["message"].startswith("spec.size: ")
         things.server.change(things.resource, "thing", {"spec": {"size": 1}}, NAMESPACE)
         await things.until_ready()

@@ -1,0 +1,32 @@
+"""Compute resources of containers whose image we choose: each amount that is not said is as by default."""
+
+from fractions import Fraction
+
+from config.api.core import ResourceRequirements
+from config.quantities import parse_quantity
+from controller.runtime.plan import Object
+
+
+def completed(given: ResourceRequirements | None, default: Object) -> Object:
+    """Return what is given with the rest of `default`; of that, what would contradict it gives way.
+
+    A request may not be above its limit: a limit by default is raised to a request that is given, a request by default
+    lowered to a limit that is given.
+    """
+    said = {} if given is None else given.to_api()
+    requests, limits = (dict(said.get(each) or {}) for each in ("requests", "limits"))
+    both = {
+        "requests": {**default["requests"], **requests},
+        "limits": {**default["limits"], **limits},
+    }
+    for name in both["requests"].keys() & both["limits"].keys():
+        if _amount(both["requests"][name]) > _amount(both["limits"][name]):
+            if name not in limits:
+                both["limits"][name] = both["requests"][name]
+            elif name not in requests:
+                both["requests"][name] = both["limits"][name]
+    return {**said, **both}
+
+
+def _amount(quantity: int | str) -> Fraction:
+    return parse_quantity(str(quantity)).value
