@@ -69,6 +69,14 @@ def test_a_hand_edit_is_put_back(laptop: Laptop, namespace: str) -> None:
     laptop.wait("deployment/shop", f"jsonpath={image}={manifests.GOOD_IMAGE}", namespace)
     laptop.kubectl("set", "selector", "service/shop", "app=other", "-n", namespace)
     laptop.wait("service/shop", "jsonpath={.spec.selector.app}=shop", namespace)
+    laptop.running(namespace, "shop")
+    ports = {"spec": {"ports": [{"name": "http", "port": 9999}]}}
+    laptop.kubectl("patch", "service/shop", "--type=merge", "--patch", json.dumps(ports), "-n", namespace)
+    laptop.wait("service/shop", "jsonpath={.spec.ports[*].port}=8080", namespace)
+    containers = {"spec": {"template": {"spec": {"containers": [{"name": "theirs", "image": "nginx:1.29"}]}}}}
+    laptop.kubectl("patch", "deployment/shop", "--type=merge", "--patch", json.dumps(containers), "-n", namespace)
+    laptop.wait("deployment/shop", "jsonpath={.spec.template.spec.containers[*].name}=webapp", namespace)
+    laptop.running(namespace, "shop")
 
 
 @pytest.mark.parametrize("child", ["deployment/shop", "service/shop"])
