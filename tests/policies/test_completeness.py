@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from config.documents import read_documents
 from config.faults import parse
 from webhook.engine import Policy
@@ -20,9 +18,14 @@ def cases_of(policy: Policy) -> CaseFile:
     return parse(CaseFile, document.value)
 
 
-@pytest.mark.parametrize("policy", catalogue().values(), ids=list(catalogue()))
-def test_every_policy_is_tried_in_every_way(policy):
+def test_every_policy_is_tried_in_every_way():
     """Let in and not, or changed; wherever pods stand; with each parameter; on an update."""
+    missing = {name: untried(policy) for name, policy in catalogue().items()}
+    assert {name: ways for name, ways in missing.items() if ways} == {}
+
+
+def untried(policy: Policy) -> list[str]:
+    """In which ways no case of a policy tries it."""
     file = cases_of(policy)
     expected = [case.expect for case in file.cases]
     found = [case.expect for case in file.cases if isinstance(case.expect, Expectation)]
@@ -41,4 +44,4 @@ def test_every_policy_is_tried_in_every_way(policy):
     updates = (case.old_object is not None or case.old_pod is not None for case in file.cases)
     if "UPDATE" in policy.operations and not any(updates) and policy.kinds != "exec":
         missing.append("an update")
-    assert missing == []
+    return missing
