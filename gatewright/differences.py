@@ -9,6 +9,7 @@ from typing import Any
 from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.given import Given
 from controller.runtime.plan import Object, Once
+from gatewright.hidden import hidden
 from gatewright.plans import Parent, Planned, planned
 from gatewright.written import written
 from kube.client import Client
@@ -25,7 +26,6 @@ SERVERS_OWN = (
     "selfLink",
     "uid",
 )
-SECRET = ("data", "stringData")
 Id = tuple[Resource, str]
 
 
@@ -135,13 +135,4 @@ def _shown(object: Object | None, before: Object | None) -> list[str]:
         return []
     metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}
     shown = {key: value for key, value in object.items() if key != "status"} | {"metadata": metadata}
-    if object["kind"] == "Secret":
-        shown |= {part: _hidden(object[part], (before or {}).get(part) or {}) for part in SECRET if object.get(part)}
-    return written(shown, sort_keys=True).splitlines()
-
-
-def _hidden(data: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: "(secret)" if before.get(key, value) == value else "(secret, other than before)"
-        for key, value in data.items()
-    }
+    return written(hidden(shown, before), sort_keys=True).splitlines()

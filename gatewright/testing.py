@@ -4,6 +4,7 @@ client = FakeClient()
 await client.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {}})
 await reconcile(WIDGET, client, "gears")
 assert client.writes[1:] == ["apply deployments default/gears", "apply widgets/status default/gears"]
+assert client.events == []
 """
 
 from controller.runtime.fake_client import FakeClient

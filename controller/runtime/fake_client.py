@@ -12,9 +12,9 @@ from typing import Any
 
 import jsonpatch
 
-from controller.runtime.fake_selectors import selects
 from controller.runtime.moments import rfc3339
 from controller.runtime.plan import Object
+from controller.runtime.selectors import selects
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
@@ -30,6 +30,8 @@ class FakeClient(Client):
         super().__init__(Endpoint("http://no-api-server.invalid"))
         self.writes: list[str] = []
         """Every write so far, such as `apply deployments default/test-webapp`."""
+        self.events: list[str] = []
+        """Every event that reconciles told, such as `Warning NameTaken WebApp default/shop: Service shop exists …`."""
         self.version = 0
         self._objects: dict[tuple[Resource, str], Object] = {}
 

@@ -14,6 +14,7 @@ from controller.runtime.caches import Caches
 from controller.runtime.events import Recorder
 from controller.runtime.fake_client import FakeClient
 from controller.runtime.metrics import Metrics
+from controller.runtime.plan import Event, Object
 from controller.runtime.planned import Planned
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request, Result
@@ -21,6 +22,21 @@ from controller.runtime.runtime import Runtime
 from kube.changes import Changes
 from kube.client import Client
 from kube.endpoint import Endpoint
+
+
+class FakeRecorder(Recorder):
+    """A recorder that writes nothing: what is told stands in the client's `events`."""
+
+    def __init__(self, client: FakeClient) -> None:
+        super().__init__(client, "test")
+        self._told = client.events
+
+    def tell(self, regarding: Object, event: Event, *, action: str = "Reconcile") -> None:
+        """Note an event."""
+        del action
+        about = regarding["metadata"]
+        name = "/".join(filter(None, (about.get("namespace"), about["name"])))
+        self._told.append(f"{event.type} {event.reason} {regarding['kind']} {name}: {event.note}")
 
 
 class FakeRuntime(Runtime):
@@ -31,7 +47,7 @@ class FakeRuntime(Runtime):
         super().__init__(Endpoint("http://no-api-server.invalid"), CollectorRegistry(), identity="test")
         self.client = client or FakeClient()
         self.caches = Caches(self.client)
-        self.recorder = Recorder(self.client, "test")
+        self.recorder = FakeRecorder(self.client)
 
     async def reconcile(self, name: str, namespace: str | None = "default") -> Result:
         """Let the one controller look at one object, its caches complete."""
@@ -43,10 +59,12 @@ class FakeRuntime(Runtime):
 async def reconcile(
     kind: PlannedKind[Any], client: FakeClient, name: str, namespace: str | None = "default", **settings: Any
 ) -> Result:
-    """Reconcile one object once, as a controller would that has just started and read everything."""
+    """Reconcile one object once, as a controller would that has just started and read everything.
+
+    Its writes stand in the client's `writes`, what it told in its `events`.
+    """
     caches = Caches(client)
-    recorder, metrics = Recorder(client, "test"), Metrics(CollectorRegistry())
-    planned = Planned(kind, client, caches, recorder, metrics, settings=settings)
+    planned = Planned(kind, client, caches, FakeRecorder(client), Metrics(CollectorRegistry()), settings=settings)
     await fill(caches, client)
     return await planned.reconcile(Request(namespace, name))
 

@@ -7,6 +7,7 @@ from controller.runtime.caches import Cache, is_secret
 from controller.runtime.plan import Object
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
+from controller.runtime.selectors import selects
 from kube.resource import Resource
 from kube.store import controller_of
 
@@ -22,6 +23,9 @@ class View:
         self._caches = caches
         self._settings = settings
         self._objects: dict[tuple[Resource, str], Object | None] = {}
+        self._answered: dict[Resource, set[str]] = {}  # what is newer than the caches
+        self._indexes = {kind.resource: kind.indexes, **kind.read_indexes}
+        self._labels = kind.read_labels
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -42,9 +46,13 @@ class View:
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
-        near = {None, self._request.namespace}
-        keys = sorted(self._caches[resource].index(index_name(self._kind, index), value))
-        found = (self.get(resource, key) for key in keys if Request.of(key).namespace in near)
+        near, by, labels = {None, self._request.namespace}, self._indexes[resource][index], self._labels.get(resource)
+        keys = set(self._caches[resource].index(index_name(self._kind, index), value))
+        for key in self._answered.get(resource, ()):
+            answer = self._objects[resource, key]
+            is_found = answer is not None and selects(labels, None, answer) and value in by(answer)
+            (keys.add if is_found else keys.discard)(key)
+        found = (self.get(resource, key) for key in sorted(keys) if Request.of(key).namespace in near)
         return [each for each in found if each is not None]
 
     def serves(self, resource: Resource) -> bool:
@@ -64,6 +72,7 @@ class View:
         if object is not None and is_secret(resource):
             object = {field: object[field] for field in ("apiVersion", "kind", "metadata")}
         self._objects[resource, key] = object
+        self._answered.setdefault(resource, set()).add(key)
 
 
 def index_name(kind: PlannedKind[Any], index: str) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 from config.documents import DocumentError, read_documents, yaml_files
 from config.settings import Settings, planner_settings
 from gatewright.differences import Cluster, Difference
+from gatewright.hidden import hidden
 from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, settings_options
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, is_ours, parent_of, planned
@@ -57,7 +58,7 @@ def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff
     given = planner_settings(settings)
     if not diff:
         made = (each for parent in parents for each in planned(parent, now, given))
-        click.echo("---\n".join(f"{each.comment}{written(each.write.object)}" for each in made), nl=False)
+        click.echo("---\n".join(f"{each.comment}{written(hidden(each.write.object))}" for each in made), nl=False)
     elif settings.kubeconfig is None:
         for parent in parents:
             for each in planned(parent, now, given):
