@@ -135,6 +135,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
     """Both API servers, one after the other: what a test finds true of one must be true of the other."""
     if request.param == "fake":
         async with FakeApiServer() as server, Client(server.endpoint, user_agent="conformance/1") as client:
+            server.watches.second = 0.1
             yield await prepared(Api(client, "default"))
     else:
         plane, namespace = request.getfixturevalue("control_plane"), request.getfixturevalue("namespace")

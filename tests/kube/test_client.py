@@ -76,12 +76,10 @@ async def test_a_watch_that_is_not_opened_is_given_up() -> None:
 async def test_a_stream_may_last_longer_than_a_request() -> None:
     """Once a stream is open, it is the reader's to bound."""
     query = {"watch": "true", "timeoutSeconds": "1"}
-    async with (
-        FakeApiServer() as server,
-        Client(server.endpoint, timeout=0.2) as client,
-        client.stream(CONFIG_MAP, None, query) as stream,
-    ):
-        assert [lines async for lines in stream] == []
+    async with FakeApiServer() as server, Client(server.endpoint, timeout=0.1) as client:
+        server.watches.second = 0.3
+        async with client.stream(CONFIG_MAP, None, query) as stream:
+            assert [lines async for lines in stream] == []
 
 
 async def test_an_answer_that_breaks_off_is_a_failure() -> None:

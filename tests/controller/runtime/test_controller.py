@@ -63,6 +63,7 @@ async def test_a_single_named_object_is_watched(server: FakeApiServer) -> None:
         assert await looked.get() == ONE
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("error", [Conflict(409, "Conflict", "again"), ValueError("a bug"), TimeoutError()])
 async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer, error: Exception) -> None:
     """One bad object, or a mistake of ours, ends neither the worker nor the process."""
@@ -107,6 +108,7 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
         await attempts.get()
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_a_reconcile_that_takes_too_long_is_ended(
     server: FakeApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:

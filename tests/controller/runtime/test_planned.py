@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import kube.backoff
+from controller.runtime import backoff
 from controller.runtime.given import Given
 from controller.runtime.lease import LEASE
 from controller.runtime.plan import Apply, Delete, Event, Once, Patch, Plan, Problem, Random, Reference, Seen, Step
@@ -126,8 +127,9 @@ async def test_what_the_first_write_makes_true_opens_the_next_gate_at_once(runni
     assert written == ["PATCH configmaps/first", "PATCH configmaps/second", "PATCH things/thing/status"]
 
 
-async def test_a_failed_step_stops_only_those_that_need_it(running: Running) -> None:
+async def test_a_failed_step_stops_only_those_that_need_it(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """The condition says what was being done; what fails is tried again, and then all is made."""
+    monkeypatch.setattr(backoff, "FIRST", 0.2)
 
     def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
         del thing, now

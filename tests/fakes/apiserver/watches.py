@@ -78,6 +78,8 @@ class Watches:
         """Called before each line: how many seconds it is late."""
         self.cut_initial = 0
         """How many more initial events break off before they are complete."""
+        self.second = 1.0
+        """How long a second of a watch's time lasts."""
         self._storage = storage
 
     def start(self, kind: Definition, namespace: str, query: Any, form: Callable[[Object], Object]) -> Watcher:
@@ -127,11 +129,11 @@ class Watches:
         """Write the lines of a watch until it ends, its time is over or its connection breaks."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         bookmark = asyncio.get_running_loop().call_later(
-            max(0.0, seconds - BOOKMARK_BEFORE_END), lambda: watcher.bookmark(self._storage.version)
+            max(0.0, seconds - BOOKMARK_BEFORE_END) * self.second, lambda: watcher.bookmark(self._storage.version)
         )
         try:
             await response.prepare(request)
-            async with asyncio.timeout(None if self.silent else seconds):
+            async with asyncio.timeout(None if self.silent else seconds * self.second):
                 while (line := await watcher.lines.get()) not in (END, CUT):
                     if (late := self.delay()) > 0:
                         await asyncio.sleep(late)
