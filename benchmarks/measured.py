@@ -3,12 +3,16 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 QUIET_SECONDS = 2.0
 QUIET_CPU = 0.03  # seconds of processor time in that time: what a settled controller spends on its Lease
 SETTLES_WITHIN = 900.0
+SAID_AGAIN = 15.0  # seconds between two lines about the same, where they cannot be written over each other
+
+_said: dict[str, float] = {}  # what was said, and when last
 
 
 def cpu_seconds(pid: int) -> float:
@@ -23,7 +27,7 @@ def megabytes(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
 
-def settled(pid: int) -> float:
+def settled(pid: int, waiting: Callable[[], object] = lambda: None) -> float:
     """Wait until a process does nothing more, and return the processor time it has used by then."""
     deadline = time.monotonic() + SETTLES_WITHIN
     before = cpu_seconds(pid)
@@ -32,11 +36,15 @@ def settled(pid: int) -> float:
         now = cpu_seconds(pid)
         if now - before <= QUIET_CPU:
             return before
+        waiting()
         before = now
     sys.exit(f"process {pid} does not settle within {SETTLES_WITHIN:.0f} s")
 
 
-def progress(text: str) -> None:
-    """Say on a terminal what is being done, on one line."""
+def progress(what: str, far: str = "") -> None:
+    """Say what is being done and how far it is: on a terminal on one line, which "" wipes, elsewhere now and then."""
     if sys.stderr.isatty():
-        print(f"\r{text:<60}\r", end="", file=sys.stderr, flush=True)
+        print(f"\r\033[K{what} {far}\r", end="", file=sys.stderr, flush=True)
+    elif what and time.monotonic() - _said.get(what, -SAID_AGAIN) >= SAID_AGAIN:
+        _said[what] = time.monotonic()
+        print(f"{time.strftime('%H:%M:%S')} {what} {far}".rstrip(), file=sys.stderr, flush=True)

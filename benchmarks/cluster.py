@@ -1,0 +1,114 @@
+"""A control plane for benchmarks, and the real controller process on it."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measured import progress
+from tests.controlplane.api import Api
+from tests.controlplane.plane import ControlPlane
+from tests.controlplane.processes import Process, Reaper, free_ports
+from tests.gatewright.processes import COMMAND
+
+ROOT = Path(__file__).parents[1]
+KINDS = {
+    "webapps": "/apis/example.com/v1",
+    "deployments": "/apis/apps/v1",
+    "services": "/api/v1",
+}
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process of ours at work."""
+
+    pid: int
+    metrics: str
+
+    def reconciles(self) -> int:
+        """Return how many reconciles of WebApps a controller counted: all, if none failed."""
+        with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310  our own listener
+            text = answer.read().decode()
+        line = 'controller_runtime_reconcile_total{controller="webapp",result="success"} '
+        return next(int(float(each.removeprefix(line))) for each in text.splitlines() if each.startswith(line))
+
+
+class Cluster:
+    """A control plane with our kinds installed."""
+
+    def __init__(self, plane: ControlPlane, directory: Path) -> None:
+        self.plane = plane
+        self.directory = directory
+        self.reaper = Reaper()
+        self.api = Api(plane.url, plane.ca_file, plane.token)
+        plane.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/bases"))
+        plane.kubectl("wait", "--for=condition=Established", "crd", "--all")
+
+    def controller(self, namespace: str) -> AbstractContextManager[Running]:
+        """Run `gatewright controller` with all kinds, on one namespace."""
+        return self.running("controller", "--namespaces", namespace, "--namespace", "default")
+
+    @contextmanager
+    def running(self, verb: str, *options: str) -> Iterator[Running]:
+        """Run a process of ours, as admin of this cluster."""
+        metrics, health = free_ports(2)
+        command = [
+            *(str(COMMAND), verb, "--kubeconfig", str(self.plane.kubeconfig), *options),
+            *("--metrics-listen", f"127.0.0.1:{metrics}", "--health-listen", f"127.0.0.1:{health}"),
+        ]
+        process = Process(verb, command, self.directory / f"{verb}-{metrics}.log", self.reaper)
+        process.start()
+        try:
+            yield Running(process.pid or 0, f"http://127.0.0.1:{metrics}/metrics")
+        finally:
+            if process.died:
+                sys.exit(process.tail())
+            process.end(30)
+
+    def written(self, what: str, namespace: str, count: int, pace: float = 0.0) -> dict[str, float]:
+        """Write objects in a process of its own; return the seconds that took, and those of processor time."""
+        about = (self.plane.url, str(self.plane.ca_file), self.plane.token, namespace, str(count), str(pace))
+        command = [sys.executable, "-m", "benchmarks.writes", what, *about]
+        seen = "services" if what == "children" else what
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:  # noqa: S603
+            while True:
+                try:
+                    answer = process.communicate(timeout=2)[0]
+                    break
+                except subprocess.TimeoutExpired:
+                    progress(f"{namespace}: writing {what},", f"{self.count(seen, namespace)} of {count}")
+        if process.returncode:
+            sys.exit(f"{what} were not written: exit code {process.returncode}")
+        return dict(json.loads(answer))
+
+    def count(self, plural: str, namespace: str) -> int:
+        """Return how many objects of a kind there are."""
+        answer = json.loads(self.api.request("GET", f"{KINDS[plural]}/namespaces/{namespace}/{plural}?limit=1")[1])
+        return len(answer["items"]) + int(answer["metadata"].get("remainingItemCount", 0))
+
+    def versions(self, namespace: str) -> dict[str, str]:
+        """Return the resource version of every WebApp, Deployment and Service."""
+        found: dict[str, str] = {}
+        for plural, root in KINDS.items():
+            body = self.api.request("GET", f"{root}/namespaces/{namespace}/{plural}")[1]
+            items = json.loads(body)["items"]
+            found |= {f"{plural}/{each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in items}
+        return found
+
+    def events(self, since: int, namespace: str) -> list[dict[str, Any]]:
+        """Return what was asked of a namespace since a mark."""
+        return self.plane.audit_events(since, namespace=namespace)
+
+
+@contextmanager
+def cluster(directory: Path, parts: tuple[str, ...] | None) -> Iterator[Cluster]:
+    """Run a control plane, of these parts or of all."""
+    progress("starting a control plane")
+    with ControlPlane.start(directory, parts=parts) as plane:
+        yield Cluster(plane, directory)

@@ -1,0 +1,105 @@
+"""A controller that has nothing to do: what its start costs, and its memory, beside that of the bare imports.
+
+"alone" it has no webhook to register. "as the chart runs it" it keeps the certificates and the registration of one,
+which answers, with the policies of production.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from base64 import b64decode
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.cluster import ROOT, Cluster
+from benchmarks.measured import megabytes, progress, settled
+from tests.controlplane.processes import free_ports
+from tests.gatewright.processes import registered
+
+HOME = "gatewright-system"
+POLICIES = ROOT / "charts/gatewright/files/policies"
+READY_WITHIN = 60.0
+IMPORTS = {
+    "alone": "gatewright.commands.controller",
+    "as the chart runs it": "gatewright.commands.controller, gatewright.registering",
+}
+PROGRAM = """\
+from gatewright.memory import collect_rarely
+collect_rarely()
+import pathlib, time, {modules}
+from controller.reconcilers import planned_kinds
+planned_kinds()
+status = pathlib.Path("/proc/self/status").read_text()
+print(time.process_time(), int(status.partition("VmRSS:")[2].split()[0]) / 1024)
+"""
+
+
+@dataclass(frozen=True)
+class Idle:
+    """What a start costs, and what is in memory after it; the same of imports alone."""
+
+    shape: str
+    cpu: float
+    resident: float
+    cpu_of_imports: float
+    resident_of_imports: float
+
+
+def alone(cluster: Cluster) -> Idle:
+    """Start a controller beside no object."""
+    progress("idle, alone")
+    cluster.plane.create_namespace("nothing")
+    with cluster.controller("nothing") as controller:
+        cpu = settled(controller.pid)
+        return _idle("alone", cpu, megabytes(controller.pid))
+
+
+def registering(cluster: Cluster) -> Idle:
+    """Start one that registers a webhook, which is then there; what it registered is gone afterwards."""
+    progress("idle, as the chart runs it")
+    plane = cluster.plane
+    plane.create_namespace(HOME)
+    (port,) = free_ports(1)
+    common = ("--namespace", HOME, "--policies", str(POLICIES))
+    for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
+        empty = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "gatewright"}}
+        plane.kubectl("create", "-f", "-", input=json.dumps(empty))
+    url = ("--webhook-configuration", "gatewright", "--webhook-url", f"https://127.0.0.1:{port}")
+    with ExitStack() as stack:
+        controller = stack.enter_context(cluster.running("controller", *common, *url))
+        pair = _pair(cluster, cluster.directory)
+        listen = ("--listen", f"127.0.0.1:{port}")
+        stack.enter_context(cluster.running("webhook", *common, *listen, "--tls-cert", pair[0], "--tls-key", pair[1]))
+        deadline = time.monotonic() + READY_WITHIN
+        while registered(plane) != {"validate", "mutate"}:
+            if time.monotonic() > deadline:
+                sys.exit(f"no webhook is registered within {READY_WITHIN:.0f} s")
+            time.sleep(0.5)
+        cpu = settled(controller.pid)
+        found = _idle("as the chart runs it", cpu, megabytes(controller.pid))
+    configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+    plane.kubectl("delete", configurations, "gatewright")
+    return found
+
+
+def _pair(cluster: Cluster, directory: Path) -> list[str]:
+    """Wait for the serving pair that the controller makes; return the paths of its files."""
+    path = f"/api/v1/namespaces/{HOME}/secrets/gatewright-webhook-tls"
+    deadline = time.monotonic() + READY_WITHIN
+    while (answer := cluster.api.request("GET", path))[0] != 200:
+        if time.monotonic() > deadline:
+            sys.exit(f"no certificate within {READY_WITHIN:.0f} s")
+        time.sleep(0.2)
+    files = {name: directory / name for name in ("tls.crt", "tls.key")}
+    for name, file in files.items():
+        file.write_bytes(b64decode(json.loads(answer[1])["data"][name]))
+    return [str(file) for file in files.values()]
+
+
+def _idle(shape: str, cpu: float, resident: float) -> Idle:
+    program = PROGRAM.format(modules=IMPORTS[shape])
+    printed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+    imports = [float(each) for each in printed.stdout.split()]
+    return Idle(shape, round(cpu, 2), round(resident, 1), round(imports[0], 2), round(imports[1], 1))
