@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 Address = tuple[str | None, int]  # no host: every interface
 T = TypeVar("T")
 
-PATIENCE = 3.0  # seconds that the loop of the process has for a page; probes wait 5
+PATIENCE = 3.0  # seconds that the loop of the process has for a page; probes wait 4
 WHOLE_REQUEST = 10.0  # seconds from a connection to the last byte of its answer
 MOST_CONNECTIONS = 64  # beyond them the oldest is cut: a request that comes at once is answered whatever others hold
 LONGEST_HEAD = 16 * 1024

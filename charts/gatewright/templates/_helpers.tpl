@@ -120,11 +120,13 @@ livenessProbe:
     port: health
   initialDelaySeconds: 15
   periodSeconds: 20
+  timeoutSeconds: 4
 readinessProbe:
   httpGet:
     path: /readyz
     port: health
   periodSeconds: 5
+  timeoutSeconds: 4
 resources:
   {{- toYaml .settings.resources | nindent 2 }}
 securityContext:
