@@ -5,6 +5,7 @@ writes exclusive bounds as numbers. `structural` turns one into the other; all h
 """
 
 import importlib
+import json
 import pkgutil
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -122,7 +123,7 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
         "served": True,
         "storage": about.storage,
         "additionalPrinterColumns": [_column(column) for column in about.columns],
-        "schema": {"openAPIV3Schema": _schema(kind)},
+        "schema": {"openAPIV3Schema": explained(_schema(kind))},
         "selectableFields": [{"jsonPath": path} for path in about.selectable_fields],
         "subresources": subresources,
     }
@@ -139,6 +140,20 @@ def _schema(kind: type[CustomResource]) -> Schema:
         "metadata": {"type": "object"},
     }
     return schema
+
+
+def explained(schema: Schema) -> Schema:
+    """Say each default in its description too, since `kubectl explain` shows nothing else of it."""
+    within = {
+        key: explained(schema[key]) for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)
+    }
+    if properties := schema.get("properties"):
+        within["properties"] = {name: explained(each) for name, each in properties.items()}
+    default, text = schema.get("default"), schema.get("description", "")
+    if isinstance(default, str | int) and default != "" and "default" not in text.lower():
+        said = json.dumps(default)
+        within["description"] = f"{text} Defaults to {said}." if text.endswith(".") else f"{text}; {said} by default"
+    return {**schema, **within}
 
 
 def _column(column: Column) -> dict[str, Any]:

@@ -80,6 +80,28 @@ def test_a_union_is_refused():
         crds.structural(Unclear.model_json_schema())
 
 
+class Told(ApiModel):
+    """Defaults, which not all descriptions speak of."""
+
+    port: int = Field(8080, description="Where it listens.")
+    keep: bool = Field(True, description="whether it stays")
+    size: str = Field("1Gi", description="How large; 1Gi by default.")
+    name: str = Field("", description="What it is called.")
+    tags: dict[str, str] = Field({}, description="More about it.")
+
+
+def test_a_description_says_the_default():
+    """In the style of the sentence; not where it says so already, nor where nothing is the default."""
+    schema = crds.explained({"items": crds.structural(Told.model_json_schema())})
+    assert {name: each["description"] for name, each in schema["items"]["properties"].items()} == {
+        "port": "Where it listens. Defaults to 8080.",
+        "keep": "whether it stays; true by default",
+        "size": "How large; 1Gi by default.",
+        "name": "What it is called.",
+        "tags": "More about it.",
+    }
+
+
 class Gadget(CustomResource):
     """A kind with as little as possible."""
 
