@@ -149,19 +149,35 @@ def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
     return HEADER + yaml.safe_dump({**rules, **people(ours)}, sort_keys=False)
 
 
-def roles(kind: Kind, namespace: str, account: str) -> list[dict[str, Any]]:
-    """List what gives a kind's rights to the controller's ServiceAccount and to people, as the chart does for ours."""
-    name = f"gatewright-{kind.type.definition.name}"
+def roles(kind: Kind, namespace: str, controller: str, webhook: str) -> list[dict[str, Any]]:
+    """List what gives a kind's rights to the processes' ServiceAccounts and to people, as the chart does for ours.
+
+    Of a kind with a /scale the webhook reads what that scales.
+    """
+    about = kind.type.definition
+    name = f"gatewright-{about.name}"
     rights: Rights = {}
     _grant_kind(rights, kind)
-    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
-    binding = _object("ClusterRoleBinding", name) | {"roleRef": role, "subjects": [subject]}
+    looked_up = [rule(about.group, [about.plural], ["get"])] if about.scale else []
     aggregated = [
         _object("ClusterRole", f"{name}-{each}", f"rbac.authorization.k8s.io/aggregate-to-{each}") | {"rules": rules}
-        for each, rules in people([kind.type.definition]).items()
+        for each, rules in people([about]).items()
     ]
-    return [_object("ClusterRole", name) | {"rules": _rules(rights)}, binding, *aggregated]
+    return [
+        *_bound(name, _rules(rights), namespace, controller),
+        *(_bound(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
+        *aggregated,
+    ]
+
+
+def _bound(name: str, rules: list[Rule], namespace: str, account: str) -> list[dict[str, Any]]:
+    """List a ClusterRole and its binding to a ServiceAccount."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return [
+        _object("ClusterRole", name) | {"rules": rules},
+        _object("ClusterRoleBinding", name) | {"roleRef": role, "subjects": [subject]},
+    ]
 
 
 def _object(kind: str, name: str, *labels: str) -> dict[str, Any]:

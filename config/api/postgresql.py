@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from config.api.core import ResourceRequirements
-from config.api.definition import AGE, MESSAGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
 from config.api.meta import ApiModel, CustomResource, Int32, Status, Timestamp
 from config.api.storage import Dumps
 
@@ -114,6 +114,7 @@ class PostgreSQL(CustomResource):
             Column("Endpoint", ".status.endpoint", description="Where the primary is reached.", wide=True),
             MESSAGE,
         ),
+        scale=Scale(),
     )
 
     spec: PostgreSQLSpec = Field(PostgreSQLSpec.model_construct(), description="What should run.")

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from config.api.definition import AGE, MESSAGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
 from config.api.meta import ApiModel, CustomResource, Int32, Status
 
 
@@ -16,6 +16,7 @@ class WidgetStatus(Status):
     """What was last observed."""
 
     available_replicas: Int32 | None = Field(None, description="Number of pods that are available.")
+    selector: str | None = Field(None, description="Label selector of the pods, for autoscalers.")
 
 
 class Widget(CustomResource):
@@ -34,6 +35,7 @@ class Widget(CustomResource):
             AGE,
             MESSAGE,
         ),
+        scale=Scale(ready=".status.availableReplicas"),
     )
 
     spec: WidgetSpec = Field(WidgetSpec.model_construct(), description="What should be there.")

@@ -23,7 +23,7 @@ def plan(widget: Widget, seen: Seen, now: datetime) -> Plan:
     write = Apply(desired(widget, pause), ORIGIN)
     return Plan(
         steps=(Step("deployment", [write], holds=deployment is not None and available == widget.spec.replicas),),
-        status=WidgetStatus(available_replicas=available),
+        status=WidgetStatus(available_replicas=available, selector=f"app={widget.name}"),
     )
 
 

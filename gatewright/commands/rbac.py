@@ -10,15 +10,18 @@ from controller.reconcilers import own_kinds, planned_kinds
 from gatewright.options import settings_options
 from gatewright.policies import HOME
 
+WEBHOOK = "gatewright-webhook"
+
 
 @click.command
 @settings_options("namespace", "controller_account")
+@click.option("--webhook-account", default=WEBHOOK, help=f"ServiceAccount of the webhook [{WEBHOOK}]")
 @click.argument("kinds", nargs=-1, metavar="[KIND…]")
-def command(settings: Settings, kinds: tuple[str, ...]) -> None:
+def command(settings: Settings, kinds: tuple[str, ...], webhook_account: str) -> None:
     """Print roles, and who has them, for the kinds that installed packages add, or for each KIND.
 
-    One ClusterRole is bound to the controller's ServiceAccount; the others go into the cluster's view, edit and admin.
-    Ready for `kubectl apply -f -`.
+    One ClusterRole is bound to the controller's ServiceAccount, where the kind has a /scale one to the webhook's; the
+    others go into the cluster's view, edit and admin. Ready for `kubectl apply -f -`.
     """
     known = {kind.resource.kind: kind for kind in planned_kinds()}
     for kind in kinds:
@@ -27,5 +30,6 @@ def command(settings: Settings, kinds: tuple[str, ...]) -> None:
     wanted = [known[each] for each in kinds] or [each for each in known.values() if each not in own_kinds()]
     if not wanted:
         raise click.UsageError("no installed package adds a kind; the chart has the rights of all others")
-    objects = [each for kind in wanted for each in roles(kind, settings.namespace or HOME, settings.controller_account)]
+    home, controller = settings.namespace or HOME, settings.controller_account
+    objects = [each for kind in wanted for each in roles(kind, home, controller, webhook_account)]
     click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

@@ -194,12 +194,20 @@ class TestInstalled:
         stored = json.loads(installed.kubectl("get", "voteconfigs", "-l=seen", "-o=json").stdout)["items"]
         assert [each["spec"] for each in stored] == [new, old]
 
-    def test_it_scales(self, installed: ControlPlane):
+    @pytest.mark.parametrize(
+        ("sample", "object", "most", "beyond"),
+        [
+            ("test-webapp", "webapp/test-webapp", 10, "should be less than or equal to 10"),
+            ("test-db", "postgresql/test-db", 5, "should be less than or equal to 5"),
+            ("my-widget", "widget/my-widget", 1000, None),
+        ],
+    )
+    def test_it_scales(self, installed: ControlPlane, sample: str, object: str, most: int, beyond: str | None):
         """`kubectl scale` works within the bounds of the schema, and not beyond."""
-        installed.kubectl("apply", "-f", "config/samples/test-webapp.yaml")
-        installed.kubectl("scale", "webapp/test-webapp", "--replicas=10")
-        beyond = installed.kubectl("scale", "webapp/test-webapp", "--replicas=11", check=False)
-        assert "should be less than or equal to 10" in beyond.stderr
+        installed.kubectl("apply", "-f", f"config/samples/{sample}.yaml")
+        installed.kubectl("scale", object, f"--replicas={most}")
+        said = installed.kubectl("scale", object, f"--replicas={most + 1}", check=False).stderr
+        assert beyond in said if beyond else not said
 
     @pytest.mark.parametrize(
         ("spec", "message"),

@@ -274,11 +274,14 @@ def test_without_packages_there_are_no_more_rights(run: Run) -> None:
     code, _, err = run("rbac")
     assert code == 2
     assert err.endswith("Error: no installed package adds a kind; the chart has the rights of all others\n")
-    code, out, _ = run("rbac", "Widget", "--namespace", "ours", "--controller-account", "maker")
+    accounts = ["--controller-account", "maker", "--webhook-account", "judge"]
+    code, out, _ = run("rbac", "Widget", "--namespace", "ours", *accounts)
     assert code == 0
-    assert list(yaml.safe_load_all(out))[1]["subjects"] == [
-        {"kind": "ServiceAccount", "name": "maker", "namespace": "ours"}
-    ]
+    _, made_by, role, looked_up_by, *_ = yaml.safe_load_all(out)
+    assert made_by["subjects"] == [{"kind": "ServiceAccount", "name": "maker", "namespace": "ours"}]
+    assert looked_up_by["subjects"] == [{"kind": "ServiceAccount", "name": "judge", "namespace": "ours"}]
+    assert looked_up_by["roleRef"]["name"] == role["metadata"]["name"] == "gatewright-widgets.example.com-webhook"
+    assert role["rules"] == [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
 
 
 async def test_the_kind_of_a_package_converges(package: Path) -> None:

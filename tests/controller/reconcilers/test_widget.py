@@ -102,7 +102,8 @@ def test_labels_are_handed_on() -> None:
 def test_it_is_ready_once_all_pods_are_available(children: list[Object], available: int, holds: bool) -> None:
     """The status follows the Deployment's."""
     plan = planned(Given(children=children))
-    assert (plan.status.to_api(), plan.steps[0].holds) == ({"availableReplicas": available}, holds)
+    status = {"availableReplicas": available, "selector": "app=gears"}
+    assert (plan.status.to_api(), plan.steps[0].holds) == (status, holds)
 
 
 async def test_none_asked_for_and_none_there_is_ready() -> None:

@@ -16,7 +16,7 @@ def test_kinds_are_named_once():
 def test_our_kinds_are_in_the_table_by_their_definitions():
     """With what is one container and what scales; of several versions only the one that is stored."""
     assert KINDS["example.com", "WebApp"] == Kind("example.com", "WebApp", "webapps", container="spec", scales=True)
-    assert KINDS["example.com", "Widget"] == Kind("example.com", "Widget", "widgets")
+    assert KINDS["example.com", "Widget"] == Kind("example.com", "Widget", "widgets", scales=True)
     assert KINDS[VOTES, "VoteConfig"] == Kind(VOTES, "VoteConfig", "voteconfigs", versions=("v1",))
     found = KINDS["gatewright.io", "ClusterAdmissionPolicy"]
     assert (found.plural, found.versions, found.namespaced) == ("clusteradmissionpolicies", ("v1alpha1",), False)
