@@ -29,8 +29,8 @@ LOCK = "gatewright-controller-lock"
 DURATION = 3.0
 ONLY = ("--kinds", "webapp", "--namespaces")
 LEASE_TIMES = ("--lease-duration", f"{DURATION:g}s", "--renew-deadline", "2s", "--retry-period", "0.4s")
-TAKEN_OVER_WITHIN = DURATION + 3.0  # a standby tries every second at most, and this machine may be busy
-RELEASED_WITHIN = 3.0
+TAKEN_OVER_WITHIN = DURATION + 3.0  # a standby looks every 0.4 s, and this machine may be busy
+RELEASED_WITHIN = DURATION / 2  # much sooner than a lease that nobody gave back
 
 
 class Replicas:
