@@ -144,7 +144,7 @@ def _schema(kind: type[CustomResource]) -> Schema:
 
 def explained(schema: Schema) -> Schema:
     """Say each default in its description too, since `kubectl explain` shows nothing else of it."""
-    within = {
+    within: Schema = {
         key: explained(schema[key]) for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)
     }
     if properties := schema.get("properties"):
