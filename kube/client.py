@@ -2,14 +2,18 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
 from typing import Any, Self
+from urllib.parse import urlencode
 
 import orjson
 
+from kube.connection import JSON
 from kube.endpoint import Endpoint
-from kube.errors import NotFound, ServerError, Unreachable
+from kube.errors import NotFound, ServerError
 from kube.resource import Resource
-from kube.transport import JSON, Gated, Lines, Transport
+from kube.stream import Lines, Stream
+from kube.transport import Transport
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -50,7 +54,7 @@ class Client:
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         """Return one object; NotFound if there is none."""
-        return await self._transport.request("GET", resource.path(namespace, name), {})
+        return await self._transport.request("GET", resource.path(namespace, name))
 
     async def list(
         self,
@@ -80,7 +84,7 @@ class Client:
         query = selectors(labels, fields) | ({"limit": str(limit)} if limit else {})
         accept = METADATA_LIST if metadata_only else JSON
         while True:
-            page = await self._transport.request("GET", resource.path(namespace), query, accept=accept)
+            page = await self._transport.request("GET", target(resource.path(namespace), query), accept=accept)
             if not isinstance(page.get("metadata"), dict):
                 raise ServerError(200, "NotAList", "an answer that is no list")
             page["items"] = page.get("items") or []
@@ -164,16 +168,26 @@ class Client:
     async def serves(self, resource: Resource) -> bool:
         """Say whether the server has this resource (its CRD is installed, its version served)."""
         try:
-            found = await self._transport.request("GET", resource.root, {})
+            found = await self._transport.request("GET", resource.root)
         except NotFound:
             return False
         return any(each["name"] == resource.plural for each in found.get("resources") or [])
 
     def stream(
-        self, resource: Resource, namespace: str | None, query: Mapping[str, str], *, metadata_only: bool = False
-    ) -> AbstractAsyncContextManager[AsyncIterator[Lines]]:
-        """Open a watch and give its lines, those that come together at once; the caller bounds the wait for more."""
-        return self._transport.stream(resource.path(namespace), query, METADATA if metadata_only else JSON)
+        self,
+        resource: Resource,
+        namespace: str | None,
+        query: Mapping[str, str],
+        take: Callable[[Lines], None],
+        *,
+        metadata_only: bool = False,
+    ) -> AbstractAsyncContextManager[Stream]:
+        """Open a watch. `take` gets its lines, those that came together at once, and may raise ApiError to end it.
+
+        The caller waits for the end of the Stream, and bounds that wait.
+        """
+        accept = METADATA if metadata_only else JSON
+        return self._transport.stream(target(resource.path(namespace), query), take, accept)
 
     async def _write(
         self,
@@ -186,21 +200,28 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> Object:
-        asked = {"fieldManager": manager, "force": "true" if force else None, "dryRun": "All" if dry_run else None}
-        query = {name: value for name, value in asked.items() if value}
-        gate = self._write_gate if self._write_gate and not dry_run else free
-        gate()
-        try:
-            return await self._transport.request(
-                method, path, query, body=Gated(orjson.dumps(body), gate), content_type=content_type
-            )
-        except Unreachable:
-            gate()  # it may have closed in the very moment in which the request was to be sent
-            raise
+        gate = None if dry_run else self._write_gate
+        if gate is not None:
+            gate()
+        return await self._transport.request(
+            method,
+            path + query_of_write(manager, force=force, dry_run=dry_run),
+            body=orjson.dumps(body),
+            content_type=content_type,
+            gate=gate,
+        )
 
 
-def free() -> None:
-    """Let every write pass."""
+@lru_cache
+def query_of_write(manager: str | None, *, force: bool, dry_run: bool) -> str:
+    """Return the query of a write, with its question mark."""
+    asked = {"fieldManager": manager, "force": "true" if force else None, "dryRun": "All" if dry_run else None}
+    return target("", {name: value for name, value in asked.items() if value})
+
+
+def target(path: str, query: Mapping[str, str]) -> str:
+    """Return a path with a query."""
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def stated(resource: Resource, object: Object) -> Object:

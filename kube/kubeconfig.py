@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
-from yarl import URL
 
 from kube import plugins
 from kube.endpoint import CredentialsError, Endpoint, StaticToken, TokenFile, anonymous, present, read, tls
@@ -61,7 +61,7 @@ async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoin
     chosen = find(documents, "context", name)
     cluster = find(documents, "cluster", chosen.text("cluster") or "")
     user = find(documents, "user", named) if (named := chosen.text("user")) else Section(files[0], "no user", {})
-    url = address(cluster)
+    url = address(cluster, "server")
     verify = not cluster.values.get("insecure-skip-tls-verify")
     security = tls(str(cluster), authorities=cluster.content("certificate-authority"), verify=verify)
     if any(user.values.get(way) for way in PLUGINS):
@@ -74,19 +74,20 @@ async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoin
         authorization=authorization,
         namespace=chosen.text("namespace") or "default",
         server_hostname=cluster.text("tls-server-name"),
-        proxy=cluster.text("proxy-url"),
+        proxy=address(cluster, "proxy-url") if cluster.text("proxy-url") else None,
     )
 
 
-def address(cluster: Section) -> str:
-    """Return the address of the API server."""
-    text = cluster.text("server") or ""
+def address(cluster: Section, name: str) -> str:
+    """Return the address that `name` gives: of the API server, or of the proxy before it."""
+    text = cluster.text(name) or ""
     try:
-        valid = URL(text).scheme in ("http", "https") and URL(text).host
+        url = urlsplit(text)
+        valid = url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port > 0)
     except ValueError:
         valid = None
-    if not valid:
-        raise CredentialsError(f"{cluster}: server must be an http or https address")
+    if not valid or not text.isprintable() or " " in text:
+        raise CredentialsError(f"{cluster}: {name} must be an http or https address")
     return text.rstrip("/")
 
 

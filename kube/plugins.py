@@ -65,7 +65,8 @@ class Plugin:
             raise CredentialsError(f"{self._user}: its plugin gave no answer in {PLUGIN_SECONDS:g} s") from None
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
-            raise CredentialsError(f"{self._user}: its plugin cannot run: {reason}: {error.filename}") from None
+            of = f": {error.filename}" if error.filename else ""  # which not every event loop knows
+            raise CredentialsError(f"{self._user}: its plugin cannot run: {reason}{of}") from None
         except (ConfigException, ValueError, KeyError, TypeError) as error:
             # Their texts may quote the whole section, tokens included; only the plugins' own are safe.
             said = str(error) if str(error).startswith(("exec: process returned", "oidc: ")) else type(error).__name__

@@ -1,6 +1,8 @@
 """Where a kind lives in the API: group, version, plural, and the paths made from them."""
 
+from functools import lru_cache
 from typing import NamedTuple
+from urllib.parse import quote
 
 
 class Resource(NamedTuple):
@@ -30,11 +32,20 @@ class Resource(NamedTuple):
             raise ValueError(f"{self.kind} {name}: a namespace is needed")
         parts = [self.root]
         if namespace:
-            parts += ["namespaces", namespace]
+            parts += ["namespaces", segment(namespace)]
         parts.append(self.plural)
-        parts += [part for part in (name, subresource) if part]
+        if name:
+            parts.append(segment(name))
+        if subresource:
+            parts.append(subresource)
         return "/".join(parts)
 
     def key(self, namespace: str | None, name: str) -> str:
         """Return the key of an object in stores and queues: `namespace/name`, or `name` where there is no namespace."""
         return f"{namespace}/{name}" if self.namespaced else name
+
+
+@lru_cache(maxsize=10_000)
+def segment(name: str) -> str:
+    """Return a name as a part of a path; those of RBAC have colons, and may have anything."""
+    return quote(name, safe=":")

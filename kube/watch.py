@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Never
 
 from kube.backoff import Backoff
@@ -13,7 +13,8 @@ from kube.client import Client, selectors
 from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
 from kube.store import Object, Store
-from kube.transport import Lines, decode
+from kube.stream import AT_ONCE, Lines
+from kube.transport import decode
 
 LOG = logging.getLogger("gatewright.kube.watch")
 
@@ -24,8 +25,8 @@ LISTING_IDLE = 30.0  # a server silent for so long amid the first objects does n
 SHORT = 1.0  # a watch that ends sooner, without an event, is a failure
 SILENT = 60.0  # a watch without even a bookmark for so long proves nothing: list anew
 PAGE = 500
-AT_ONCE = 100  # objects of a page that are taken before others have their turn
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
 
 class Watch:
@@ -140,15 +141,21 @@ class Watch:
         else:
             query |= {"resourceVersion": self._version}
         started, heard, happened = self._monotonic(), False, False
+
+        def take(lines: Lines) -> None:
+            nonlocal heard, happened
+            self._hear()
+            heard = True
+            for line in lines:
+                happened |= self._take(*event_in(line))
+
         async with self._client.stream(
-            self.resource, self._namespace, query, metadata_only=self._metadata_only
+            self.resource, self._namespace, query, take, metadata_only=self._metadata_only
         ) as stream:
             self._hear()
-            while lines := await self._next(stream, seconds + IDLE_MARGIN, heard=heard):
-                self._hear()
-                heard = True
-                for line in lines:
-                    happened |= self._take(*event_in(line))
+            while not await stream.ended(within=min(self._patience(seconds) - stream.silent(), BOOKMARKED)):
+                if stream.silent() >= (limit := self._patience(seconds)):
+                    self._give_up(limit, heard=heard)
         lasted = self._monotonic() - started
         if self._changes.listing:
             raise ServerError(200, "Incomplete", "the watch ended amid the first objects")
@@ -157,21 +164,23 @@ class Watch:
         if not heard and lasted >= SILENT:
             self._version = ""
 
-    async def _next(self, stream: AsyncIterator[Lines], idle: float, *, heard: bool) -> Lines | None:
-        """Return the next lines, or None at the end; give up a stream that says nothing for too long.
+    def _patience(self, seconds: float) -> float:
+        """Return for how long a watch that lasts so many seconds may be silent."""
+        if self._changes.listing:
+            return LISTING_IDLE
+        idle = seconds + IDLE_MARGIN
+        return min(idle, BOOKMARKED) if self._bookmarks else idle
+
+    def _give_up(self, limit: float, *, heard: bool) -> Never:
+        """Leave a stream that says nothing.
 
         Not every resource has bookmarks: one whose watch says nothing at all is believed to have none until one comes.
         """
-        limit = LISTING_IDLE if self._changes.listing else min(idle, BOOKMARKED) if self._bookmarks else idle
-        try:
-            async with asyncio.timeout(limit):
-                return await anext(stream, None)
-        except TimeoutError:
-            if self._changes.listing:
-                self._watch_list = False
-            elif not heard:
-                self._version, self._bookmarks = "", False
-            raise Unreachable(f"the watch was silent for {limit:g} s") from None
+        if self._changes.listing:
+            self._watch_list = False
+        elif not heard:
+            self._version, self._bookmarks = "", False
+        raise Unreachable(f"the watch was silent for {limit:g} s")
 
     def _take(self, kind: str, object: Object) -> bool:
         """Take one event; say whether something happened, beyond listing what exists."""
@@ -208,8 +217,9 @@ def event_in(line: bytes) -> tuple[str, Object]:
     """Return the type and the object of a watch event; raise what an ERROR event, or something else, means."""
     event = decode(line) or {}
     kind, object = event.get("type"), event.get("object")
-    if kind == "ERROR" and isinstance(object, dict):
-        raise error_for(int(object.get("code") or 500), object)
-    if kind in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK") and isinstance(object, dict) and "metadata" in object:
-        return kind, object
+    if isinstance(object, dict):
+        if kind in EVENTS and "metadata" in object:
+            return kind, object
+        if kind == "ERROR":
+            raise error_for(int(object.get("code") or 500), object)
     raise ServerError(200, "NotAnEvent", "a line of the watch that is no event")

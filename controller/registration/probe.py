@@ -2,9 +2,10 @@
 
 import ssl
 
-import aiohttp
+import orjson
 
-from kube.transport import reason_of
+from kube.endpoint import Endpoint
+from kube.transport import Transport, reason_of
 
 PROBE_SECONDS = 5.0
 ABOUT = {"group": "gatewright.io", "version": "v1alpha1"}
@@ -30,14 +31,12 @@ async def probe(url: str, ca_bundle: bytes) -> None:
         trusts = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         raise ProbeError(f"{url}: the CA bundle cannot be read: {error}") from error
+    endpoint = Endpoint(url.rstrip("/"), ssl=trusts)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PROBE_SECONDS)) as session,
-            session.post(f"{url.rstrip('/')}/validate", json=REVIEW, ssl=trusts, allow_redirects=False) as response,
-        ):
-            answer = await response.content.read(4096)
-    except (aiohttp.ClientError, OSError) as error:
+        async with Transport(endpoint, user_agent="gatewright", timeout=PROBE_SECONDS) as transport:
+            answer = await transport.ask("POST", "/validate", body=orjson.dumps(REVIEW))
+    except OSError as error:
         raise ProbeError(f"{url} cannot be reached: {reason_of(error, PROBE_SECONDS)}") from error
-    if response.status != 200 or b'"allowed":true' not in answer:
-        text = answer[:200].decode("utf-8", "replace").strip()
-        raise ProbeError(f"{url} answers with {response.status}: {text}")
+    if answer.status != 200 or b'"allowed":true' not in answer.body:
+        text = answer.body[:200].decode("utf-8", "replace").strip()
+        raise ProbeError(f"{url} answers with {answer.status}: {text}")

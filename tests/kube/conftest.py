@@ -9,12 +9,16 @@ from typing import Any
 
 import orjson
 import pytest
+import uvloop
 
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import AlreadyExists
 from kube.resource import Resource
+from kube.stream import Stream
 from tests.fakes.apiserver import FakeApiServer
+
+ON_BOTH_LOOPS = ("test_connection", "test_connections", "test_proxy", "test_stream")
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
@@ -77,6 +81,12 @@ GIZMO_CRD = {
 }
 
 
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The event loop of the product; for what depends on the ways of event loops also the one of Python."""
+    product: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"uvloop": uvloop.new_event_loop}
+    return product | {"asyncio": asyncio.new_event_loop} if item.path.stem in ON_BOTH_LOOPS else product
+
+
 @dataclass(frozen=True)
 class Api:
     """A client of an API server, and a namespace of it for the test alone."""
@@ -103,8 +113,9 @@ class Api:
         """Open a watch, and give its events: type and object."""
         asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "60", **query}
         namespace = self.namespace if resource.namespaced else None
-        async with self.client.stream(resource, namespace, asked) as lines, asyncio.timeout(60):
-            yield decoded(lines)
+        lines = asyncio.Queue[bytes]()
+        async with self.client.stream(resource, namespace, asked, into(lines)) as stream, asyncio.timeout(60):
+            yield events(stream, lines)
 
     async def until(
         self, resource: Resource, name: str, holds: Callable[[dict[str, Any] | None], bool]
@@ -123,11 +134,31 @@ class Api:
         raise AssertionError("the watch ended")
 
 
-async def decoded(stream: AsyncIterator[list[bytes]]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-    """Yield the type and the object of each line of a watch."""
-    async for lines in stream:
-        for event in map(orjson.loads, lines):
+def into(queue: asyncio.Queue[bytes]) -> Callable[[list[bytes]], None]:
+    """Return what takes the lines of a watch and puts them into a queue."""
+
+    def take(lines: list[bytes]) -> None:
+        for line in lines:
+            queue.put_nowait(line)
+
+    return take
+
+
+async def events(stream: Stream, lines: asyncio.Queue[bytes]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    """Yield the type and the object of each line of a watch, until it ends."""
+    end = asyncio.create_task(stream.ended(within=60))
+    try:
+        while True:
+            following = asyncio.create_task(lines.get())
+            await asyncio.wait([following, end], return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                following.cancel()
+                assert await end
+                return
+            event = orjson.loads(following.result())
             yield event["type"], event["object"]
+    finally:
+        end.cancel()
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])

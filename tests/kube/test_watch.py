@@ -185,6 +185,7 @@ async def test_a_server_without_watch_list_is_listed(
         assert len(first.store) == 2
         put(server, "three")
         assert [await first.next() for _ in range(3)][-1] == ("added", "default/three")
+        await server.requests.until(watching(2))
     async with following(client) as third:
         await third.synced()
         await server.requests.until(watching(3))
