@@ -151,4 +151,4 @@ async def test_nobodys_fields_are_lost(running: Running, monkeypatch: pytest.Mon
             assert conditions["Ready"]["status"] == "True"
     assert editors.lost == []
     assert len(editors.written) > 4 * len(NAMES)
-    assert at_work.total() > 4 * len(NAMES)  # it wrote while they did
+    assert at_work.total() > edits / 100  # it wrote while they did
