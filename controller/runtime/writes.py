@@ -15,6 +15,7 @@ from controller.runtime.guard import is_of_others, refuse_foreign
 from controller.runtime.lists import disowned, is_rewritten, written_anew
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
+from controller.runtime.patches import Patches
 from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Reference, Write
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
@@ -37,8 +38,9 @@ class Writer:
         self._own_writes = own_writes
         self._applied = Applied()
         self._contests = Contests()
+        self._patches = Patches(kind.name, client, self._wrote)
         self._status: dict[Request, tuple[bytes, bytes]] = {}
-        for resource in kind.owns:
+        for resource in {*kind.owns, *kind.patches}:
             caches[resource].subscribe(self._forget_deleted(resource))
 
     async def write(self, write: Write, parent: Parent, view: View, *, may_create: bool) -> bool:
@@ -48,8 +50,8 @@ class Writer:
                 return await self._apply(desired, parent, view, may_create=may_create)
             case Once():
                 return await self._create_once(write, parent, view, may_create=may_create)
-            case Patch(reference, fields):
-                return await self._patch(reference, fields, parent, view)
+            case Patch():
+                return await self._patches.write(write, parent, view)
             case Delete(reference):
                 return await self._delete(reference, parent, view)
 
@@ -192,22 +194,6 @@ class Writer:
         self._wrote(parent, resource, key, answer)
         return True
 
-    async def _patch(self, reference: Reference, fields: Object, parent: Parent, view: View) -> bool:
-        resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
-        current = view.get(resource, key)
-        if current is None or current["metadata"]["uid"] != reference.uid or covers(current, fields):
-            return False
-        named = {"name": reference.name, "namespace": reference.namespace, "uid": reference.uid}
-        answer = await self._client.apply(
-            resource,
-            {**fields, "metadata": {**fields.get("metadata", {}), **named}},
-            field_manager=f"gatewright-{self._kind.name}-{parent.uid}",  # of its own: two parents may patch one object
-            force=True,
-        )
-        view.answered(resource, key, answer)
-        self._wrote(parent, resource, key, answer)
-        return True
-
     async def _delete(self, reference: Reference, parent: Parent, view: View) -> bool:
         resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
         current = view.get(resource, key)
@@ -252,6 +238,7 @@ class Writer:
             if change.new is None:
                 self._applied.forget(resource, change.key)
                 self._contests.forget((resource, change.key))
+                self._patches.forget(resource, change.key)
 
         return on_change
 

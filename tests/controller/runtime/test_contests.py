@@ -2,13 +2,17 @@
 
 import asyncio
 import time
+from datetime import datetime
+from typing import Any
 
 import pytest
 
 from controller.runtime import contests
 from controller.runtime.contests import Contests
 from controller.runtime.events import EVENT
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things
+from controller.runtime.plan import Patch, Plan, Reference, Seen, Step
+from controller.runtime.planned_kind import Reads
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things
 from tests.controller.runtime.test_leader import Clock
 from tests.controller.runtime.test_planned import single
 
@@ -52,15 +56,16 @@ def test_a_contest_is_answered_once_a_minute_and_ends_by_itself() -> None:
 class Rewriter:
     """Somebody else's controller, with another opinion on our field."""
 
-    def __init__(self, things: Things) -> None:
+    def __init__(self, things: Things, name: str = "thing") -> None:
         self.things = things
+        self.name = name
         self.rounds = 0
 
     async def run(self) -> None:
         """Change the field whenever it has our value."""
         while True:
-            await self.things.until(CONFIGMAP, "thing", lambda each: bool(each["data"]["size"] == "1"))
-            self.things.server.change(CONFIGMAP, "thing", {"data": {"size": "theirs"}}, NAMESPACE)
+            await self.things.until(CONFIGMAP, self.name, lambda each: bool(each["data"]["size"] == "1"))
+            self.things.server.change(CONFIGMAP, self.name, {"data": {"size": "theirs"}}, NAMESPACE)
             self.rounds += 1
 
 
@@ -88,6 +93,65 @@ async def test_a_field_that_is_rewritten_again_and_again(running: Running, monke
     assert written.count("PATCH things/thing/status") == 1
     assert child["data"] == {"size": "1"}
     assert [each["reason"] for each in things.server.list(EVENT)] == ["Contested"]
+
+
+def patching(thing: Thing, seen: Seen, now: datetime) -> Plan:
+    """Set a field of somebody else's ConfigMap."""
+    del now
+    is_marker = thing.metadata["name"] != "thing"
+    found = [] if is_marker else [each["metadata"] for each in seen.find(CONFIGMAP, "name", "theirs")]
+    patches = [
+        Patch(Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE), {"data": {"size": str(thing.spec.size)}})
+        for each in found
+    ]
+    return Plan((Step("patch", patches, holds=bool(found) or is_marker),), Status())
+
+
+READS: dict[str, Any] = {
+    "owns": (),
+    "reads": (Reads(CONFIGMAP, {"name": lambda each: [each["metadata"]["name"]]}),),
+    "patches": (CONFIGMAP,),
+}
+THEIRS: Object = {"metadata": {"name": "theirs", "namespace": NAMESPACE}, "data": {"size": "theirs"}}
+
+
+async def test_a_field_of_others_is_not_fought_for(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sets it back again and again is answered now and then, as with what is ours."""
+    monkeypatch.setattr(contests, "REST", 0.1)
+    monkeypatch.setattr(contests, "OVER", 0.2)
+    async with running(patching, **READS) as things, asyncio.TaskGroup() as group:
+        things.server.create(CONFIGMAP, THEIRS)
+        things.create()
+        await things.until_ready()
+        things.server.requests.clear()
+        began = time.monotonic()
+        rewriting = group.create_task(Rewriter(things, "theirs").run())
+        ready = await things.until_ready("False", "Contested")
+        written, lasted = things.writes(), time.monotonic() - began
+        rewriting.cancel()
+        await things.until_ready()
+        theirs = await things.until(CONFIGMAP, "theirs")
+    assert ready["message"] == (
+        "failed to create patch: ConfigMap theirs: data.size is changed again and again by somebody"
+    )
+    assert written.count("PATCH configmaps/theirs") <= contests.OFTEN + lasted / contests.REST
+    assert theirs["data"] == {"size": "1"}
+
+
+async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running: Running) -> None:
+    """Whatever becomes of the object: a mutating webhook that rewrites the field costs one write for each value."""
+    async with running(patching, **READS) as things:
+        things.server.mutate(lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each)
+        things.server.create(CONFIGMAP, THEIRS)
+        things.create()
+        await things.until_ready()
+        things.server.change(CONFIGMAP, "theirs", {"metadata": {"annotations": {"a": "b"}}}, NAMESPACE)
+        await things.until_quiet()
+        assert things.writes().count("PATCH configmaps/theirs") == 1
+        things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
+        await things.until(things.resource, "thing", lambda each: bool(each["status"]["observedGeneration"] == 2))
+        await things.until_quiet()
+    assert things.writes().count("PATCH configmaps/theirs") == 2
 
 
 async def test_who_is_overruled_on_the_way_in_does_not_insist(running: Running) -> None:
