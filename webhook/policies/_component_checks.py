@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from webhook.engine import Fields, Request, Violation
 from webhook.engine.fields import shown
-from webhook.policies._names import no_dns_label, too_long
+from webhook.policies._container_checks import of_image, of_resources, of_security_context, of_variables
+from webhook.policies._names import no_dns_label, of_object_name, too_long
 from webhook.policies._schedules import of_schedule
 
 DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
@@ -49,6 +50,19 @@ def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
         )
     if type == "mysql":
         yield from _of_mysql(database)
+        yield from of_resources(database)
+        yield from of_object_name(database.path("storageClassName"), database.string("storageClassName"))
+
+
+def of_containers(request: Request) -> Iterator[Violation]:
+    """Yield a violation for each thing that the pods of cache, backend or frontend could not have."""
+    yield from of_resources(request.fields("spec.cache"))
+    for component in ("backend", "frontend"):
+        workload = request.fields(f"spec.{component}")
+        yield from of_image(workload)
+        yield from of_resources(workload)
+        yield from of_security_context(workload, may_escalate=False)
+        yield from of_variables(workload)
 
 
 def _of_mysql(database: Fields) -> Iterator[Violation]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from webhook.engine import Request, Violation
 from webhook.engine.fields import shown
 
+OBJECT_NAME = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
@@ -23,3 +24,10 @@ def no_dns_label(request: Request, rule: str) -> Iterator[Violation]:
     if name and not DNS_LABEL.fullmatch(name):
         fix = "use lower-case letters, digits and '-', beginning with a letter"
         yield Violation("metadata.name", found=shown(name), rule=rule, fix=fix)
+
+
+def of_object_name(path: str, name: str | None) -> Iterator[Violation]:
+    """Yield a violation where a field names an object that cannot be."""
+    if name and not OBJECT_NAME.fullmatch(name):
+        fix = "use lower-case letters, digits, '-' and '.'"
+        yield Violation(path, found=shown(name), rule="no object can have that name", fix=fix)

@@ -6,7 +6,7 @@ Always in force: it belongs to the kind.
 
 Allowed: `schedule: "0 2 * * *"`, `schedule: "@daily"`, `endpoint: https://minio.storage:9000`.
 Denied:  a name of more than 44 characters; `schedule: "0 25 * * *"`, `schedule: "@every 1h"`, `bucket: shop/nightly`,
-         `endpoint: minio`, `port: 70000`.
+         `endpoint: minio`, `port: 70000`; a request of resources above its limit.
 Fix: choose a shorter name; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC or
      as a word such as `@daily`; put what follows the bucket's name into `prefix`.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
+from webhook.policies._container_checks import of_resources
 from webhook.policies._names import too_long
 from webhook.policies._schedules import of_schedule
 
@@ -41,6 +42,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
             "spec.source.connection.port", found=shown(port), rule="no port", fix="write a number from 1 to 65535"
         )
     yield from of_destination(request)
+    yield from of_resources(request.fields("spec"))
 
 
 def of_destination(request: Request) -> Iterator[Violation]:

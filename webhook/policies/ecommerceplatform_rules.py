@@ -1,4 +1,4 @@
-"""What an EcommercePlatform asks for can be made: its name, its database and its host.
+"""What an EcommercePlatform asks for can be made: its name, database, containers and host.
 
 Why: a platform is made into a database, Deployments, Services and an Ingress, each with rules of its own. What could
 not be made would be let in and show only when a component never comes up. What is merely unset is no error here: it has
@@ -9,7 +9,8 @@ Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: sho
 Denied:  a name of more than 42 characters, of 34 where backups go to a store, or with a dot;
          `database: {type: mysql, version: "14"}`, `storage: 0Gi` or `replicas: 3` of a mysql,
          `backup: {schedule: "0 25 * * *"}`; another `database.type` later;
-         `host: https://shop.example.com`.
+         `host: https://shop.example.com`; `tlsSecretName: Shop TLS`; of backend and frontend a request above its limit,
+         `securityContext: {privileged: true}` alone, or a variable with both `value` and `valueFrom`.
 Fix: the message names the field, what was found there and what it may be.
 """
 
@@ -17,7 +18,8 @@ from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
-from webhook.policies._component_checks import DNS_NAME, MAKES, of_database, of_name
+from webhook.policies._component_checks import DNS_NAME, MAKES, of_containers, of_database, of_name
+from webhook.policies._names import of_object_name
 
 
 def validate(request: Request, params: Params) -> Iterator[Violation]:
@@ -25,6 +27,9 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     yield from of_name(request, list(MAKES))
     before = request.before()
     yield from of_database(request.fields("spec.database"), before.fields("spec.database") if before else None)
+    yield from of_containers(request)
+    for path in ("spec.ingressClassName", "spec.tlsSecretName"):
+        yield from of_object_name(path, request.string(path))
     host = request.string("spec.host")
     if host is not None and not DNS_NAME.fullmatch(host):
         yield Violation(

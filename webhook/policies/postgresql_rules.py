@@ -9,7 +9,7 @@ Judged against what there is already, by the controller and not here: `storage` 
 Allowed: `shop-db`; `storage: 10Gi`; `users: [{name: app}]` with `databases: [{name: shop, owner: app}]`.
 Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups, of 37 where
          they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; the
-         owner of a database who is no user; `schedule: "0 25 * * *"`.
+         owner of a database who is no user; `schedule: "0 25 * * *"`; a request of resources above its limit.
 Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
@@ -18,7 +18,8 @@ from collections.abc import Iterator
 
 from config.roles import SUPERUSER, faults
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.policies._names import no_dns_label, too_long
+from webhook.policies._container_checks import of_resources
+from webhook.policies._names import no_dns_label, of_object_name, too_long
 from webhook.policies._schedules import of_schedule
 
 REVISION_LIMIT = 63 - len("-0123456789")
@@ -37,6 +38,8 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
         storage = request.quantity(path)
         if storage is not None and storage.value <= 0:
             yield Violation(path, found=str(storage), rule="a volume has a size", fix="write 1Gi or more")
+    yield from of_resources(request.fields("spec"))
+    yield from of_object_name("spec.storageClassName", request.string("spec.storageClassName"))
     for fault in faults(users, databases):
         yield Violation(*fault)
     if not request.is_set("spec.backup.destination"):

@@ -1,0 +1,28 @@
+"""What a WebApp asks for can run.
+
+Why: the API server refuses pods whose resources or rights contradict themselves, and an image with blanks around its
+name. It looks at a WebApp's schema only, so such a WebApp would be let in and never run. Always in force: it belongs to
+the kind.
+
+Allowed: `resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`; `securityContext: {privileged: true}` where nothing
+         says `allowPrivilegeEscalation: false`.
+Denied:  a request above its limit, or below 0; `privileged: true` or the capability `CAP_SYS_ADMIN` beside
+         `allowPrivilegeEscalation: false`; `image: " nginx"`.
+Fix: the message names the field, what was found there and what it may be.
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.policies._container_checks import of_image, of_resources, of_security_context
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a violation for each thing that no pod can have."""
+    container = request.fields("spec")
+    yield from of_image(container)
+    yield from of_resources(container)
+    yield from of_security_context(container)
+
+
+POLICY = Policy("webapp-rules", validate=validate, kinds=("WebApp",), category="webapp", always=True)
