@@ -1,0 +1,38 @@
+"""What a process does not import: each of these would be megabytes and tenths of a second of every start."""
+
+import json
+import subprocess
+import sys
+
+PROGRAM = """
+import json, sys
+heavy = ("aiohttp", "cryptography", "jinja2", "jsonpatch", "kubernetes_asyncio", "pydantic", "rich", "webhook", "yarl")
+found = {}
+def after(what):
+    found[what] = [name for name in heavy if name in sys.modules]
+import gatewright.cli
+after("the command line")
+import gatewright.commands.controller
+from controller.reconcilers import planned_kinds
+kinds = [kind.type for kind in planned_kinds()]
+after("the controller")
+from config.api.webapp import WebApp
+WebApp.model_validate({"spec": {"replicas": 1, "image": "nginx"}})
+found["built"] = [kind.__name__ for kind in kinds if kind.__pydantic_complete__]
+import gatewright.registering
+from webhook.policies import catalogue
+catalogue()
+after("with a webhook to register")
+print(json.dumps(found))
+"""
+
+
+def test_a_process_imports_what_it_needs_and_no_more():
+    """A controller serves no HTTPS; without a webhook to register it judges nothing, signs nothing, builds no type."""
+    found = subprocess.run([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, check=True, timeout=60)
+    assert json.loads(found.stdout) == {
+        "the command line": [],
+        "the controller": ["pydantic"],
+        "built": ["WebApp"],  # whose object was read
+        "with a webhook to register": ["cryptography", "pydantic", "webhook"],
+    }
