@@ -18,13 +18,17 @@ from controller.runtime.planned_kind import PlannedKind
 from kube.resource import Resource
 from webhook.engine import Made, Maker, Planner, Planners, RefusedError, Violation
 from webhook.engine.kinds import KINDS, Kind
+from webhook.engine.planners import service_account
 
 
-def planners_of(settings: Settings, home: str) -> Planners:
-    """Return the planners of the kinds that the controller looks after, which is installed in the namespace `home`."""
+def planners_of(settings: Settings, home: str, maker: Maker | None = None) -> Planners:
+    """Return the planners of the kinds that the controller looks after.
+
+    It is `maker`, or the controller's account in the namespace `home`, where it is installed.
+    """
     given, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
     kinds = (kind for kind in planned_kinds() if not wanted or kind.name in wanted)
-    maker = Maker(home, settings.controller_account)
+    maker = maker or service_account(home, settings.controller_account)
     return Planners((planner(kind, given) for kind in kinds), maker, settings.namespaces)
 
 

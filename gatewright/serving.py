@@ -16,7 +16,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE_LABELS, NOW, Request
+from webhook.engine import NAMESPACE_LABELS, NOW, Maker, Request
 from webhook.policies import catalogue
 from webhook.server.app import LookUp
 from webhook.server.look_ups import LookUps
@@ -61,9 +61,11 @@ async def webhook_of(
     stack: AsyncExitStack,
     *,
     drain: Drain = IN_A_CLUSTER,
+    maker: Maker | None = None,
 ) -> Webhook:
     """Return the webhook with its checks added to `observed`; what is opened is closed with `stack`.
 
+    What would be made is judged as that of `maker`, by default the controller's account.
     A policy set or credentials that cannot be used are errors here; once running, a bad new policy set changes nothing.
     """
     metrics = Metrics(observed.registry)
@@ -94,7 +96,9 @@ async def webhook_of(
             watch = Watch(client, resource, stores[-1])
             watch.subscribe(objects.subscriber(resource))
             background[resource.plural] = watch.run
-    policies = policies_of(settings, metrics, objects, home, lambda: all(store.known.is_set() for store in stores))
+    policies = policies_of(
+        settings, metrics, objects, home, lambda: all(store.known.is_set() for store in stores), maker
+    )
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
     config = ServerConfig(host=host, port=port, linger_seconds=drain.linger, grace_seconds=drain.grace)

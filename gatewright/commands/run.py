@@ -26,6 +26,7 @@ from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.registering import CONFIGURATION, add_policy_statuses, own_namespaces
 from gatewright.runtime import run_leading
 from gatewright.serving import UNREGISTERED, webhook_of
+from gatewright.whoami import whoami
 from kube.client import Client
 from kube.credentials import load
 from kube.endpoint import Endpoint
@@ -72,7 +73,8 @@ async def _run(settings: Settings) -> None:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ca = _certificates(directory, url)
         pair = directory / "tls.crt", directory / "tls.key"
-        webhook = await webhook_of(settings, *pair, observed, stack, drain=UNREGISTERED)
+        maker = await whoami(endpoint)
+        webhook = await webhook_of(settings, *pair, observed, stack, drain=UNREGISTERED, maker=maker)
         runtime = runtime_of(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION
         registrar = Registrar(

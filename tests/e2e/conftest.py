@@ -16,6 +16,7 @@ from tests.e2e import manifests
 from tests.gatewright.processes import Gatewright, registered
 
 CONFIG = Path(__file__).parents[2] / "config"
+MAKER = "somebody"  # whom the API server takes `gatewright run` for
 REGISTRY = "registry.company.com"  # where production wants images from, and we take ours from
 
 
@@ -78,7 +79,9 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
         plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
         plane.restart("kube-controller-manager")  # its garbage collector looks for new kinds only every 30 s
         plane.create_namespace("production")
-        with Gatewright.run(plane, directory, "--registry", REGISTRY, policies=policies) as gatewright:
+        mine = plane.certificate_kubeconfig(MAKER, "system:masters")
+        options = ["--registry", REGISTRY]
+        with Gatewright.run(plane, directory, *options, policies=policies, kubeconfig=mine) as gatewright:
             yield Laptop(plane, gatewright, policies)
             assert gatewright.end() == 0
             assert gatewright.tracebacks() == []

@@ -50,9 +50,11 @@ class Gatewright:
         self.process = Process(verb, command, directory / f"gatewright-{verb}-{listen}.log", self._reaper)
 
     @classmethod
-    def run(cls, plane: ControlPlane, directory: Path, *options: str, policies: Path) -> Self:
+    def run(
+        cls, plane: ControlPlane, directory: Path, *options: str, policies: Path, kubeconfig: Path | None = None
+    ) -> Self:
         """Start `gatewright run` and wait until the API server asks it."""
-        started = cls(plane, directory, "run", "--policies", str(policies), *options)
+        started = cls(plane, directory, "run", "--policies", str(policies), *options, kubeconfig=kubeconfig)
         try:
             return started.start().until("registered", lambda: registered(plane) == {"validate", "mutate"})
         except BaseException:

@@ -71,23 +71,19 @@ class Planner:
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Whose requests it would be: the controller's account."""
+    """Whose requests it would be: the controller's user."""
 
-    namespace: str
-    account: str
-
-    @property
-    def username(self) -> str:
-        """The name that requests of the account come under."""
-        return f"system:serviceaccount:{self.namespace}:{self.account}"
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups of every service account."""
-        return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{self.namespace}", "system:authenticated")
+    username: str
+    groups: tuple[str, ...]
 
 
-PUBLISHED = Maker("gatewright-system", "gatewright-controller-manager")
+def service_account(namespace: str, name: str) -> Maker:
+    """Return the user that a ServiceAccount is."""
+    groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", "system:authenticated")
+    return Maker(f"system:serviceaccount:{namespace}:{name}", groups)
+
+
+PUBLISHED = service_account("gatewright-system", "gatewright-controller-manager")
 
 
 class Planners:

@@ -12,7 +12,6 @@ from webhook.engine import (
     About,
     Engine,
     Made,
-    Maker,
     NotLookedUpError,
     Outcome,
     Patch,
@@ -28,12 +27,13 @@ from webhook.engine.exceptions import Exempt
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.match import compile_match
+from webhook.engine.planners import service_account
 
 DENY = frozenset({"Deny"})
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
 SHOP, MALL = Kind("x.example", "Shop", "shops", ("v2",)), Kind("x.example", "Mall", "malls")
 DEPLOYMENT, SERVICE, BUDGET = KINDS["apps", "Deployment"], KINDS["", "Service"], KINDS["policy", "PodDisruptionBudget"]
-CONTROLLER = Maker("gates", "controller")
+CONTROLLER = service_account("gates", "controller")
 
 
 def plan_shop(shop, now):
