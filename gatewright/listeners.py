@@ -1,14 +1,16 @@
 """What a process shows of itself over plain HTTP: `/metrics`, `/healthz` and `/readyz`."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
-from gatewright.plain_http import Address, Answer, Page, Pages, served
+from gatewright.plain_http import Address, Answer, Later, Page, Pages, served
 
 Check = Callable[[], str | None]  # what is wrong, or None
 
@@ -49,9 +51,23 @@ def _checked(checks: Mapping[str, Check]) -> Page:
     return page
 
 
+class Collected(Collector):
+    """What a registry had at one moment."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._metrics = tuple(registry.collect())
+
+    def collect(self) -> Iterable[Metric]:
+        """Return it."""
+        return self._metrics
+
+
 def _exposed(registry: CollectorRegistry) -> Page:
-    def page(accept: str) -> Answer:
+    """Collect on the loop, and write the text beside it: that takes seconds where there are thousands of objects."""
+
+    def page(accept: str) -> Later:
         encode, content_type = choose_encoder(accept)
-        return Answer(encode(registry), content_type=content_type)
+        collected = Collected(registry)
+        return lambda: Answer(encode(collected), content_type=content_type)
 
     return page

@@ -43,7 +43,8 @@ class Answer:
         return cls(f"{text}\n".encode(), status)
 
 
-Page = Callable[[str], Answer]  # of the Accept header; runs on the loop of the process
+Later = Callable[[], Answer]  # the rest of the work, which reads nothing that changes: done in a thread
+Page = Callable[[str], Answer | Later]  # of the Accept header; runs on the loop of the process
 Pages = Mapping[str, Page]  # by their paths
 
 
@@ -155,16 +156,23 @@ class _Server:
     async def _asked(self, page: Page, accept: str) -> Answer:
         """Return what a page says, or that the loop of the process has no time to say so."""
 
-        async def said() -> Answer:
+        async def said() -> Answer | Later:
             return page(accept)
 
-        asking: Future[Answer] = asyncio.run_coroutine_threadsafe(said(), self._home)
+        asking: Future[Answer | Later] = asyncio.run_coroutine_threadsafe(said(), self._home)
         answered = asyncio.wrap_future(asking)
         if not (await asyncio.wait([answered], timeout=self._patience))[0]:
             answered.cancel()
             waited = f"the event loop has not answered for {self._patience:g} s"
             return Answer.told(HTTPStatus.SERVICE_UNAVAILABLE, waited)
-        if error := answered.exception():
+        whole = asyncio.create_task(_whole(answered))
+        await asyncio.wait([whole])
+        if error := whole.exception():
             log.error("a page failed: %s", error, exc_info=error)
             return Answer.told(HTTPStatus.INTERNAL_SERVER_ERROR, "failed; the log says more")
-        return answered.result()
+        return whole.result()
+
+
+async def _whole(answered: asyncio.Future[Answer | Later]) -> Answer:
+    said = await answered
+    return said if isinstance(said, Answer) else await asyncio.to_thread(said)

@@ -5,11 +5,13 @@ A large cluster has tens of thousands of these; prometheus_client would take ten
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
 RESULTS = ("success", "requeue", "error")
@@ -38,16 +40,46 @@ class ReconcileSeries(Collector):
         """Let the series with these labels go."""
         self._rows.pop(labels, None)
 
-    def collect(self) -> Iterator[CounterMetricFamily | HistogramMetricFamily]:
-        """Yield both, with what was counted so far."""
+    def collect(self) -> Iterator[Metric]:
+        """Yield both, with what was counted so far; their samples are made when somebody writes them down."""
         total = CounterMetricFamily(f"{self._prefix}_reconcile", "Reconciles.", labels=[*self._labels, "result"])
         seconds = HistogramMetricFamily(
             f"{self._prefix}_reconcile_duration_seconds", "Their duration.", labels=self._labels
         )
-        for labels, (spent, *counts) in self._rows.items():
-            for result, count in zip(RESULTS, counts, strict=False):
-                if count:
-                    total.add_metric([*labels, result], count)
-            up_to = accumulate(counts[len(RESULTS) :])
-            seconds.add_metric(labels, list(zip(BOUNDS, up_to, strict=True)), spent)
+        rows = [(dict(zip(self._labels, labels, strict=True)), row[:]) for labels, row in self._rows.items()]
+        total.samples = _Samples(rows, total.name, _counts)
+        seconds.samples = _Samples(rows, seconds.name, _buckets)
         yield from (total, seconds)
+
+
+Row = tuple[dict[str, str], "array[float]"]
+
+
+class _Samples(list[Sample]):
+    """The samples of rows that change no more, made one by one as they are asked for."""
+
+    def __init__(self, rows: Sequence[Row], name: str, of_row: Callable[[str, Row], Iterator[Sample]]) -> None:
+        super().__init__()
+        self._rows = rows
+        self._name = name
+        self._of_row = of_row
+
+    def __iter__(self) -> Iterator[Sample]:
+        for row in self._rows:
+            yield from self._of_row(self._name, row)
+
+
+def _counts(name: str, row: Row) -> Iterator[Sample]:
+    labels, numbers = row
+    for result, count in zip(RESULTS, numbers[1:], strict=False):
+        if count:
+            yield Sample(f"{name}_total", {**labels, "result": result}, count)
+
+
+def _buckets(name: str, row: Row) -> Iterator[Sample]:
+    labels, (spent, *counts) = row
+    up_to = list(accumulate(counts[len(RESULTS) :]))
+    for bound, count in zip(BOUNDS, up_to, strict=True):
+        yield Sample(f"{name}_bucket", {**labels, "le": bound}, count)
+    yield Sample(f"{name}_count", labels, up_to[-1])
+    yield Sample(f"{name}_sum", labels, spent)

@@ -54,6 +54,22 @@ async def test_each_request_has_one_answer(request_line, status, body):
     assert answer == [*head, "Connection: close", "", body]
 
 
+async def test_a_page_may_be_finished_beside_the_loop(caplog):
+    """What takes long is done in a thread; an error there is an answer too."""
+    threads: list[threading.Thread] = []
+
+    def finished() -> Answer:
+        threads.append(threading.current_thread())
+        return Answer.told(HTTPStatus.OK, "done")
+
+    pages = {"/long": lambda accept: finished, "/wrong": lambda accept: lambda: 1 / 0}
+    async with served([(LOOPBACK, pages)]) as (address,):
+        assert (await exchanged(address, b"GET /long HTTP/1.1\r\n\r\n"))[-1] == "done\n"
+        assert (await exchanged(address, b"GET /wrong HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 500 Internal Server Error"
+    assert threading.current_thread() not in threads
+    assert [each.message for each in caplog.records] == ["a page failed: division by zero"]
+
+
 async def test_a_blocked_loop_is_told():
     """While the loop of the process is blocked the answer says so, and how long it was waited for."""
     found: list[tuple[int, str]] = []

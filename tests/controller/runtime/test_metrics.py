@@ -36,6 +36,18 @@ def test_a_kind_counts_its_reconciles_by_result(metrics: Metrics, outcome: Outco
     assert value(metrics, "webapp_reconcile_duration_seconds_bucket", le="0.1", **labels) == 0
 
 
+def test_what_was_collected_changes_no_more(metrics: Metrics) -> None:
+    """It is written down in a thread of its own, while the counting goes on; objects that come and go do not matter."""
+    kind = KindMetrics("WebApp", metrics)
+    kind.reconciled(SHOP, "success", 0.3)
+    (total,) = [each for each in metrics.registry.collect() if each.name == "webapp_reconcile"]
+    kind.reconciled(SHOP, "success", 0.3)
+    kind.reconciled(Request("production", "other"), "error", 0.3)
+    kind.forget(SHOP)
+    labels = {"namespace": "production", "name": "shop", "result": "success"}
+    assert [(each.name, each.labels, each.value) for each in total.samples] == [("webapp_reconcile_total", labels, 1.0)]
+
+
 def test_errors_are_counted_by_type(metrics: Metrics) -> None:
     """Both types are there from the start, so that a rate can be taken."""
     kind = KindMetrics("WebApp", metrics)
