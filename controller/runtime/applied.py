@@ -18,10 +18,10 @@ from kube.resource import Resource
 class _Answer:
     """What we sent for an object, and what it looked like then and in its versions since."""
 
-    wanted: bytes
+    wanted: int
     uid: str
     resource_version: str
-    shown: bytes
+    shown: int
 
 
 class Applied:

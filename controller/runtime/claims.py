@@ -21,49 +21,65 @@ def is_wanted(applied: bytes, desired: Object) -> bool:
     return not applied or _within(_parsed(applied), desired)
 
 
-class _Claim(NamedTuple):
-    """A field (`f`), an item of a list with these keys (`k`) or a value in one (`v`), and the claims within it."""
+class _Claims(NamedTuple):
+    """What was applied within one value: fields, items of a list with these keys, and values of one."""
 
-    kind: str
-    said: Any
-    within: Sequence["_Claim"]
+    fields: Sequence[tuple[str, "_Claims | None"]]
+    items: Sequence[tuple[Mapping[str, Any], "_Claims | None"]]
+    values: Sequence[Any]
 
 
 @functools.lru_cache(maxsize=256)
-def _parsed(applied: bytes) -> Sequence[_Claim]:
+def _parsed(applied: bytes) -> _Claims | None:
     """Return the claims; most objects of a resource have the same."""
     return _claims(orjson.loads(applied))
 
 
-def _claims(fields: Mapping[str, Any]) -> Sequence[_Claim]:
-    parted = ((name.partition(":"), below) for name, below in fields.items() if name != ".")
-    return tuple(
-        _Claim(kind, said if kind == "f" else orjson.loads(said), _claims(below)) for (kind, _, said), below in parted
-    )
+def _claims(said: Mapping[str, Any]) -> _Claims | None:
+    """Return what is claimed within a value, None where that is nothing in particular."""
+    parted = [(*name.partition(":")[::2], below) for name, below in said.items() if name != "."]
+    fields = [(name, _claims(below)) for kind, name, below in parted if kind == "f"]
+    items = [(orjson.loads(keys), _claims(below)) for kind, keys, below in parted if kind == "k"]
+    values = [orjson.loads(value) for kind, value, _ in parted if kind == "v"]
+    return _Claims(fields, items, values) if parted else None
 
 
-def _within(claims: Sequence[_Claim], desired: Any) -> bool:
+def _within(claims: _Claims | None, desired: Any) -> bool:
     """Tell whether a value has all fields, items with these keys (as far as it says them), and values.
 
     Every child is asked after a start: hence no generators.
     """
-    for kind, said, within in claims:
-        if kind == "f":
-            if not isinstance(desired, dict) or said not in desired:
-                return False
-            if within and not _within(within, desired[said]):
-                return False
-        elif not isinstance(desired, list) or not _has(kind, said, within, desired):
+    if claims is None:
+        return True
+    fields, items, values = claims
+    if fields and not isinstance(desired, dict):
+        return False
+    for name, within in fields:
+        if name not in desired or (within is not None and not _within(within, desired[name])):
             return False
-    return True
+    if not items and not values:
+        return True
+    if not isinstance(desired, list):
+        return False
+    for keys, within in items:
+        if not _has(desired, keys, within):
+            return False
+    return all(value in desired for value in values)
 
 
-def _has(kind: str, said: Any, within: Sequence[_Claim], desired: list[Any]) -> bool:
-    if kind == "k":
-        return any(_is_item(each, said) and _within(within, each) for each in desired)
-    return kind != "v" or said in desired
+def _has(items: list[Any], keys: Mapping[str, Any], within: _Claims | None) -> bool:
+    """Tell whether a list has an item with these keys, and the claims within it."""
+    for item in items:  # noqa: SIM110
+        if isinstance(item, dict) and _is_item(item, keys) and _within(within, item):
+            return True
+    return False
 
 
-def _is_item(item: Any, keys: Mapping[str, Any]) -> bool:
-    given = keys.keys() & item.keys() if isinstance(item, dict) else ()
-    return bool(given) and all(item[key] == keys[key] for key in given)
+def _is_item(item: Object, keys: Mapping[str, Any]) -> bool:
+    is_item = False
+    for key, value in keys.items():
+        if key in item:
+            if item[key] != value:
+                return False
+            is_item = True
+    return is_item

@@ -5,7 +5,6 @@ Two questions, because the server changes what it stores (defaults, quantities, 
 `fingerprint` recognizes the server's own answer to our last apply, whatever that was.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable
 from decimal import Decimal
@@ -23,15 +22,15 @@ SUFFIXES |= {suffix: Decimal(1000) ** power for power, suffix in enumerate(["", 
 SUFFIXES |= {f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)}
 
 
-def digest(value: Any) -> bytes:
-    """Return a short hash of a JSON value; the order of keys does not matter."""
-    return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
+def digest(value: Any) -> int:
+    """Return a hash of a JSON value, of use in this process only; the order of keys does not matter."""
+    return hash(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
-def fingerprint(stored: Object, desired: Object) -> bytes:
+def fingerprint(stored: Object, desired: Object) -> int:
     """Hash what people can change of a stored object: all but its status, and of the metadata only what we want."""
-    content = {key: value for key, value in stored.items() if key not in {"metadata", "status"}}
-    return digest([content, _shape(stored["metadata"], desired["metadata"])])
+    content = stored | {"metadata": _shape(stored["metadata"], desired["metadata"]), "status": None}
+    return digest(content)
 
 
 def covers(stored: Any, desired: Any, field: str = "") -> bool:
@@ -42,8 +41,8 @@ def covers(stored: Any, desired: Any, field: str = "") -> bool:
         if not isinstance(stored, dict) or (field in ATOMIC and len(stored) != len(desired)):
             return False
         within = _same_quantity if field in QUANTITIES else covers
-        for key, value in desired.items():  # noqa: SIM110
-            if key not in stored or not within(stored[key], value, key):
+        for key, value in desired.items():  # every child is asked after a start: most values are just the same
+            if key not in stored or (stored[key] != value and not within(stored[key], value, key)):
                 return False
         return True
     if isinstance(desired, list):
@@ -70,11 +69,13 @@ def _covers_list(stored: list[Any], desired: list[Any]) -> bool:
     return len(stored) == len(desired) and all(map(covers, stored, desired))
 
 
-def _shape(stored: Any, desired: Any) -> Any:
+def _shape(stored: Object, desired: Object) -> Object:
     """Cut a stored value down to the keys that are desired."""
-    if isinstance(stored, dict) and isinstance(desired, dict):
-        return {key: _shape(stored.get(key), value) for key, value in desired.items()}
-    return stored
+    shape = {}
+    for key, value in desired.items():
+        its = stored.get(key)
+        shape[key] = _shape(its, value) if isinstance(value, dict) and isinstance(its, dict) else its
+    return shape
 
 
 def _same_quantity(stored: Any, desired: Any, field: str) -> bool:

@@ -1,6 +1,6 @@
 """Whose an object is: what is not our child is never written."""
 
-from controller.runtime.parent import Parent
+from controller.runtime.parent import Parent, is_controlled_by
 from controller.runtime.plan import Object
 from controller.runtime.result import Request, RetryableError, TerminalError
 from kube.resource import Resource
@@ -21,9 +21,9 @@ class StillThereError(RetryableError):
 
 def refuse_foreign(resource: Resource, key: str, current: Object, parent: Parent) -> None:
     """Raise unless `current` is our child."""
-    owner = controller_of(current["metadata"])
-    if owner is not None and owner.uid == parent.uid:
+    if is_controlled_by(current, parent.object):
         return
+    owner = controller_of(current["metadata"])
     name = Request.of(key).name
     ours = (parent.resource.kind, parent.resource.group, parent.request.name)
     if owner is not None and (owner.kind, owner.api_version.rpartition("/")[0], owner.name) == ours:

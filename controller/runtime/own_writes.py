@@ -53,7 +53,9 @@ class OwnWrites:
 
     def unseen(self, request: Request) -> list[Written]:
         """Return the writes for `request` that the caches do not know of yet, and forget the others."""
-        for place, each in list(self._written.get(request, {}).items()):
+        if request not in self._written:
+            return []
+        for place, each in list(self._written[request].items()):
             if each.is_seen:
                 self._forget(request, place)
         return list(self._written.get(request, {}).values())

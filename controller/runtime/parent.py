@@ -1,55 +1,31 @@
 """The object that a plan is for, as it was read at the start of its reconcile."""
 
-from dataclasses import dataclass
-
 from controller.runtime.plan import Object
 from controller.runtime.result import Request
 from kube.resource import Resource
-from kube.store import controller_of
 
 
-@dataclass(frozen=True, slots=True)
 class Parent:
     """A custom resource and what the runtime asks of it."""
 
-    request: Request
-    resource: Resource
-    object: Object
-
-    @property
-    def uid(self) -> str:
-        """Its uid."""
-        return str(self.object["metadata"]["uid"])
-
-    @property
-    def generation(self) -> int:
+    def __init__(self, request: Request, resource: Resource, object: Object) -> None:
+        metadata = object["metadata"]
+        self.request = request
+        self.resource = resource
+        self.object = object
+        self.uid: str = metadata["uid"]
+        self.generation: int = metadata.get("generation", 0)
         """Which of its specs this is."""
-        return int(self.object["metadata"].get("generation", 0))
-
-    @property
-    def status(self) -> Object:
+        self.status: Object = object.get("status") or {}
         """Its status as it is stored."""
-        return self.object.get("status") or {}
-
-    @property
-    def finalizers(self) -> list[str]:
+        self.finalizers: list[str] = metadata.get("finalizers") or []
         """What must happen before it is gone."""
-        return self.object["metadata"].get("finalizers") or []
-
-    @property
-    def is_deleting(self) -> bool:
+        self.is_deleting = "deletionTimestamp" in metadata
         """Whether its deletion was asked for: it gets no children then."""
-        return "deletionTimestamp" in self.object["metadata"]
-
-    @property
-    def is_settled(self) -> bool:
+        self.is_settled: bool = self.status.get("observedGeneration") == self.generation
         """Whether the status says that the present spec was seen to."""
-        return bool(self.status.get("observedGeneration") == self.generation)
-
-    @property
-    def reference(self) -> Object:
+        self.reference = controller_reference(resource, object)
         """The owner reference that makes an object its child."""
-        return controller_reference(self.resource, self.object)
 
 
 def controller_reference(resource: Resource, owner: Object) -> Object:
@@ -66,5 +42,7 @@ def controller_reference(resource: Resource, owner: Object) -> Object:
 
 def is_controlled_by(object: Object, owner: Object) -> bool:
     """Tell whether an object is a child of `owner`."""
-    reference = controller_of(object["metadata"])
-    return reference is not None and reference.uid == owner["metadata"]["uid"]
+    for reference in object["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            return bool(reference["uid"] == owner["metadata"]["uid"])
+    return False

@@ -60,6 +60,7 @@ class Planned:
         self._writer = Writer(kind, client, self._caches, self._own_writes)
         self._metrics = KindMetrics(kind.resource.kind, metrics, kind.counts)
         self._been_ready: dict[Request, str] = {}
+        self._views: dict[Request, View] = {}  # of reconciles that are about to begin
         self._names_awaited = NamesAwaited()
         self.controller = Controller(
             kind.name,
@@ -80,7 +81,7 @@ class Planned:
 
     async def reconcile(self, request: Request) -> Result:
         """Make what exists for one object what its plan says, and write the status of that."""
-        view = View(request, self._kind, self._caches, self._settings)
+        view = self._views.pop(request, None) or self._view(request)
         for unseen in self._own_writes.unseen(request):  # the caches had their time
             view.answered(unseen.cache.resource, unseen.key, await self._writer.live(unseen.cache.resource, unseen.key))
         stored = view.parent
@@ -151,7 +152,7 @@ class Planned:
         """Make the writes of a step that are needed and not yet sent; an object that is being deleted gets nothing."""
         contested: ContestedError | None = None
         for write in step.writes:
-            if identity(write) in sent or (parent.is_deleting and isinstance(write, Apply | Once)):
+            if (sent and identity(write) in sent) or (parent.is_deleting and isinstance(write, Apply | Once)):
                 continue
             try:
                 if await self._writer.write(write, parent, view, may_create=may_create):
@@ -201,9 +202,13 @@ class Planned:
         for key in self._primaries:
             self.controller.add(Request.of(key), priority=LOW)
 
+    def _view(self, request: Request) -> View:
+        return View(request, self._kind, self._caches, self._settings)
+
     def _describe(self, request: Request) -> dict[str, Any]:
-        """Return the log fields of a request."""
-        prefix, stored = self._kind.name, self._primaries.get(request.key) or {}
+        """Return the log fields of a request, whose reconcile begins now: it sees what they were read from."""
+        view = self._views[request] = self._view(request)
+        prefix, stored = self._kind.name, view.parent or {}
         metadata, status = stored.get("metadata", {}), stored.get("status") or {}
         fields = {
             f"{prefix}.name": request.name,

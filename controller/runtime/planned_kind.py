@@ -86,6 +86,7 @@ class PlannedKind(Generic[T]):
         )
         self.plan = plan
         self.owns = (*owns, *once)
+        self._owned = {(each.api_version, each.kind): each for each in self.owns}
         self.once = tuple(once)
         looked_at = [each if isinstance(each, Reads) else Reads(each) for each in reads]
         self.reads = tuple(each.resource for each in looked_at)
@@ -108,7 +109,6 @@ class PlannedKind(Generic[T]):
 
     def owned(self, object: Object) -> Resource:
         """Return the resource of a child; only what `owns` declares can be one."""
-        for resource in self.owns:
-            if (resource.api_version, resource.kind) == (object["apiVersion"], object["kind"]):
-                return resource
+        if resource := self._owned.get((object["apiVersion"], object["kind"])):
+            return resource
         raise ValueError(f"{self.resource.kind} does not declare that it owns {object['apiVersion']} {object['kind']}")

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.runtime.caches import Cache, is_secret
+from controller.runtime.parent import is_controlled_by
 from controller.runtime.plan import Object
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.selectors import selects
 from kube.resource import Resource
-from kube.store import controller_of
 
 
 class View:
@@ -24,8 +24,6 @@ class View:
         self._settings = settings
         self._objects: dict[tuple[Resource, str], Object | None] = {}
         self._answered: dict[Resource, set[str]] = {}  # what is newer than the caches
-        self._indexes = {kind.resource: kind.indexes, **kind.read_indexes}
-        self._labels = kind.read_labels
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -39,14 +37,13 @@ class View:
 
     def child(self, resource: Resource, name: str) -> Object | None:
         """Return a child of the object, None if there is none or the name is somebody else's."""
-        found = self.get(resource, resource.key(self._request.namespace, name))
-        owner = controller_of(found["metadata"]) if found else None
-        ours = owner is not None and self.parent is not None and owner.uid == self.parent["metadata"]["uid"]
-        return found if ours else None
+        found, parent = self.get(resource, resource.key(self._request.namespace, name)), self.parent
+        return found if found and parent and is_controlled_by(found, parent) else None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
-        near, by, labels = {None, self._request.namespace}, self._indexes[resource][index], self._labels.get(resource)
+        indexes = self._kind.indexes if resource == self._kind.resource else self._kind.read_indexes[resource]
+        near, by, labels = {None, self._request.namespace}, indexes[index], self._kind.read_labels.get(resource)
         keys = set(self._caches[resource].index(index_name(self._kind, index), value))
         for key in self._answered.get(resource, ()):
             answer = self._objects[resource, key]
@@ -61,9 +58,10 @@ class View:
 
     def get(self, resource: Resource, key: str) -> Object | None:
         """Return the newest state that is known of an object."""
-        if (resource, key) not in self._objects:
-            self._objects[resource, key] = self._caches[resource].get(key)
-        return self._objects[resource, key]
+        place = (resource, key)
+        if place not in self._objects:
+            self._objects[place] = self._caches[resource].get(key)
+        return self._objects[place]
 
     def answered(self, resource: Resource, key: str, object: Object | None) -> None:
         """Take what the API server has just said of an object; None if there is none."""

@@ -39,7 +39,7 @@ class Writer:
         self._applied = Applied()
         self._contests = Contests()
         self._patches = Patches(kind.name, client, self._wrote)
-        self._status: dict[Request, tuple[bytes, bytes]] = {}
+        self._status: dict[Request, tuple[int, int]] = {}
         for resource in {*kind.owns, *kind.patches}:
             caches[resource].subscribe(self._forget_deleted(resource))
 
