@@ -2,10 +2,12 @@
 
 import difflib
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from controller.runtime.caches import is_secret
 from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.given import Given
 from controller.runtime.plan import Object, Once
@@ -27,6 +29,7 @@ SERVERS_OWN = (
     "uid",
 )
 Id = tuple[Resource, str]
+Found = dict[tuple[Resource, str, str], list[Object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +63,17 @@ class Cluster:
     async def differences(self, parent: Parent) -> AsyncIterator[Difference]:
         """Yield what would come of each object that is planned for `parent`, and of what is planned for those."""
         there: dict[str, Object | None] = {}
+        read: dict[str, Found] = {}
         children: dict[Id, Object] = {}
         for made in planned(parent, self._now, self._settings):
             await self._look(made, there, children)
+            if made.parent.title not in read:
+                read[made.parent.title] = await self._read(made.parent)
 
         def seen(each: Parent) -> Given:
             uid = _uid(there.get(each.title))
             ours = [child for child in children.values() if uid and _is_made_by(child, uid)]
-            return Given(children=ours, settings=self._settings)
+            return Given(children=ours, found=read.get(each.title, {}), settings=self._settings)
 
         for made in planned(parent, self._now, self._settings, seen):
             await self._look(made, there, children)
@@ -82,6 +88,20 @@ class Cluster:
             child = await self._get(made.resource, parent.namespace, made.object)
             if child is not None:
                 children[_id(made)] = child
+
+    async def _read(self, parent: Parent) -> Found:
+        """Return what a planner finds beside the children; whether a Secret is there changes nothing that is made."""
+        kind, found = parent.kind, Found()
+        for resource in kind.reads:
+            if is_secret(resource):
+                continue
+            namespace = parent.namespace if resource.namespaced else None
+            with suppress(NotFound):  # an API that planners can do without
+                async for each in self._client.list(resource, namespace, labels=kind.read_labels[resource]):
+                    for index, values in kind.read_indexes[resource].items():
+                        for value in values(each):
+                            found.setdefault((resource, index, value), []).append(each)
+        return found
 
     async def _difference(self, made: Planned, current: Object | None, uid: str) -> Difference:
         if current is not None and not (uid and _is_made_by(current, uid)) and not _is_known(made, current):

@@ -1,8 +1,10 @@
 """`gatewright plan`: print what the controller would make, or what that would change."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
@@ -13,7 +15,7 @@ from gatewright.differences import Cluster, Difference
 from gatewright.hidden import hidden
 from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, settings_options
 from gatewright.planning import planners_of
-from gatewright.plans import Parent, is_ours, parent_of, planned
+from gatewright.plans import Parent, Planned, is_ours, parent_of, planned
 from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console
 from gatewright.written import written
@@ -55,27 +57,45 @@ def command(settings: Settings, files: tuple[Path, ...], diff: bool, namespace: 
 
 
 def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff: bool) -> None:
+    """Print what can be planned, and raise DocumentError with what is wrong with the others."""
     given = planner_settings(settings)
-    if not diff:
-        made = (each for parent in parents for each in planned(parent, now, given))
-        click.echo("---\n".join(f"{each.comment}{written(hidden(each.write.object))}" for each in made), nl=False)
-    elif settings.kubeconfig is None:
-        for parent in parents:
-            for each in planned(parent, now, given):
-                _print(Difference(each, None, each.object))
+    if diff and settings.kubeconfig is not None:
+        wrong = asyncio.run(_print_differences(settings, settings.kubeconfig, parents, now))
     else:
-        asyncio.run(_print_differences(settings, settings.kubeconfig, parents, now))
+        made, wrong = _all_of(parents, now, given)
+        if diff:
+            for each in made:
+                _print(Difference(each, None, each.object))
+        else:
+            click.echo("---\n".join(f"{each.comment}{written(hidden(each.write.object))}" for each in made), nl=False)
+    if wrong:
+        raise DocumentError("\n".join(wrong))
 
 
-async def _print_differences(settings: Settings, kubeconfig: Path, parents: list[Parent], now: datetime) -> None:
+def _all_of(parents: list[Parent], now: datetime, given: Mapping[str, Any]) -> tuple[list[Planned], list[str]]:
+    made, wrong = list[Planned](), list[str]()
+    for parent in parents:
+        try:
+            made += planned(parent, now, given)
+        except DocumentError as error:
+            wrong.append(str(error))
+    return made, wrong
+
+
+async def _print_differences(settings: Settings, kubeconfig: Path, parents: list[Parent], now: datetime) -> list[str]:
+    wrong = list[str]()
     try:
         async with Client(await load(kubeconfig, settings.context)) as client:
             cluster = Cluster(client, planner_settings(settings), now)
             for parent in parents:
-                async for difference in cluster.differences(parent):
-                    _print(difference)
+                try:
+                    async for difference in cluster.differences(parent):
+                        _print(difference)
+                except DocumentError as error:
+                    wrong.append(str(error))
     except ApiError as error:
         raise DocumentError(f"{kubeconfig}: the API server cannot be asked: {error}") from error
+    return wrong
 
 
 def _print(difference: Difference) -> None:

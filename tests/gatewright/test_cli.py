@@ -379,6 +379,15 @@ def test_a_plan_is_yaml(run):
     ]
 
 
+def test_what_cannot_be_planned_keeps_nothing_else_from_being_printed(run):
+    """Every object that lacks something is named on stderr, and the others are planned."""
+    lacking = "apiVersion: voting.schoolofdevops.com/v1\nkind: VoteConfig\nmetadata: {name: x}\n"
+    application = "apiVersion: config.example.com/v1\nkind: AppConfig\nmetadata: {name: y}\n"
+    code, out, err = run("plan", write("shop.yaml", "---\n".join((lacking, WEBAPP, application))))
+    assert (code, [each["kind"] for each in yaml.safe_load_all(out)]) == (3, ["Deployment", "Service"])
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["VoteConfig x", "AppConfig y"]
+
+
 ON_DEPLOYMENTS = POLICY.replace("maximun", "maximum") + "  match: {any: [{kinds: [Deployment]}]}\n"
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from config.api.webapp import WebApp
 from config.crds import definition
-from config.documents import parse_documents
+from config.documents import DocumentError, parse_documents
+from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.given import Given
 from gatewright.differences import Cluster, Difference
@@ -124,6 +125,16 @@ async def test_what_is_secret_is_not_printed(server):
         " metadata:",
         "   name: x",
     ]
+
+
+async def test_what_the_volumes_there_do_not_allow_is_said(server):
+    """What planners find beside the children counts, as it does in the controller."""
+    about = {"app.kubernetes.io/name": "postgresql", "app.kubernetes.io/managed-by": "gatewright"}
+    about |= {"app.kubernetes.io/instance": "data", "app.kubernetes.io/component": "database"}
+    claim = {"metadata": {"name": "data-data-0", "namespace": "shop", "labels": about}}
+    server.create(CLAIM, claim | {"spec": {"resources": {"requests": {"storage": "5Gi"}}}})
+    with pytest.raises(DocumentError, match="PostgreSQL data: spec.storage: 1Gi; volumes of 5Gi cannot shrink"):
+        await printed(server, DATABASE)
 
 
 async def test_what_the_api_server_refuses_is_said(server):
