@@ -3,6 +3,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 from click.core import ParameterSource
 
 from config.settings import load_settings
@@ -53,6 +54,23 @@ def test_the_commands_take_their_arguments(render, mode: Path | None):
             source = context.get_parameter_source
             given = {key: context.params[key] for key in context.params if source(key) is ParameterSource.COMMANDLINE}
             load_settings(given, environment={})
+
+
+def test_every_setting_can_be_given(render, tmp_path: Path):
+    """What the chart has no key for is a variable: of both processes, or of one."""
+    values = {"env": {"GATEWRIGHT_POD_KINDS": "a/v1/B=spec"}, "controller": {"env": {"GATEWRIGHT_WORKERS": "10"}}}
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    found = {
+        name: {each["name"]: each["value"] for each in object["spec"]["template"]["spec"]["containers"][0]["env"]}
+        for (kind, name), object in render(files=(tmp_path / "values.yaml",)).items()
+        if kind == "Deployment"
+    }
+    both = {"GATEWRIGHT_POD_KINDS": "a/v1/B=spec"}
+    assert found == {
+        "gatewright-controller-manager": {**both, "GATEWRIGHT_WORKERS": "10"},
+        "gatewright-webhook": both,
+    }
+    assert load_settings({}, environment=found["gatewright-controller-manager"]).workers == 10
 
 
 def test_the_published_values_are_the_defaults(render, tmp_path: Path):

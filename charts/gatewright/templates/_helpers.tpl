@@ -55,16 +55,16 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 
 {{/*
 Settings of one Deployment as YAML: the top-level keys, each overridden by the same key under `controller` or `webhook`
-(image and resources key by key). Takes a dict of root and of, the name of the override.
+(image, resources and env key by key). Takes a dict of root and of, the name of the override.
 */}}
 {{- define "gatewright.settings" -}}
 {{- $own := index .root.Values .of }}
 {{- $settings := dict }}
-{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" }}
+{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" }}
 {{- $value := index $.root.Values $key }}
 {{- if hasKey $own $key }}
 {{- $override := index $own $key }}
-{{- if has $key (list "image" "resources") }}
+{{- if has $key (list "image" "resources" "env") }}
 {{- $value = merge (deepCopy $override) $value }}
 {{- else }}
 {{- $value = $override }}
@@ -114,6 +114,13 @@ topologySpreadConstraints:
 {{- define "gatewright.container" -}}
 image: "{{ .settings.image.repository }}:{{ .settings.image.tag | default .root.Chart.AppVersion }}"
 imagePullPolicy: {{ .settings.image.pullPolicy }}
+{{- with .settings.env }}
+env:
+  {{- range $name, $value := . }}
+  - name: {{ $name }}
+    value: {{ $value | quote }}
+  {{- end }}
+{{- end }}
 livenessProbe:
   httpGet:
     path: /healthz
