@@ -133,7 +133,7 @@ async def test_what_the_volumes_there_do_not_allow_is_said(server):
     about |= {"app.kubernetes.io/instance": "data", "app.kubernetes.io/component": "database"}
     claim = {"metadata": {"name": "data-data-0", "namespace": "shop", "labels": about}}
     server.create(CLAIM, claim | {"spec": {"resources": {"requests": {"storage": "5Gi"}}}})
-    with pytest.raises(DocumentError, match="PostgreSQL data: spec.storage: 1Gi; volumes of 5Gi cannot shrink"):
+    with pytest.raises(DocumentError, match=r"PostgreSQL data: spec\.storage: 1Gi; volumes of 5Gi cannot shrink"):
         await printed(server, DATABASE)
 
 
