@@ -164,6 +164,11 @@ class Watch:
         if not heard and lasted >= SILENT:
             self._version = ""
 
+    @property
+    def quiet(self) -> float:
+        """For how many seconds it may hear nothing while all is well."""
+        return BOOKMARKED if self._bookmarks else WATCH_SECONDS[1] + IDLE_MARGIN
+
     def _patience(self, seconds: float) -> float:
         """Return for how long a watch that lasts so many seconds may be silent."""
         if self._changes.listing:
