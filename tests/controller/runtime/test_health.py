@@ -52,10 +52,8 @@ async def test_a_resource_without_bookmarks_may_be_silent_for_as_long_as_its_wat
     stop = asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(runtime.run(stop))
-        for resource in (CONFIGMAP, SECRET):
-            await server.requests.until(
-                lambda log, of=resource: sum(of.plural in each.path for each in log.watches) > 2
-            )
+        for name in ("configmaps", "secrets"):
+            await server.requests.until(lambda log, name=name: sum(name in each.path for each in log.watches) > 2)
         (watch,) = runtime.caches.of(SECRET).watches
         clock = Clock()
         clock.now = (watch.last_heard or 0.0) + 600
