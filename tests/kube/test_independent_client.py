@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 import yaml
-from kubernetes_asyncio import client as kubernetes
-from kubernetes_asyncio.config import load_kube_config
 
 from kube.client import Client
 from kube.credentials import load
@@ -33,13 +31,21 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
         yield file, "default"
 
 
-async def test_two_clients_agree(place: tuple[Path, str]) -> None:
+@pytest.fixture(scope="module")
+def kubernetes() -> Any:
+    """The other client, which takes half a second to import: not a part of collecting the tests."""
+    import kubernetes_asyncio
+
+    return kubernetes_asyncio
+
+
+async def test_two_clients_agree(kubernetes: Any, place: tuple[Path, str]) -> None:
     """What one writes the other reads, from the same kubeconfig, and a stale write of either conflicts."""
     file, namespace = place
-    configuration = kubernetes.Configuration()
-    await load_kube_config(str(file), client_configuration=configuration)
-    async with Client(await load(file)) as ours, kubernetes.ApiClient(configuration) as api:
-        theirs = kubernetes.CoreV1Api(api)
+    configuration = kubernetes.client.Configuration()
+    await kubernetes.config.load_kube_config(str(file), client_configuration=configuration)
+    async with Client(await load(file)) as ours, kubernetes.client.ApiClient(configuration) as api:
+        theirs = kubernetes.client.CoreV1Api(api)
         body = {"metadata": {"name": "one"}, "data": {"a": "1"}}
         created = await theirs.create_namespaced_config_map(namespace, body)
         read = await ours.get(CONFIG_MAP, "one", namespace)
@@ -52,7 +58,7 @@ async def test_two_clients_agree(place: tuple[Path, str]) -> None:
         again = await theirs.read_namespaced_config_map("one", namespace)
         assert again.data == {"a": "1", "b": "2"}
         assert {entry.manager for entry in again.metadata.managed_fields} >= {"us"}
-        with pytest.raises(kubernetes.ApiException) as caught:
+        with pytest.raises(kubernetes.client.ApiException) as caught:
             await theirs.replace_namespaced_config_map("one", namespace, created)
         assert caught.value.status == 409
         with pytest.raises(Conflict):
@@ -64,17 +70,17 @@ async def test_two_clients_agree(place: tuple[Path, str]) -> None:
         assert "one" not in found
 
 
-async def test_a_typed_object_survives_the_way(place: tuple[Path, str]) -> None:
+async def test_a_typed_object_survives_the_way(kubernetes: Any, place: tuple[Path, str]) -> None:
     """A Deployment that our client creates is one to a typed client."""
     file, namespace = place
     container = {"name": "app", "image": "registry.company.com/app:1"}
     template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": [container]}}
     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "one"}}, "template": template}
-    configuration = kubernetes.Configuration()
-    await load_kube_config(str(file), client_configuration=configuration)
-    async with Client(await load(file)) as ours, kubernetes.ApiClient(configuration) as api:
+    configuration = kubernetes.client.Configuration()
+    await kubernetes.config.load_kube_config(str(file), client_configuration=configuration)
+    async with Client(await load(file)) as ours, kubernetes.client.ApiClient(configuration) as api:
         await ours.create(DEPLOYMENT, {"metadata": {"name": "one", "namespace": namespace}, "spec": spec})
-        found = await kubernetes.AppsV1Api(api).read_namespaced_deployment("one", namespace)
+        found = await kubernetes.client.AppsV1Api(api).read_namespaced_deployment("one", namespace)
         await ours.delete(DEPLOYMENT, "one", namespace)
     assert (found.kind, found.spec.replicas, found.metadata.generation) == ("Deployment", 2, 1)
     assert found.spec.template.spec.containers[0].image == "registry.company.com/app:1"
