@@ -12,6 +12,7 @@ from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.given import Given
 from controller.runtime.plan import Object, Once
 from gatewright.hidden import hidden
+from gatewright.planning import optional_resources
 from gatewright.plans import Parent, Planned, planned
 from gatewright.written import written
 from kube.client import Client
@@ -59,13 +60,16 @@ class Cluster:
         self._client = client
         self._settings = settings
         self._now = now
+        self._served: frozenset[Resource] | None = None
 
     async def differences(self, parent: Parent) -> AsyncIterator[Difference]:
         """Yield what would come of each object that is planned for `parent`, and of what is planned for those."""
         there: dict[str, Object | None] = {}
         read: dict[str, Found] = {}
         children: dict[Id, Object] = {}
-        for made in planned(parent, self._now, self._settings):
+        served = await self._optional()
+        nothing = Given(settings=self._settings, served=served)
+        for made in planned(parent, self._now, self._settings, lambda _: nothing):
             await self._look(made, there, children)
             if made.parent.title not in read:
                 read[made.parent.title] = await self._read(made.parent)
@@ -73,12 +77,18 @@ class Cluster:
         def seen(each: Parent) -> Given:
             uid = _uid(there.get(each.title))
             ours = [child for child in children.values() if uid and _is_made_by(child, uid)]
-            return Given(children=ours, found=read.get(each.title, {}), settings=self._settings)
+            return Given(children=ours, found=read.get(each.title, {}), settings=self._settings, served=served)
 
         for made in planned(parent, self._now, self._settings, seen):
             await self._look(made, there, children)
             uid = _uid(there[made.parent.title])
             yield await self._difference(made, children.get(_id(made)), uid)
+
+    async def _optional(self) -> frozenset[Resource]:
+        """Return what the API server has of what it may be without."""
+        if self._served is None:
+            self._served = frozenset([each for each in optional_resources() if await self._client.serves(each)])
+        return self._served
 
     async def _look(self, made: Planned, there: dict[str, Object | None], children: dict[Id, Object]) -> None:
         parent = made.parent

@@ -18,7 +18,7 @@ from controller.runtime.planned_kind import PlannedKind
 from kube.resource import Resource
 from webhook.engine import Made, Maker, Planner, Planners, RefusedError, Violation
 from webhook.engine.kinds import KINDS, Kind
-from webhook.engine.planners import service_account
+from webhook.engine.planners import Served, service_account
 
 
 def planners_of(settings: Settings, home: str, maker: Maker | None = None) -> Planners:
@@ -37,17 +37,23 @@ def scaled_kinds() -> list[Resource]:
     return [kind.resource for kind in planned_kinds() if kind.type.definition.scale is not None]
 
 
+def optional_resources() -> list[Resource]:
+    """Return what the API server may be without: whether it has it decides what would be made."""
+    return list(dict.fromkeys(each for kind in planned_kinds() for each in kind.optional))
+
+
 def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     """Return what is made of the objects of a kind as a plain function of the decoded object."""
     custom: type[CustomResource] = kind.type
-    seen = Given(settings=settings)
 
-    def plan(object: Object, now: datetime) -> Sequence[Made]:
+    def plan(object: Object, now: datetime, served: Served) -> Sequence[Made]:
         try:
             read = custom.model_validate(object)
         except ValidationError as error:
             raise RefusedError([_violation(*fault) for fault in faults(custom, error)]) from None
-        writes = (write for step in kind.plan(read, seen, now).steps for write in step.writes)
+        there = frozenset(each for each in kind.optional if (each.group, each.plural) in served)
+        plan = kind.plan(read, Given(settings=settings, served=there), now)
+        writes = (write for step in plan.steps for write in step.writes)
         return [_made(write) for write in writes if isinstance(write, Apply | Once)]
 
     scale = custom.definition.scale
@@ -57,6 +63,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
         plan,
         partial(defaulted_as, custom),
         replicas=None if scale is None else scale.replicas.removeprefix("."),
+        optional=tuple(map(_kind, kind.optional)),
     )
 
 

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from config.settings import Settings
 from gatewright.listeners import Observed
-from gatewright.planning import scaled_kinds
+from gatewright.planning import optional_resources, scaled_kinds
 from gatewright.policies_in_force import policies_of
 from gatewright.process import Background, Part
 from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE_LABELS, NOW, Maker, Request
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Maker, Request
+from webhook.engine.planners import Served
 from webhook.policies import catalogue
 from webhook.server.app import LookUp
 from webhook.server.look_ups import LookUps
@@ -73,14 +74,14 @@ async def webhook_of(
     serving = ServingCertificate(certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     background: dict[str, Background] = {}
     home = settings.namespace
-    look_ups: dict[str, LookUp] = {NOW: _now}
+    look_ups: dict[str, LookUp] = {NOW: _now, SERVED: _nothing}
     if settings.cluster:
         endpoint = await load(settings.kubeconfig, settings.context)
         home = home or endpoint.namespace
         client = await stack.enter_async_context(Client(endpoint))
         namespaces = Store(NAMESPACE)
         background["namespaces"] = Watch(client, NAMESPACE, namespaces, metadata_only=True).run
-        more = LookUps(client, scaled_kinds())
+        more = LookUps(client, scaled_kinds(), optional_resources())
         background["look-ups"] = more.run
         look_ups |= {
             NAMESPACE_LABELS: NamespaceLabels(client, namespaces),
@@ -90,6 +91,7 @@ async def webhook_of(
             "workloads": more.workloads,
             "ingresses": more.ingresses,
             "scale_parent": more.scale_parent,
+            SERVED: more.served,
         }
         for resource in RESOURCES:
             stores.append(Store(resource))
@@ -111,3 +113,8 @@ async def webhook_of(
 
 async def _now(_: Request) -> datetime:
     return datetime.now(UTC)
+
+
+async def _nothing(_: Request) -> Served:
+    """Without a cluster nothing is served that one may be without."""
+    return ()

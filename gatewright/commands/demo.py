@@ -29,7 +29,8 @@ from gatewright.commands.certs import write_pairs
 from gatewright.planning import planners_of
 from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console, styled, table
-from webhook.engine import NAMESPACE_LABELS, NOW, Request
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Request
+from webhook.engine.planners import Served
 from webhook.harness.reviews import Admission, review
 from webhook.server.app import Rim
 from webhook.server.metrics import Metrics
@@ -91,7 +92,7 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     in_force = Policies([policies], lambda: engine_of([policies], HOME, planners_of(Settings(), HOME)), metrics)
     in_force.refresh()
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
-    rim = Rim(in_force, metrics, {NAMESPACE_LABELS: _labels, NOW: _now})
+    rim = Rim(in_force, metrics, {NAMESPACE_LABELS: _labels, NOW: _now, SERVED: _nothing})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())
     async with (
         listening(ServerConfig(host="127.0.0.1", port=0), rim, certificate, metrics) as listener,
@@ -111,6 +112,10 @@ async def _labels(request: Request) -> dict[str, str]:
 
 async def _now(_: Request) -> datetime:
     return datetime.now(UTC)
+
+
+async def _nothing(_: Request) -> Served:
+    return ()
 
 
 async def _admit(session: aiohttp.ClientSession, admission: Admission) -> Reply:

@@ -17,6 +17,7 @@ from gatewright.plans import parent_of
 from kube.client import Client
 from kube.errors import Unreachable
 from kube.resource import Resource
+from tests.controller.runtime.conftest import ANYTHING
 from tests.fakes.apiserver import FakeApiServer
 from webhook.server.namespaces import NAMESPACE
 
@@ -151,3 +152,31 @@ async def test_an_api_server_that_is_away_is_no_answer():
         pass
     with pytest.raises(Unreachable):
         await printed(gone, SHOP)
+
+
+PLATFORM = """\
+apiVersion: platform.example.com/v1
+kind: EcommercePlatform
+metadata: {name: shop, namespace: shop}
+spec: {backend: {image: "a:1"}, frontend: {image: "a:1"}}
+"""
+MONITORS = {
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"plural": "servicemonitors", "kind": "ServiceMonitor"},
+        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}],
+    },
+}
+
+
+async def test_what_the_cluster_has_decides_what_is_made(server):
+    """A ServiceMonitor is planned where there is its API, and Services are annotated where there is not."""
+    found = {}
+    for has_api in (False, True):
+        if has_api:
+            server.define(MONITORS)
+        lines = [line for lines in await printed(server, PLATFORM) for line in lines]
+        found[has_api] = ("+kind: ServiceMonitor" in lines, "+    prometheus.io/scrape: 'true'" in lines)
+    assert found == {False: (False, True), True: (True, False)}

@@ -16,7 +16,7 @@ from controller.reconcilers import planned_kinds
 from controller.runtime.planned_kind import PlannedKind
 from gatewright.planning import planner, planners_of
 from tests.webhook.test_any_review import PLANNERS, TEXT
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Planners, RefusedError
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, Planners, RefusedError
 from webhook.engine.look_ups import LOOK_UPS, with_object
 from webhook.engine.policy_set import load
 from webhook.harness.reviews import Admission
@@ -35,7 +35,7 @@ OBJECTS = [
 ]
 IMAGES = ("nginx:latest", f"mirror.company.com/hub/app@sha256:{'a' * 64}")
 USER = {"username": PLANNERS.maker.username, "groups": PLANNERS.maker.groups}
-LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: TODAY} | {name: [] for name in LOOK_UPS}
+LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: TODAY, SERVED: ()} | {name: [] for name in LOOK_UPS}
 
 
 def found(answer):
@@ -49,7 +49,8 @@ def children(object, namespace):
     group = object["apiVersion"].partition("/")[0]
     (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, object["kind"]))
     return [
-        each.object for each in about.plan(object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY)
+        each.object
+        for each in about.plan(object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY, ())
     ]
 
 
@@ -98,14 +99,29 @@ def test_every_sample_can_be_planned(sample):
     """What is made of each is of the kinds that its planner says it makes."""
     group = sample["apiVersion"].partition("/")[0]
     (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"]))
-    assert all(about.made_kind(each.object) in about.makes for each in about.plan(sample, TODAY))
+    assert all(about.made_kind(each.object) in about.makes for each in about.plan(sample, TODAY, ()))
+
+
+def test_what_the_api_server_has_decides_what_is_made():
+    """A ServiceMonitor where there is its API, else annotations of the Services."""
+    sample = next(each for each in OBJECTS if each["kind"] == "EcommercePlatform")
+    platforms = PLANNERS.of("platform.example.com", "ecommerceplatforms")
+    monitors = {("monitoring.coreos.com", "servicemonitors")}
+    made = {bool(served): platforms.plan(sample, TODAY, served) for served in ((), monitors)}
+    kinds = {served: {each.object["kind"] for each in found} for served, found in made.items()}
+    annotated = {
+        served: any("annotations" in each.object["metadata"] for each in found if each.object["kind"] == "Service")
+        for served, found in made.items()
+    }
+    assert kinds[True] - kinds[False] == {"ServiceMonitor"}
+    assert annotated == {True: False, False: True}
 
 
 def test_what_a_type_refuses_is_told_by_field():
     """Each field that the type does not take is a violation of its own."""
     webapp = {"metadata": {"name": "shop"}, "spec": {"replicas": 11, "port": "http"}}
     with pytest.raises(RefusedError) as caught:
-        PLANNERS.of("example.com", "webapps").plan(webapp, TODAY)
+        PLANNERS.of("example.com", "webapps").plan(webapp, TODAY, ())
     assert [each.message for each in caught.value.violations] == [
         "spec.replicas: 11; should be less than or equal to 10. Correct it.",
         "spec.image: missing; it is required. Add it.",

@@ -11,7 +11,7 @@ from config.documents import parse_documents
 from config.settings import Settings
 from gatewright.planning import planners_of
 from tests.controller.reconcilers.platforms import platform, stack
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.policy_set import load
 from webhook.harness.reviews import Admission
@@ -21,7 +21,7 @@ from webhook.policies import catalogue
 PRODUCTION = Path(__file__).parents[2] / "config/policies/production.yaml"
 POLICIES = load(parse_documents(PRODUCTION.read_bytes(), "production.yaml"), catalogue())
 ENGINE = Engine(POLICIES, planners_of(Settings(registry="registry.company.com"), "gatewright-system"))
-LOOKED_UP = {NAMESPACE_LABELS: {"environment": "production"}, NOW: datetime(2026, 1, 1, tzinfo=UTC)}
+LOOKED_UP = {NAMESPACE_LABELS: {"environment": "production"}, NOW: datetime(2026, 1, 1, tzinfo=UTC), SERVED: ()}
 LOOKED_UP |= {name: [] for name in LOOK_UPS}
 SHOP: dict[str, Any] = {name: {"image": f"registry.company.com/{name}:v2"} for name in ("backend", "frontend")}
 MAJOR = "must be one of '12', '13', '14', '15', '16', '17' or '18'. Correct it."

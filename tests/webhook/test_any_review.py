@@ -13,7 +13,7 @@ from config.faults import FaultsError, parse
 from config.settings import Settings
 from gatewright.planning import planners_of
 from tests.characters import CHARACTERS
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine, NotLookedUpError
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, NotLookedUpError
 from webhook.engine.policy_set import load
 from webhook.harness.bases import kinds_by_name, smallest
 from webhook.harness.reviews import Admission, review
@@ -21,7 +21,7 @@ from webhook.policies import catalogue
 from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
 
 CASES = Path(__file__).parents[1] / "policies"
-LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: datetime(2026, 11, 21, tzinfo=UTC)}
+LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: datetime(2026, 11, 21, tzinfo=UTC), SERVED: ()}
 
 
 def _policies():

@@ -7,7 +7,7 @@ from typing import Any
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields
 from webhook.engine.origins import traced
-from webhook.engine.planners import Made, Object, Planner, Planners, RefusedError
+from webhook.engine.planners import SERVED, Made, Object, Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
 from webhook.engine.request import About, Request
 from webhook.engine.verdict import Outcome
@@ -50,16 +50,17 @@ def children(planners: Planners, planner: Planner, request: Request) -> list[Chi
     What would be there already, made of the object as it was, is updated.
     """
     now, (object, old) = request.lookup(NOW), _states(planner, request)
+    served = request.lookup(SERVED) if planner.optional else ()
     if object is None:
         return []
     try:
-        before = [] if old is None else planner.plan(old, now)
+        before = [] if old is None else planner.plan(old, now, served)
     except RefusedError as error:
         before, refused = [], error.violations
     else:
         refused = ()
     try:
-        made = planner.plan(object, now)
+        made = planner.plan(object, now, served)
     except RefusedError as error:
         news = [each for each in error.violations if not any(each.is_no_worse_than(was) for was in refused)]
         if news:

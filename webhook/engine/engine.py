@@ -11,7 +11,7 @@ from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind, Target, TargetKey
 from webhook.engine.making import of_made
-from webhook.engine.planners import Planner, Planners, RefusedError
+from webhook.engine.planners import SERVED, Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
 from webhook.engine.request import Request
 from webhook.engine.verdict import Outcome, Verdict, without_repeats
@@ -153,6 +153,7 @@ class Engine:
     def _looked_up_for(self, planner: Planner, target: Target) -> frozenset[str]:
         keys = (key for kind in self._planners.reach(planner) for key in Target(kind).keys)
         own = frozenset({NOW, SCALE_PARENT} if target.subresource else {NOW})
+        own |= {SERVED} if self._planners.has_optional(planner) else NOTHING_NEEDED
         return own.union(*(self._needs.get(key, NOTHING_NEEDED) for key in keys))
 
     def _asked(self, key: TargetKey) -> tuple[BoundPolicy, ...]:

@@ -3,7 +3,7 @@
 The functions are handed in when a process is put together: nothing here knows how a plan is made.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,9 @@ from webhook.engine.request import About
 
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]  # group and plural
+Served = Collection[ResourceKey]
 
+SERVED = "served_apis"  # the look-up of which optional resources the API server has
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 
 
@@ -44,15 +46,17 @@ class RefusedError(ValueError):
 class Planner:
     """What is made of the objects of one kind.
 
-    `makes` are the kinds of it; `plan` returns all of it, in order, or raises RefusedError; `filled` returns an object
-    with the defaults that the API server fills in; `replicas` is the field that its /scale sets, where it has one.
+    `makes` are the kinds of it; `plan` returns all of it, in order, or raises RefusedError, given the time and which of
+    the `optional` ones the API server has; `filled` returns an object with the defaults that the API server fills in;
+    `replicas` is the field that its /scale sets, where it has one.
     """
 
     kind: Kind
     makes: tuple[Kind, ...]
-    plan: Callable[[Object, datetime], Sequence[Made]]
+    plan: Callable[[Object, datetime, Served], Sequence[Made]]
     filled: Callable[[Object], Object]
     replicas: str | None = None
+    optional: tuple[Kind, ...] = ()
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -116,6 +120,11 @@ class Planners:
         """Return an object that would be made with what the API server fills in."""
         planner = self.of(kind.group, kind.plural)
         return object if planner is None else planner.filled(object)
+
+    def has_optional(self, planner: Planner) -> bool:
+        """Tell whether what is made, also of what is made, depends on what the API server has."""
+        makers = (self.of(kind.group, kind.plural) for kind in self.reach(planner))
+        return any(each is not None and each.optional for each in (planner, *makers))
 
     def reach(self, planner: Planner) -> tuple[Kind, ...]:
         """Return all kinds that are made, also of what is made."""

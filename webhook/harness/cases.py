@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validato
 
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
-from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine
 from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.reviews import Admission
@@ -203,6 +203,7 @@ def _trials(engine: Engine, case: Case, document: Document, at_case: str) -> Ite
             | {
                 NAMESPACE_LABELS: {"kubernetes.io/metadata.name": case.namespace, **case.namespace_labels},
                 NOW: case.now,
+                SERVED: (),
             },
             expect=case.expect,
             prefix=path if case.pod is not None and path is not None else "",

@@ -11,7 +11,7 @@ import jsonpatch
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Verdict
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.harness.bases import is_cluster_scoped
@@ -68,7 +68,7 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: da
     known = _Known([document.value for document in documents], namespace)
     for document in documents:
         where = _namespace(document.value, namespace)
-        yield _judge(engine, document, where, {NOW: now} | known.about(where))
+        yield _judge(engine, document, where, {NOW: now, SERVED: ()} | known.about(where))
 
 
 class _Known:

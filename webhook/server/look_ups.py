@@ -1,6 +1,7 @@
 """What policies look up beside namespaces: from watches that begin with the first need, and live until then."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Never
 
@@ -12,6 +13,7 @@ from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import Request
 from webhook.engine.ingresses import summary
+from webhook.engine.planners import ResourceKey, Served
 
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 SERVICE = Resource("", "v1", "services", "Service")
@@ -31,15 +33,20 @@ OURS = tuple(
 SCALED = {(resource.group, resource.plural): resource for resource in (*WORKLOADS, *OURS)}
 RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
 
+A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
+
 Object = dict[str, Any]
 
 
 class LookUps:
     """Looks things up for one API server; `run` keeps the watches that were begun."""
 
-    def __init__(self, client: Client, scaled: Iterable[Resource] = ()) -> None:
-        """Know what else than built-in kinds and ours has a /scale."""
+    def __init__(self, client: Client, scaled: Iterable[Resource] = (), optional: Iterable[Resource] = ()) -> None:
+        """Know what else than built-in kinds and ours has a /scale, and what the API server may be without."""
         self._client = client
+        self._optional = tuple(optional)
+        self._served: frozenset[ResourceKey] = frozenset()
+        self._asked_again = 0.0
         self._scaled = SCALED | {(resource.group, resource.plural): resource for resource in scaled}
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
@@ -82,6 +89,16 @@ class LookUps:
             return await self._client.get(resource, request.about.name, request.about.namespace)
         except NotFound:
             return {}  # the API server will say so itself
+
+    async def served(self, request: Request) -> Served:
+        """Return which of the optional resources the API server has, as it said a moment ago."""
+        del request
+        if time.monotonic() >= self._asked_again:
+            answers = await asyncio.gather(*map(self._client.serves, self._optional))
+            found = (each for each, is_served in zip(self._optional, answers, strict=True) if is_served)
+            self._served = frozenset((each.group, each.plural) for each in found)
+            self._asked_again = time.monotonic() + A_MOMENT
+        return self._served
 
     async def _all(self, resource: Resource, namespace: str | None = None) -> AsyncIterator[Object]:
         store = self._stores.get(resource)

@@ -9,6 +9,7 @@ from config.api.policy import Match as MatchSpec
 from tests.webhook.asking import in_force
 from webhook.engine import (
     NOW,
+    SERVED,
     About,
     Engine,
     Made,
@@ -36,8 +37,9 @@ DEPLOYMENT, SERVICE, BUDGET = KINDS["apps", "Deployment"], KINDS["", "Service"],
 CONTROLLER = service_account("gates", "controller")
 
 
-def plan_shop(shop, now):
+def plan_shop(shop, now, served):
     """Make a Deployment and a Service, and a budget once there are several replicas."""
+    del served
     assert now == TODAY
     spec, name = shop["spec"], shop["metadata"]["name"]
     if not isinstance(spec["size"], int):
@@ -62,9 +64,9 @@ def plan_shop(shop, now):
     return made
 
 
-def plan_mall(mall, now):
+def plan_mall(mall, now, served):
     """Make a Shop."""
-    del now
+    del now, served
     metadata = {"name": f"{mall['metadata']['name']}-shop"}
     spec = {"image": mall["spec"]["image"]} | mall["spec"]["shop"]
     shop = {"apiVersion": "x.example/v2", "kind": "Shop", "metadata": metadata, "spec": spec}
@@ -231,7 +233,7 @@ def test_what_is_made_once_is_not_judged_again():
     """The controller leaves it as it is once it is there, so an update of its parent cannot be denied for it."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
     made = [Made(secret, once=True, owned=False)]
-    planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now: made, filled)
+    planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now, served: made, filled)
 
     def shows_its_owner(request, _):
         yield Violation("data", str(request.mapping("metadata")), "no", "x")
@@ -481,3 +483,30 @@ def test_the_registration_has_parents_whose_children_could_be_judged_and_no_othe
     assert registered(sets) == ["malls", "shops", "shops/scale"]
     (target,) = engine(sets).targets(mutating=True, fails_closed=True)
     assert target.kind == DEPLOYMENT
+
+
+def plan_kiosk(kiosk, now, served):
+    """Make a Service; one with another port where budgets are served."""
+    del now
+    spec = {"ports": [{"port": 2 if ("policy", "poddisruptionbudgets") in served else 1}]}
+    return [Made({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec})]
+
+
+def ports(request, _):
+    """Tell the port."""
+    yield Violation("spec.ports", str(request.object["spec"]["ports"][0]["port"]), "is told", "go on")
+
+
+def test_what_is_made_depends_on_what_the_api_server_has():
+    """What it may be without is looked up, also for whoever makes such; without an answer there is no verdict."""
+    kiosk = Planner(SHOP, (SERVICE,), plan_kiosk, filled, optional=(BUDGET,))
+    policy = in_force(Policy("ports", validate=ports, kinds=(SERVICE,)))
+    judging = Engine([policy], Planners([kiosk, MALLS], CONTROLLER))
+    assert judging.needs(request(shop())) == judging.needs(request(mall())) == {NOW, SERVED}
+    found = []
+    for served in ((), {("policy", "poddisruptionbudgets")}):
+        (outcome,) = judging.validate(request(shop(), looked_up={SERVED: served})).outcomes
+        found.append(outcome.violations[0].found)
+    assert found == ["1", "2"]
+    (outcome,) = judging.validate(request(shop())).outcomes
+    assert isinstance(outcome.error, NotLookedUpError)

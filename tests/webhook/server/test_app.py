@@ -306,7 +306,7 @@ async def test_what_is_looked_up_for_what_would_be_made_is_looked_up_once(start)
         return looked_up
 
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "it"}}
-    planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now: [Made(service)], lambda pod: pod)
+    planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now, served: [Made(service)], lambda pod: pod)
     policy = Policy("labelled", validate=by_labels, kinds=("Service",), needs=(NAMESPACE_LABELS,))
     engine = Engine([bind(policy)], Planners([planner]))
     look_ups = {NAMESPACE_LABELS: look_up("labels", {"environment": "production"}), NOW: look_up("now", None)}

@@ -132,6 +132,18 @@ async def test_what_an_added_kind_scales_is_read_too(server):
     assert [each.path for each in server.requests.log] == ["/apis/things.example/v1/namespaces/shop/deployments/it"]
 
 
+async def test_what_the_api_server_has_is_asked_now_and_then(server, monkeypatch):
+    """Of what it may be without; once for a while, and anew after it."""
+    gadgets = Resource("things.example", "v1", "gadgets", "Gadget")
+    async with Client(server.endpoint) as client:
+        of = LookUps(client, (), [DEPLOYMENT, gadgets])
+        assert await of.served(request()) == await of.served(request()) == {("apps", "deployments")}
+        asked_once = len(server.requests.log)
+        monkeypatch.setattr(of, "_asked_again", 0.0)
+        assert await of.served(request()) == {("apps", "deployments")}
+    assert (asked_once, len(server.requests.log)) == (2, 4)
+
+
 @pytest.mark.parametrize(
     "other",
     [
