@@ -11,6 +11,7 @@ from typing import Generic, NamedTuple, TypeVar
 NORMAL = 0
 LOW = -100  # the first list and the periodic pass: what people change now goes first
 WAIT_PER_PRIORITY = 0.6  # seconds: a key 100 lower goes first once it has waited a minute longer, so nothing starves
+OVERTAKEN = 1000  # times at which keys were to come that have come sooner: so many are kept until they pass
 
 Key = TypeVar("Key")
 
@@ -125,6 +126,9 @@ class WorkQueue(Generic[Key]):
             self._push_ready(key)
         else:
             heapq.heappush(self._delayed, (entry.ready_at, entry.order, key))
+            if len(self._delayed) > 2 * len(self._entries) + OVERTAKEN:
+                self._delayed = [item for item in self._delayed if self._is_current(item[2], item[1])]
+                heapq.heapify(self._delayed)
         self._changed.set()
 
     def _push_ready(self, key: Key) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from controller.runtime.queue import LOW, NORMAL, QueueClosedError, WorkQueue
+from controller.runtime.queue import LOW, NORMAL, OVERTAKEN, QueueClosedError, WorkQueue
 from tests.controller.runtime.clock import Clock
 
 KEYS = st.sampled_from("abcde")
@@ -147,3 +147,20 @@ async def test_a_closed_queue_lets_nothing_out() -> None:
     queue.close()
     with pytest.raises(QueueClosedError):
         await queue.get()
+
+
+def test_times_that_were_overtaken_do_not_pile_up(queue: WorkQueue[str], clock: Clock) -> None:
+    """A key that comes again tomorrow, but is wanted each second meanwhile, comes tomorrow just once."""
+    for _ in range(5 * OVERTAKEN):
+        queue.add("a", after=86_400)
+        queue.add("a")
+        assert taken(queue) == "a"
+        queue.add("a", after=86_400)
+        queue.done("a")
+        clock.now += 1
+    assert len(queue._delayed) <= OVERTAKEN + 2
+    clock.now += 86_398
+    assert taken(queue) is None
+    clock.now += 1
+    assert taken(queue) == "a"
+    assert len(queue) == 0
