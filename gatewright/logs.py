@@ -21,12 +21,13 @@ class JsonLines(logging.Formatter):
             "time": f"{_clock(int(record.created), '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage()[:LONGEST_VALUE],
-            **_fields(record),
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1]:
-            line["exception"] = "".join(traceback.format_exception(record.exc_info[1]))
-        return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+            return _json({**_cut(line), "exception": "".join(traceback.format_exception(record.exc_info[1]))})
+        written = _json(line)
+        return written if len(written) <= LONGEST_VALUE else _json(_cut(line))
 
 
 class Text(logging.Formatter):
@@ -35,7 +36,7 @@ class Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line, and the traceback below it if there is one."""
         area = record.name.removeprefix("gatewright.")
-        fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
+        fields = "".join(f" {key}={value}" for key, value in _cut(getattr(record, "fields", {})).items())
         line = f"{_clock(int(record.created), '%H:%M:%S')} {record.levelname:<7} {area}: {record.getMessage()}{fields}"
         line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
         if record.exc_info and record.exc_info[1]:
@@ -61,6 +62,10 @@ def _clock(second: int, form: str) -> str:
     return time.strftime(form, time.gmtime(second))
 
 
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    fields = getattr(record, "fields", {})
+def _json(line: dict[str, Any]) -> str:
+    return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _cut(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields of which no text is too long."""
     return {key: value[:LONGEST_VALUE] if isinstance(value, str) else value for key, value in fields.items()}

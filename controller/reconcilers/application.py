@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from controller.reconcilers.labels import metadata_origin
 from controller.runtime.plan import Apply, Object, Problem
@@ -33,12 +34,24 @@ class Application:
         return {"app": self.name}
 
 
-def applied(application: Application, fields: Mapping[str, str]) -> tuple[Apply, Apply]:
-    """Return Deployment and Service; `fields` says where the parent has each field of an application."""
-    template = f"spec.template.spec.containers[name={application.container}]"
-    origin = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
+class Origins(NamedTuple):
+    """Where the parent has what is in the Deployment and in the Service."""
+
+    deployment: Mapping[str, str]
+    service: Mapping[str, str]
+
+
+def origins(container: str, fields: Mapping[str, str]) -> Origins:
+    """Return the origins in a parent of which `fields` says where it has each field of an application."""
+    template = f"spec.template.spec.containers[name={container}]"
+    paths = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
     ports = {"spec.ports": fields["port"]} if "port" in fields else {}
-    return Apply(deployment(application), origin | DEPLOYMENT_ORIGIN), Apply(service(application), ports | ORIGIN)
+    return Origins(paths | DEPLOYMENT_ORIGIN, ports | ORIGIN)
+
+
+def applied(application: Application, origins: Origins) -> tuple[Apply, Apply]:
+    """Return Deployment and Service."""
+    return Apply(deployment(application), origins.deployment), Apply(service(application), origins.service)
 
 
 def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:

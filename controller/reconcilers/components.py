@@ -7,7 +7,7 @@ from fractions import Fraction
 from config.api.components import Cache, Workload
 from config.quantities import parse_quantity
 from controller.reconcilers import restricted
-from controller.reconcilers.application import ORIGIN, Application, applied, obstacle
+from controller.reconcilers.application import ORIGIN, Application, applied, obstacle, origins
 from controller.reconcilers.images import image
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
@@ -224,7 +224,9 @@ def _deployed(whole: Whole, name: str, application: Application, fields: Mapping
     """Return the component that a Deployment is."""
     holds, note = rolled_out(whole.seen.child(DEPLOYMENT, application.name), application.replicas)
     url = whole.url(scheme, name, application.port)
-    return Component(name, applied(application, fields), holds=holds, note=note, url=url)
+    return Component(
+        name, applied(application, origins(application.container, fields)), holds=holds, note=note, url=url
+    )
 
 
 def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Problem]:

@@ -4,14 +4,17 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from config.api.webapp import WebApp, WebAppStatus
-from controller.reconcilers.application import Application, applied, is_rolling_out, obstacle, ready_replicas
+from controller.reconcilers.application import Application, applied, is_rolling_out, obstacle, origins, ready_replicas
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.runtime.plan import Object, Plan, Seen, Step
 from controller.runtime.planned_kind import PlannedKind
 
 FINALIZER = "webapp.example.com/finalizer"  # nothing outside of the cluster is ours, so we only ever take it off
-ORIGIN = {each: f"spec.{each}" for each in ("replicas", "image", "port", "resources", "securityContext")}
+CONTAINER = "webapp"
+ORIGINS = origins(
+    CONTAINER, {each: f"spec.{each}" for each in ("replicas", "image", "port", "resources", "securityContext")}
+)
 
 
 def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
@@ -21,7 +24,7 @@ def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
     settled = deployment is not None and not is_rolling_out(deployment)
     running = settled and ready_replicas(deployment) == webapp.spec.replicas
     application = application_of(webapp)
-    apply_deployment, apply_service = applied(application, ORIGIN)
+    apply_deployment, apply_service = applied(application, ORIGINS)
     return Plan(
         steps=(
             Step("deployment", [apply_deployment], holds=running, note=(deployment and obstacle(deployment)) or ""),
@@ -42,7 +45,7 @@ def application_of(webapp: WebApp) -> Application:
     return Application(
         name=webapp.name,
         namespace=webapp.namespace,
-        container="webapp",
+        container=CONTAINER,
         image=webapp.spec.image,
         port=webapp.spec.port,
         replicas=webapp.spec.replicas,

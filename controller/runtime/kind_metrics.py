@@ -1,5 +1,7 @@
 """What is counted of each kind, under its own prefix."""
 
+from functools import cache
+
 from prometheus_client import Counter, Gauge, Histogram
 
 from controller.runtime.metrics import Metrics
@@ -21,8 +23,7 @@ class Phases:
     """How many objects of a kind are in which phase."""
 
     def __init__(self, gauge: Gauge, kind: str) -> None:
-        self._gauge = gauge
-        self._kind = kind
+        self._in_phase = cache(lambda phase: gauge.labels(kind, phase))
         self._phases: dict[Request, str] = {}
 
     def now(self, request: Request, phase: str | None) -> None:
@@ -31,11 +32,11 @@ class Phases:
         if before == phase:
             return
         if before is not None:
-            self._gauge.labels(self._kind, before).dec()
+            self._in_phase(before).dec()
             del self._phases[request]
         if phase is not None:
             self._phases[request] = phase
-            self._gauge.labels(self._kind, phase).inc()
+            self._in_phase(phase).inc()
 
 
 class KindMetrics:
