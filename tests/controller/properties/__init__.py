@@ -21,12 +21,14 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/runtime/test_queue.py::TestQueueMachine
 5 No lost update
     controller/properties/test_edits.py::test_nobodys_fields_are_lost
-    controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost_in_five_hundred_edits
+    controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost
 6 Stale caches
     controller/properties/test_stale_caches.py::test_caches_that_lag_make_nothing_twice
+    controller/properties/test_stale_caches.py::test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status
     controller/runtime/test_controller.py::test_a_reconcile_waits_for_the_cache_to_see_what_was_written
 7 Fail-over: killed, frozen, cut off, the Lease deleted, clocks that are wrong
     controller/properties/test_fail_over.py::test_never_do_two_write
+    controller/runtime/test_leader.py::test_a_standby_is_there_when_the_lease_ends
     controller/runtime/test_leader.py::test_a_wall_clock_that_is_wrong_makes_nobody_lead
     controller/runtime/test_leader.py::test_a_lease_that_somebody_deleted_makes_nobody_else_lead
     kube/test_client.py::test_the_gate_is_asked_again_in_the_last_moment
@@ -56,13 +58,16 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     kube/test_watch.py::test_the_server_says_how_long_to_wait
 13 Shutdown in the middle of work
     controller/properties/test_fail_over.py::test_never_do_two_write
+    controller/runtime/test_leader.py::test_a_renewal_under_way_does_not_keep_a_lease_from_being_released
     controller/runtime/test_controller.py::test_what_is_begun_is_finished_at_the_end
     controller/runtime/test_controller.py::test_what_does_not_end_in_time_is_cancelled
 14 Memory
     controller/properties/test_memory.py::test_a_store_costs_little_more_than_the_json_in_it
     controller/properties/test_memory.py::test_nothing_is_remembered_of_what_is_gone
+    controller/runtime/test_queue.py::test_times_that_were_overtaken_do_not_pile_up
 15 The event loop turns
     controller/properties/test_memory.py::test_others_have_their_turn_while_much_is_read
+    gatewright/test_plain_http.py::test_a_page_may_be_finished_beside_the_loop
 16 A right that is lost
     controller/properties/test_outages.py::test_a_right_that_is_lost_concerns_one_resource
     controller/runtime/test_health.py::test_a_resource_that_cannot_be_read_is_named_with_the_reason

@@ -83,11 +83,13 @@ async def test_once_all_is_made_nothing_is_written(control_plane: ControlPlane, 
 
     await kubectl("apply", "--server-side", "-f", str(CONFIG / "crd/bases"))
     await kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in crds()))
+    beginning = await asyncio.to_thread(control_plane.audit_mark)
     async with all_kinds(control_plane, namespace, "the-first-process") as process:
         await kubectl("apply", "-n", namespace, *(f"--filename={sample}" for sample in SAMPLES))
         await kubectl("wait", "-n", namespace, "--for=condition=Ready", "--timeout=90s", *resources())
         await process.until_quiet(0)
         mark = await asyncio.to_thread(control_plane.audit_mark)
+        assert len(await asyncio.to_thread(writes, beginning, "the-first-process")) > 2 * len(resources())
         await process.until_quiet(process.count + process.look_again())
         assert await asyncio.to_thread(writes, mark, "the-first-process") == []
     async with all_kinds(control_plane, namespace, "the-second-process") as process:

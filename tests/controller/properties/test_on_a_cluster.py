@@ -1,6 +1,7 @@
-"""On a real API server: hundreds of edits at once, and an API that is removed under living objects."""
+"""On a real API server: thousands of edits at once, and an API that is removed under living objects."""
 
 import asyncio
+import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 WEBAPPS = WEBAPP.resource
 NAMES = [f"shop-{number}" for number in range(10)]
-EDITS = 500
+EDITS = int(os.environ.get("EDITS", "500"))  # the workflow of the forge makes ten thousand
 AT_ONCE = 16
 
 
@@ -44,7 +45,7 @@ async def controlling(plane: ControlPlane, place: str, kind: PlannedKind[Any]) -
     runtime = Runtime(endpoint, CollectorRegistry(), identity="the-test", namespaces=[place])
     runtime.add_kind(kind)
     stop = asyncio.Event()
-    async with asyncio.timeout(120), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(120 + EDITS / 10), asyncio.TaskGroup() as group:
         group.create_task(runtime.run(stop))
         try:
             await runtime.caches.synced()
@@ -116,7 +117,7 @@ def said(object: Object, path: str) -> Any:
     return next((each["reason"] for each in object["status"]["conditions"] if each["type"] == path), None)
 
 
-async def test_nobodys_fields_are_lost_in_five_hundred_edits(
+async def test_nobodys_fields_are_lost(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sixteen editors at once and the controller: in the end each field is as its owner wrote it last."""
