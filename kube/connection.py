@@ -127,13 +127,15 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
-        self.heard = True
+        self.heard = is_http = True
         try:
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade):
-            self._fail(NoAnswerError("what it says is not HTTP"))
+            is_http = False
         if self._stream is not None and self._body:
             self._feed(self._stream)
+        if not is_http:
+            self._fail(NoAnswerError("what it says is not HTTP"))
 
     def connection_lost(self, error: Exception | None) -> None:
         """Take note of the end, which is that of the answer where nothing else says how long it is."""

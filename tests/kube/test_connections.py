@@ -58,12 +58,13 @@ async def test_a_connection_closed_in_peace_is_not_used() -> None:
 async def test_few_connections_serve_many_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit requests wait for their turn, within their time."""
     monkeypatch.setattr(kube.connections, "CONNECTIONS", 2)
-    async with answering(*[[GOOD]] * 20, [SILENCE], [SILENCE]) as server, client(server.url, timeout=0.2) as transport:
+    async with answering(*[[GOOD]] * 20) as server, client(server.url) as transport:
         answers = await asyncio.gather(*(transport.request("GET", "/") for _ in range(20)))
         assert (len(answers), server.opened) == (20, 2)
+    async with answering([SILENCE], [SILENCE]) as server, client(server.url, timeout=0.2) as transport:
         failures = await asyncio.gather(*(transport.request("GET", "/") for _ in range(3)), return_exceptions=True)
         assert [str(each).rpartition(": ")[2] for each in failures] == ["no answer within 0.2 s"] * 3
-        assert len(server.requests) == 22
+        assert len(server.requests) <= 2
 
 
 async def test_idle_connections_are_closed_by_us(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,137 @@
+"""A proxy between us and the API server: it passes TLS on without looking into it, or says no."""
+
+import asyncio
+import ssl
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from kube.endpoint import Endpoint, tls
+from kube.errors import Unreachable
+from kube.transport import Transport
+from tests.kube.servers import GOOD, answering
+from tests.kube.tls import serving
+
+
+@dataclass
+class HttpProxy:
+    """What a proxy was told, and what it says to that."""
+
+    answer: bytes = b"HTTP/1.1 200 Connection established\r\nProxy-Agent: test\r\n\r\n"
+    port: int = 0
+    heads: list[bytes] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read what is asked for, answer, and pass bytes on."""
+        self.heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(self.answer)
+        if not self.answer.startswith(b"HTTP/1.1 200 Conn"):
+            writer.close()
+            return
+        host, port = self.heads[-1].split()[1].decode().rsplit(":", 1)
+        others = await asyncio.open_connection(host, int(port))
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(passing(reader, others[1]))
+                group.create_task(passing(others[0], writer))
+        finally:
+            for each in (writer, others[1]):
+                each.transport.abort()
+
+
+async def passing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes from one side."""
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+    except OSError:
+        pass
+    writer.transport.abort()
+
+
+@asynccontextmanager
+async def proxying(security: ssl.SSLContext | None = None, **options: bytes) -> AsyncIterator[HttpProxy]:
+    """Run a proxy."""
+    proxy = HttpProxy(**options)
+    tasks = set[asyncio.Task[None]]()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.ensure_future(proxy.serve(reader, writer)))
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0, ssl=security) as server:
+        proxy.port = server.sockets[0].getsockname()[1]
+        yield proxy
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def through(endpoint: Endpoint) -> Transport:
+    """Return a client."""
+    return Transport(endpoint, user_agent="test/1", timeout=10)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
+    """The proxy learns where to, and who asks it; it sees neither request nor token. It may speak TLS itself."""
+    context, authority = serving(tmp_path, "127.0.0.1")
+    security = tls("test", authorities=authority.read_bytes())
+    async with (
+        answering([GOOD], [GOOD], tls=context) as server,
+        proxying(context if scheme == "https" else None) as proxy,
+    ):
+        address = f"{scheme}://me:p%40ss@127.0.0.1:{proxy.port}"
+        endpoint = Endpoint(server.url, ssl=security, proxy=address, server_hostname="api.example.test")
+        async with through(endpoint) as transport:
+            for _ in range(2):
+                assert await transport.request("GET", "/") == {"a": 1}
+    host = server.url.removeprefix("https://")
+    pair = b64encode(b"me:p@ss").decode()
+    told = f"CONNECT {host} HTTP/1.1\r\nHost: {host}\r\nProxy-Authorization: Basic {pair}\r\n\r\n"
+    assert proxy.heads == [told.encode()]
+
+
+async def test_plain_http_is_asked_of_the_proxy() -> None:
+    """By the whole address, with who asks it."""
+    async with answering([GOOD]) as proxy:
+        address = proxy.url.replace("//", "//me:pass@")
+        async with through(Endpoint("http://api.example.test:8001/base", proxy=address)) as transport:
+            assert await transport.request("GET", "/x") == {"a": 1}
+    line, *headers = proxy.requests[0][1].decode().splitlines()
+    assert line == "GET http://api.example.test:8001/base/x HTTP/1.1"
+    assert {"Host: api.example.test:8001", "Proxy-Authorization: Basic bWU6cGFzcw=="} <= set(headers)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "its proxy answers with 407"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "its proxy does not let us through"),
+        (b"", "its proxy does not let us through"),
+    ],
+)
+async def test_a_proxy_may_refuse(answer: bytes, why: str) -> None:
+    """It says so; nothing of a request was sent."""
+    async with proxying(answer=answer) as proxy:
+        endpoint = Endpoint("https://127.0.0.1:6443", proxy=f"http://127.0.0.1:{proxy.port}")
+        async with through(endpoint) as transport:
+            with pytest.raises(Unreachable) as caught:
+                await transport.request("GET", "/")
+    assert str(caught.value) == f"cannot reach the API server at https://127.0.0.1:6443: {why}"
+    assert len(proxy.heads) == 1
+
+
+async def test_what_is_behind_a_proxy_must_be_trusted(tmp_path: Path) -> None:
+    """The server's certificate is looked at as it is without a proxy."""
+    context, _ = serving(tmp_path, "127.0.0.1")
+    _, other = serving(tmp_path, "127.0.0.1")
+    async with answering(tls=context) as server, proxying() as proxy:
+        security = tls("test", authorities=other.read_bytes())
+        endpoint = Endpoint(server.url, ssl=security, proxy=f"http://127.0.0.1:{proxy.port}")
+        async with through(endpoint) as transport:
+            with pytest.raises(Unreachable, match="its certificate is not trusted"):
+                await transport.request("GET", "/")
