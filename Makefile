@@ -44,8 +44,9 @@ test: test-unit test-integration ## every test
 test-unit: .venv/ready ## the tests that need no control plane, no database and little time
 	$(BIN)/pytest -m "not controlplane and not databases and not long" --numprocesses auto
 
+# In the order of the files, so that those of a package, which share a cluster, come one after the other.
 test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes) and databases
-	$(BIN)/pytest -m "controlplane or databases or long" --numprocesses 2 --dist loadfile
+	$(BIN)/pytest -m "controlplane or databases or long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 databases: ## install the database servers that tests start (apt-get, as root; else those tests are skipped)
 	@tests/databases/install.sh

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
+from config.documents import parse_documents
 from tests.charts.rendered import CHART, NAMESPACE, Rendered
 
 Result = subprocess.CompletedProcess[str]
@@ -17,8 +17,10 @@ Result = subprocess.CompletedProcess[str]
 def template(helm: Path) -> Callable[..., Result]:
     """`helm template` with `--set` expressions and values files."""
 
-    def run(*sets: str, files: tuple[Path, ...] = (), release: str = "gatewright") -> Result:
-        command = [helm, "template", release, CHART, "--namespace", NAMESPACE]
+    def run(
+        *sets: str, files: tuple[Path, ...] = (), release: str = "gatewright", namespace: str = NAMESPACE
+    ) -> Result:
+        command = [helm, "template", release, CHART, "--namespace", namespace]
         command += [f"--values={file}" for file in files] + [f"--set={each}" for each in sets]
         return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
@@ -32,7 +34,7 @@ def render(template: Callable[..., Result]) -> Callable[..., Rendered]:
     def run(*sets: str, **options: Any) -> Rendered:
         result = template(*sets, **options)
         assert result.returncode == 0, result.stderr
-        objects = [each for each in yaml.safe_load_all(result.stdout) if each]
+        objects = [each.value for each in parse_documents(result.stdout.encode(), "helm template")]
         return Rendered({(each["kind"], each["metadata"]["name"]): each for each in objects})
 
     return run

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.charts.rendered import CHART, MODES, NAMESPACE
+from config.documents import parse_documents
+from tests.charts.conftest import Result
+from tests.charts.rendered import CHART, MODES, NAMESPACE, Object
 from tests.controlplane.plane import ControlPlane
 
 OPERATORS = ("cert-manager.io", "monitoring.coreos.com")  # groups that a bare cluster does not serve
@@ -37,16 +38,20 @@ CONVERSION = {
 
 
 @pytest.mark.controlplane
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.stem if mode else "defaults")
-def test_the_server_takes_every_mode(helm: Path, control_plane: ControlPlane, namespace: str, mode: Path | None):
+def test_the_server_takes_every_mode(template: Callable[..., Result], control_plane: ControlPlane, namespace: str):
     """The API server accepts every rendered object of a group that it serves, strictly and without a warning."""
-    command = [helm, "template", "dry-run", CHART, "--namespace", namespace] + ([f"--values={mode}"] if mode else [])
-    rendered = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    objects = [each for each in yaml.safe_load_all(rendered) if each and not each["apiVersion"].startswith(OPERATORS)]
-    manifest = {"apiVersion": "v1", "kind": "List", "items": objects}
+    objects: list[Object] = []
+    for mode in MODES:
+        rendered = template(files=(mode,) if mode else (), release="dry-run", namespace=namespace)
+        assert rendered.returncode == 0, rendered.stderr
+        for document in parse_documents(rendered.stdout.encode(), f"as rendered for {mode}"):
+            if not document.value["apiVersion"].startswith(OPERATORS) and document.value not in objects:
+                objects.append(document.value)
     # Server-side, because other tests may have made some of these objects: a client-side apply would warn of that.
     options = ["--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"]
-    assert control_plane.kubectl("apply", *options, input=manifest).stderr == ""
+    manifest = {"apiVersion": "v1", "kind": "List", "items": objects}
+    applied = control_plane.kubectl("apply", *options, input=manifest)
+    assert (applied.stderr, len(applied.stdout.splitlines())) == ("", len(objects))
 
 
 @pytest.mark.controlplane("kube-controller-manager")

@@ -10,7 +10,7 @@ from tests.controlplane.plane import ControlPlane
 CONFIG = Path(__file__).parents[2] / "config"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The plain manifests applied in their order, each without a word of warning."""
     with ControlPlane.start(tmp_path_factory.mktemp("controlplane") / "installed", audit=False) as plane:

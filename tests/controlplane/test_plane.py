@@ -27,7 +27,7 @@ def test_what_is_owned_is_collected(control_plane: ControlPlane, namespace: str)
     owned = {"name": "owned", "namespace": namespace, "ownerReferences": [reference]}
     control_plane.kubectl("create", "-f-", input={"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
     control_plane.kubectl("delete", "configmap/owner", "-n", namespace)
-    control_plane.kubectl("wait", "configmap/owned", "--for=delete", "--timeout=30s", "-n", namespace)
+    control_plane.kubectl("wait", "configmap/owned", "--for=delete", "--timeout=90s", "-n", namespace)
 
 
 @pytest.mark.controlplane

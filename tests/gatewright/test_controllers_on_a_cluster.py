@@ -38,7 +38,7 @@ def running(log: Path, *command: str, **environment: str) -> Iterator[Process]:
 @pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
     """`python widgets.py` and `python deployments.py`, as the page says, beside each other."""
-    control_plane.kubectl("apply", "-f", str(WIDGETS))
+    control_plane.kubectl("apply", "--server-side", "-f", str(WIDGETS))  # as others do, who may have been here before
     control_plane.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
     where = {"KUBECONFIG": str(control_plane.kubeconfig), "GATEWRIGHT_NAMESPACES": namespace}
     for name, block in (("widgets", "Widgets"), ("deployments", "Logs")):
