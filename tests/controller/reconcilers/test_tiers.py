@@ -1,0 +1,42 @@
+"""What the environments stand for is what the page for users says, amount for amount."""
+
+from pathlib import Path
+
+import pytest
+
+from controller.reconcilers.tiers import TIERS
+from controller.runtime.plan import Object
+
+PAGE = Path(__file__).parents[3] / "docs/kinds/ecommerceplatform.md"
+INSTANCES = "database instances, storage"  # as many as a workload has replicas
+
+
+def rows() -> dict[str, list[str]]:
+    """The cells of each row of the page's table, in the order of the environments."""
+    section = PAGE.read_text().partition("## What the environment stands for")[2]
+    table = next(block for block in section.split("\n\n") if block.startswith("|"))
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return {name: rest for name, *rest in cells}
+
+
+def shown(resources: Object) -> str:
+    """Requests and limits as the table writes them."""
+    return "; ".join(", ".join(resources[part][name] for name in ("cpu", "memory")) for part in ("requests", "limits"))
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_the_page_says_what_an_environment_is(place: int) -> None:
+    """Each cell of its column."""
+    table = rows()
+    tier = TIERS[table[""][place]]
+    assert {name: cells[place] for name, cells in table.items() if name not in ("", "---")} == {
+        INSTANCES: f"{tier.replicas}, {tier.storage}",
+        "backups": "`0 2 * * *`, kept 30d" if tier.backup else "none",
+        "replicas of backend and frontend": str(tier.replicas),
+        "their requests; limits": shown(tier.workload),
+        "cache: requests; limits": shown(tier.cache),
+        "database: requests; limits": shown(tier.database),
+        "security context": "restricted",
+        "pods of a workload on different nodes, PodDisruptionBudget, alerts": "yes" if tier.spread else "",
+    }
+    assert tier.alerts is tier.spread
