@@ -6,14 +6,14 @@ THRESHOLDS = (50_000, 20, 100)  # a large review makes no full collection of ten
 
 
 def collect_rarely() -> None:
-    """Look for garbage less often; called before the large imports, it saves a tenth of them."""
+    """Look for garbage less often; called before the large imports, which leave none."""
     gc.set_threshold(*THRESHOLDS)
 
 
 def settle() -> None:
     """Take what the start made out of the collector's sight.
 
-    It is not collected first: that would cost as much as a tenth of the imports, to find one object in a hundred.
+    It is not collected first: that would take a tenth of the time of a start, to find a dozen objects.
     """
     collect_rarely()
     gc.freeze()

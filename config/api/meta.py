@@ -29,7 +29,9 @@ class ApiModel(BaseModel):
         frozen=True,
         strict=True,
         extra="ignore",
-        defer_build=True,  # until the first object of the kind: building is half of what the types cost at the start
+        # Built when the first object of the kind is read: most kinds have none when a process starts. A default that
+        # is itself a model is made by model_construct, which builds nothing either.
+        defer_build=True,
     )
 
     @model_validator(mode="before")
