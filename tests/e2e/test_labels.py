@@ -1,0 +1,62 @@
+"""Labels of people are handed on to what is made, and follow when they change, on a real API server."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.e2e import manifests
+from tests.e2e.conftest import CONFIG, Laptop
+from tests.e2e.manifests import Object
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager")
+
+SELECTED = "deployments,services,statefulsets,configmaps,cronjobs,secrets"
+MADE = (
+    "deployment/shop",
+    "service/shop",
+    "configmap/vote-config",
+    "statefulset/test-db",
+    "statefulset/production-store-db",
+    "cronjob/production-store-db-backup",
+)
+KEPT = "Secret"  # made once, and never changed
+
+
+def labelled(object: Object, **labels: str) -> Object:
+    """Return an object with labels, and in no namespace of its own."""
+    return {**object, "metadata": {"name": object["metadata"]["name"], "labels": labels}}
+
+
+def objects(**labels: str) -> list[Object]:
+    """Return what a StatefulSet, a Deployment, a CronJob and a ConfigMap are made of."""
+    store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())
+    mysql = {**store, "spec": {**store["spec"], "database": {"type": "mysql", "backup": {"enabled": True}}}}
+    database = yaml.safe_load((CONFIG / "samples/test-db.yaml").read_text())
+    poll = {"poll": {"question": "Which?"}, "options": [{"id": "a"}]}
+    vote = {"apiVersion": "voting.schoolofdevops.com/v1", "kind": "VoteConfig", "metadata": {"name": "vote"}}
+    found = [mysql, database, {**vote, "spec": poll}, manifests.webapp("shop")]
+    return [labelled(each, **labels) for each in found]
+
+
+def test_a_label_follows(laptop: Laptop, namespace: str) -> None:
+    """Of all that is made, but what is made once; and nothing stands in its way that cannot change."""
+    for team in ("red", "blue"):
+        made = objects(team=team)
+        laptop.kubectl("apply", "-n", namespace, "-f-", input={"apiVersion": "v1", "kind": "List", "items": made})
+        for what in MADE if team == "red" else ():
+            laptop.wait(what, "create", namespace)
+        label = f"--for=jsonpath={{.metadata.labels.team}}={team}"
+        laptop.kubectl("wait", *MADE, label, "-n", namespace, "--timeout=30s")
+    found = json.loads(laptop.kubectl("get", SELECTED, "-n", namespace, "-o=json"))["items"]
+    teams = {(each["kind"], each["metadata"]["labels"].get("team")) for each in found if each["metadata"].get("labels")}
+    assert {team for kind, team in teams if kind != KEPT} == {"blue"}
+    assert {team for kind, team in teams if kind == KEPT} == {"red"}
+    pods = [
+        each["spec"]["template"]["metadata"]["labels"]
+        for each in found
+        if each["kind"] in ("Deployment", "StatefulSet")
+    ]
+    assert {each["team"] for each in pods} == {"blue"}
+    events = json.loads(laptop.kubectl("get", "events", "-n", namespace, "-o=json"))["items"]
+    assert [each["message"] for each in events if each["reason"] in ("ReconcileFailed", "Contested")] == []
