@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
+from urllib.parse import urlsplit
 
 TOKEN_SECONDS = 60.0
 
@@ -31,6 +32,11 @@ class Endpoint:
     namespace: str = "default"
     server_hostname: str | None = None
     proxy: str | None = None
+
+    @property
+    def host(self) -> str:
+        """The host and the port, as they stand in the address."""
+        return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
 @dataclass(frozen=True, slots=True)

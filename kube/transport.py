@@ -38,10 +38,9 @@ class Transport:
         self._connections: Connections | None = None
         self._authorized: tuple[str | None, str] = (None, "")
         url = urlsplit(endpoint.url)
-        host = url.netloc.rpartition("@")[2]
-        self._origin = f"{url.scheme}://{host}"
+        self._origin = f"{url.scheme}://{endpoint.host}"
         self._base = url.path.rstrip("/")
-        headers = f"Host: {host}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
+        headers = f"Host: {endpoint.host}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
         if endpoint.proxy and url.scheme == "http":
             self._base = self._origin + self._base
             headers += proxy.authorization(urlsplit(endpoint.proxy))

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
-from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 
@@ -44,7 +43,7 @@ class Runtime:
     ) -> None:
         """Take the API server; without a lease this process leads from the start."""
         self.metrics = Metrics(registry, per_object=per_object_metrics)
-        on_response = self.metrics.requests_to(urlsplit(endpoint.url).netloc)
+        on_response = self.metrics.requests_to(endpoint.host)
         self.election: Election | None = None
         self._clients = []
         if lease is not None:
