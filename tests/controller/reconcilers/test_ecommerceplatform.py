@@ -269,6 +269,38 @@ def test_with_the_apis_of_prometheus_services_are_selected() -> None:
     assert "annotations" not in objects["Service", "shop-backend"]["metadata"]
 
 
+def test_production_alerts_on_missing_replicas_and_silent_pods() -> None:
+    """Of this platform alone, by what kube-state-metrics and Prometheus itself say."""
+    rule = made(planned(platform(environment="production"), Given(served=MONITORED)))["PrometheusRule", "shop"]
+    (group,) = rule["spec"]["groups"]
+    deployments = '{namespace="eu",deployment=~"shop-(cache|backend|frontend)"}'
+    database = '{namespace="eu",statefulset="shop-db"}'
+    deployed = f"kube_deployment_status_replicas_available{deployments} < kube_deployment_spec_replicas{deployments}"
+    stored = f"kube_statefulset_status_replicas_ready{database} < kube_statefulset_replicas{database}"
+    alerts = [
+        ("PlatformComponentUnavailable", deployed, "{{ $labels.deployment }} has fewer replicas than it should"),
+        ("PlatformDatabaseUnavailable", stored, "{{ $labels.statefulset }} has fewer instances than it should"),
+        (
+            "PlatformTargetDown",
+            'up{namespace="eu",service=~"shop-(backend|frontend)"} == 0',
+            "{{ $labels.pod }} does not answer Prometheus",
+        ),
+    ]
+    assert group == {
+        "name": "platform-shop",
+        "rules": [
+            {
+                "alert": name,
+                "expr": expression,
+                "for": "5m",
+                "labels": {"severity": "critical"},
+                "annotations": {"summary": summary, "description": f"{summary} for five minutes."},
+            }
+            for name, expression, summary in alerts
+        ],
+    }
+
+
 def test_what_is_switched_off_is_removed_by_its_uid() -> None:
     """Cache, monitoring and host; what stays wanted stays."""
     before = made(planned(platform(**EVERYTHING), Given(served=MONITORED))).values()

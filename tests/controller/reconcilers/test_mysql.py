@@ -78,7 +78,47 @@ def test_its_pod_is_restricted_sized_and_asked_whether_it_lives() -> None:
     assert found["resources"].keys() == {"requests", "limits"}
     assert found["securityContext"]["readOnlyRootFilesystem"] is True
     assert spec["template"]["spec"]["securityContext"]["runAsUser"] == 999
-    assert {"startupProbe", "readinessProbe", "livenessProbe"} <= found.keys()
+    ping = {"exec": {"command": ["mysqladmin", "ping", "--host=127.0.0.1", "--connect-timeout=3"]}, "timeoutSeconds": 5}
+    assert found["startupProbe"] == {**ping, "periodSeconds": 5, "failureThreshold": 120}
+    assert found["readinessProbe"] == {**ping, "periodSeconds": 5}
+    assert found["livenessProbe"] == {**ping, "periodSeconds": 10, "failureThreshold": 6}
+
+
+def secret(key: str) -> Object:
+    """Where a password comes from."""
+    return {"valueFrom": {"secretKeyRef": {"name": "shop-db-credentials", "key": key}}}
+
+
+def test_its_container_is_told_what_the_official_image_asks_for() -> None:
+    """One database and its login, passwords from the Secret alone, and a place for all that is written."""
+    found = container(made(planned()), "shop-db")
+    assert found["env"] == [
+        {"name": "MYSQL_DATABASE", "value": "app"},
+        {"name": "MYSQL_USER", "value": "app"},
+        {"name": "MYSQL_PASSWORD", **secret("password")},
+        {"name": "MYSQL_ROOT_PASSWORD", **secret("root-password")},
+    ]
+    assert found["ports"] == [{"name": "mysql", "containerPort": 3306, "protocol": "TCP"}]
+    assert found["volumeMounts"] == [
+        {"name": "data", "mountPath": "/var/lib/mysql", "subPath": "mysql"},
+        {"name": "run", "mountPath": "/var/run/mysqld"},
+        {"name": "tmp", "mountPath": "/tmp"},
+    ]
+
+
+def test_its_backups_log_in_as_root_and_write_to_their_claim() -> None:
+    """The script's whole environment, and what it finds where."""
+    job = made(planned(backup={"retention": "2w"}))["CronJob", "shop-db-backup"]["spec"]["jobTemplate"]["spec"]
+    pod = job["template"]["spec"]
+    (found,) = pod["containers"]
+    assert found["env"] == [
+        {"name": "SERVER", "value": "shop-db"},
+        {"name": "RETENTION", "value": "2w"},
+        {"name": "MYSQL_PWD", **secret("root-password")},
+    ]
+    assert (found["command"], pod["restartPolicy"]) == (["bash", "-c", DUMP], "OnFailure")
+    assert {each["name"]: each["mountPath"] for each in found["volumeMounts"]} == {"backup": "/backup", "tmp": "/tmp"}
+    assert pod["volumes"][0] == {"name": "backup", "persistentVolumeClaim": {"claimName": "shop-db-backup"}}
 
 
 def test_the_backend_gets_its_login() -> None:
