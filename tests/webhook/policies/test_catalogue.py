@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from config.modules import ModuleError
-from tests.gatewright.processes import once
+from gatewright.cli import main
 from webhook import policies
 from webhook.policies import add_directory, catalogue
 
@@ -180,12 +180,22 @@ def test_an_entry_point_that_is_no_policy_is_told(
     assert str(error.value) == f"entry point {name} ({value}): {told}"
 
 
-def test_the_command_line_tells_a_module_that_is_no_policy(directory: Path) -> None:
-    """One line and no traceback; a good directory is explained and listed."""
-    explained = once("explain", "--policies-dir", str(directory), "team-labels")
-    assert (explained.returncode, explained.stderr) == (0, "")
-    assert "Pods say whose they are." in explained.stdout
-    (directory / "team_labels.py").write_text("1 / 0\n")
-    ended = once("explain", "--policies-dir", str(directory), "team-labels")
-    assert (ended.returncode, ended.stdout) == (3, "")
-    assert ended.stderr == f"{directory}/team_labels.py: cannot be imported: ZeroDivisionError: division by zero\n"
+@pytest.mark.parametrize(
+    ("text", "code", "printed", "told"),
+    [
+        (GOOD, 0, "Pods say whose they are.", ""),
+        ("1 / 0\n", 3, "", "{}/team_labels.py: cannot be imported: ZeroDivisionError: division by zero\n"),
+    ],
+    ids=["good", "no policy"],
+)
+def test_the_command_line_explains_what_is_in_a_directory(
+    directory: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, printed: str, told: str
+) -> None:
+    """Its policies like ours; of a module that is none, what is wrong in one line and no traceback."""
+    (directory / "team_labels.py").write_text(text)
+    with pytest.raises(SystemExit) as ended:
+        main(["explain", "--policies-dir", str(directory), "team-labels"])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, err) == (code, told.format(directory))
+    assert printed in out
+    assert bool(out) == bool(printed)
