@@ -1,6 +1,6 @@
 """Carries out plans: all reads before them, all writes after them, and the status once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -104,20 +104,19 @@ class Planned:
 
     async def _see_to(self, object: Any, parent: Parent, view: View) -> Result:
         plan = self._kind.plan(object, view, self._now())
-        await self._hold(plan, parent)
-        plan, failures = await self._carry_out(plan, object, parent, view)
-        if await self._release(plan, parent):
-            return Result()
+        failures = await self._hold(plan, parent)
+        if not failures:
+            plan, failures = await self._carry_out(plan, object, parent, view)
+        if plan.finalized and self._kind.finalizer in parent.finalizers:
+            held = await self._release(parent)
+            if parent.is_deleting and not held:
+                return Result()
+            failures += held
         if failures and all(isinstance(each.error, Conflict | AlreadyExists) for each in failures):
             raise failures[0].error  # tried again in milliseconds: not worth a status
         status = status_of(plan, failures, parent.status, generation=parent.generation, now=self._now())
         await self._write_status(status, parent)
-        for event in plan.events:
-            self._recorder.tell(parent.object, event)
-        for failure in failures:
-            if isinstance(failure.error, ContestedError) or (parent.is_deleting and not failure.is_permanent):
-                reason = "CleanUpFailed" if parent.is_deleting else failure.problem.reason
-                self._recorder.tell(parent.object, Event(reason, failure.problem.message, "Warning"))
+        self._tell(plan, failures, parent)
         for failure in failures:
             if not failure.is_permanent:
                 raise failure.error
@@ -178,18 +177,35 @@ class Planned:
             born = datetime.fromisoformat(parent.object["metadata"]["creationTimestamp"])
             self._metrics.created(parent.request, (self._now() - born).total_seconds())
 
-    async def _hold(self, plan: Plan, parent: Parent) -> None:
+    async def _hold(self, plan: Plan, parent: Parent) -> list[Failure]:
         """Add our finalizer before anything is done that must be undone."""
         finalizer = self._kind.finalizer
-        if finalizer and not plan.finalized and not parent.is_deleting and finalizer not in parent.finalizers:
-            await self._writer.finalizers([*parent.finalizers, finalizer], parent)
+        if not finalizer or plan.finalized or parent.is_deleting or finalizer in parent.finalizers:
+            return []
+        return await self._finalizers([*parent.finalizers, finalizer], parent, "failed to put on the finalizer")
 
-    async def _release(self, plan: Plan, parent: Parent) -> bool:
-        """Drop our finalizer once there is nothing to undo; tell whether that lets the object go."""
-        if not plan.finalized or self._kind.finalizer not in parent.finalizers:
-            return False
-        await self._writer.finalizers([each for each in parent.finalizers if each != self._kind.finalizer], parent)
-        return parent.is_deleting
+    async def _release(self, parent: Parent) -> list[Failure]:
+        """Drop our finalizer: there is nothing to undo."""
+        others = [each for each in parent.finalizers if each != self._kind.finalizer]
+        return await self._finalizers(others, parent, "failed to take off the finalizer")
+
+    async def _finalizers(self, names: list[str], parent: Parent, doing: str) -> list[Failure]:
+        try:
+            await self._writer.finalizers(names, parent)
+        except Conflict:
+            raise  # it changed since it was read: tried again in milliseconds
+        except ApiError as error:
+            return [Failure(Step("finalizer", (), doing=doing), error)]
+        return []
+
+    def _tell(self, plan: Plan, failures: Sequence[Failure], parent: Parent) -> None:
+        """Tell what the plan wants told, and of failures that go on until somebody does something."""
+        for event in plan.events:
+            self._recorder.tell(parent.object, event)
+        for failure in failures:
+            if isinstance(failure.error, ContestedError) or (parent.is_deleting and not failure.is_permanent):
+                reason = "CleanUpFailed" if parent.is_deleting else failure.problem.reason
+                self._recorder.tell(parent.object, Event(reason, failure.problem.message, "Warning"))
 
     def _permanent(self, parent: Parent, problem: Problem) -> TerminalError:
         """Tell of an error that only a change can mend, and return it."""

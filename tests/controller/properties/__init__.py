@@ -37,6 +37,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/properties/test_finalizers.py::test_deleted_while_the_api_server_is_away
     controller/properties/test_finalizers.py::test_deleted_while_no_controller_runs
     controller/properties/test_finalizers.py::test_a_clean_up_that_fails_is_seen_and_tried_again
+    controller/properties/test_finalizers.py::test_a_finalizer_that_cannot_be_written_is_seen
     controller/properties/test_on_a_cluster.py::test_an_api_that_is_removed_takes_its_objects_along
 9 Too old versions: nothing deleted is missed, and what is listed anew has low priority
     kube/test_watch.py::test_an_expired_version_is_listed_anew

@@ -9,6 +9,7 @@ from controller.runtime.lease import LEASE
 from controller.runtime.plan import Apply, Delete, Plan, Reference, Seen, Step
 from controller.runtime.planned_kind import Reads
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
+from tests.fakes.apiserver.requests import Fault, Logged
 
 FINALIZER = "test.example/external"
 DECLARED: Any = {
@@ -130,6 +131,35 @@ async def test_a_clean_up_that_fails_is_seen_and_tried_again(running: Running) -
     assert ready["message"] == "failed to give the lease back: a fault of the test: 403"
     assert (event["type"], event["note"]) == ("Warning", ready["message"])
     assert "deletionTimestamp" in held["metadata"]
+
+
+class OnThings(Fault):
+    """Things cannot be written, but for their status."""
+
+    def meets(self, request: Logged) -> bool:
+        """Say whether it is the turn of this request."""
+        return super().meets(request) and request.path.endswith("/things/thing")
+
+
+@pytest.mark.usefixtures("hasty")
+async def test_a_finalizer_that_cannot_be_written_is_seen(running: Running) -> None:
+    """Neither what is not made for want of it, nor what does not go because of it, fails in silence."""
+    forbidden = OnThings(10**6, 403, method="PATCH")
+    async with running(plan, **DECLARED) as things:
+        things.server.requests.faults.append(forbidden)
+        things.create()
+        unheld = await things.until_ready("False", "Forbidden")
+        assert things.server.get(CONFIGMAP, "thing", NAMESPACE) is None
+        things.server.requests.faults.clear()
+        await things.until_ready()
+        things.server.requests.faults.append(forbidden)
+        delete(things)
+        stuck = await things.until_ready("False", "Forbidden")
+        event = await things.until_told("CleanUpFailed")
+        things.server.requests.faults.clear()
+        await things.until_gone(things.resource, "thing")
+    assert unheld["message"] == "failed to put on the finalizer: a fault of the test: 403"
+    assert event["note"] == stuck["message"] == "failed to take off the finalizer: a fault of the test: 403"
 
 
 async def test_what_is_gone_already_counts_as_undone(running: Running) -> None:

@@ -16,6 +16,7 @@ from controller.runtime.own_writes import OwnWrites
 from controller.runtime.result import Request, Result, TerminalError
 from controller.runtime.runtime import Runtime
 from controller.runtime.wakes import itself
+from kube.changes import Change
 from kube.errors import Conflict
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 from tests.fakes.apiserver import FakeApiServer
@@ -109,6 +110,27 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
 
 
 @pytest.mark.usefixtures("hasty")
+async def test_a_task_that_dies_takes_the_process_along(server: FakeApiServer) -> None:
+    """A mistake outside of a reconcile, here in who is told of changes: nothing lives on half dead."""
+
+    async def reconcile(request: Request) -> Result:
+        return Result()
+
+    def mistaken(change: Change) -> None:
+        raise ValueError(change.key)
+
+    async def until_it_dies() -> None:
+        async with running(server, reconcile) as runtime:
+            runtime.caches.one(CONFIGMAP, "one", NAMESPACE).subscribe(mistaken)
+            configmap(server)
+            await asyncio.Event().wait()
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await until_it_dies()
+    mistakes, others = raised.value.split(ValueError)
+    assert (mistakes is not None, others) == (True, None)
+
+
 async def test_a_reconcile_that_takes_too_long_is_ended(
     server: FakeApiServer, caplog: pytest.LogCaptureFixture
 ) -> None:
