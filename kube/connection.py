@@ -68,7 +68,6 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             raise NoAnswerError(CLOSED)
         self.heard = self._keeps_alive = False
-        self._forget()
         self._wanted_by = stream
         self._awaited = self._loop.create_future()
         timer = self._loop.call_at(deadline, self._expire)
@@ -113,6 +112,7 @@ class Connection(asyncio.Protocol):
         elif self._awaited is not None and not self._awaited.done():
             answer = Answer(self._status, self._content_type, self._retry_after, b"".join(self._body))
             self._awaited.set_result(answer)
+            self._forget()  # a long list is not kept by an idle connection
 
     def _feed(self, stream: Stream) -> None:
         data = b"".join(self._body)
