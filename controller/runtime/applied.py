@@ -16,12 +16,13 @@ from kube.resource import Resource
 
 @dataclass(slots=True)
 class _Answer:
-    """What we sent for an object, and what it looked like then and in its versions since."""
+    """What we sent for an object, or would have, and what it looked like then and in its versions since."""
 
     wanted: int
     uid: str
     resource_version: str
-    shown: int
+    shown: int | None
+    """None where an earlier process applied it: each change is judged by what is desired."""
 
 
 class Applied:
@@ -36,23 +37,25 @@ class Applied:
         """Tell whether applying `desired` would surely change nothing.
 
         `before` returns the fields that were applied before, None where that is not known or the parent was not seen
-        to; it is asked only of what this process did not apply.
+        to; it is asked only of what this process did not apply, when that is new or another version.
         """
         metadata = stored["metadata"]
         last = self._answers.get((resource, key))
         if last is not None and last.uid == metadata["uid"]:
             if last.wanted != digest(desired):
                 return False
-            if last.resource_version != metadata["resourceVersion"]:
+            if last.resource_version == metadata["resourceVersion"]:
+                return True
+            if last.shown is not None:
                 if last.shown != fingerprint(stored, desired):
                     return False
                 last.resource_version = metadata["resourceVersion"]
-            return True
+                return True
         applied = before()
-        if applied is not None and covers(stored, desired) and is_wanted(applied, desired):
-            self.remember(resource, key, desired, stored)
-            return True
-        return False
+        if applied is None or not covers(stored, desired) or not is_wanted(applied, desired):
+            return False
+        self._answers[resource, key] = _Answer(digest(desired), metadata["uid"], metadata["resourceVersion"], None)
+        return True
 
     def was_right(self, resource: Resource, key: str, stored: Object, desired: Object) -> bool:
         """Tell whether we applied just this to that very object before: what is wrong with it somebody changed."""

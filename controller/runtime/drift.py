@@ -35,7 +35,7 @@ def fingerprint(stored: Object, desired: Object) -> int:
 
 def covers(stored: Any, desired: Any, field: str = "") -> bool:
     """Tell whether a stored value has all that is desired; what the server or others added does not matter."""
-    if stored == desired or desired is None or desired == {} or desired == []:
+    if stored == desired or (not desired and desired in (None, {}, [])):
         return True
     if isinstance(desired, dict):
         if not isinstance(stored, dict) or (field in ATOMIC and len(stored) != len(desired)):
