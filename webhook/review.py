@@ -17,6 +17,7 @@ WARNINGS_RUNES = 4096
 
 KIND_KEYS = ("group", "version", "kind")
 
+TRY_AGAIN = "Try again."
 TOLERATED = "(It was so before, so it denies no update.)"
 
 REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
@@ -200,7 +201,7 @@ def _causes(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
 def _failure(outcome: Outcome) -> str:
     if isinstance(outcome.error, NotLookedUpError):
         wanted = _line(str(outcome.error)).replace("_", " ")
-        return f"could not be decided, since {wanted} could not be looked up. Try again."
+        return f"could not be decided, since {wanted} could not be looked up. {TRY_AGAIN}"
     return f"failed with an internal error ({type(outcome.error).__name__}). Tell those who run Gatewright."
 
 

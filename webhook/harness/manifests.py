@@ -17,7 +17,7 @@ from webhook.engine.look_ups import LOOK_UPS
 from webhook.harness.bases import is_cluster_scoped
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import Answer, ask
-from webhook.review import MalformedRequestError, warnings
+from webhook.review import TRY_AGAIN, MalformedRequestError, warnings
 
 NO_POLICY_LOOKS_AT = frozenset({"Node", "PersistentVolume"})  # and they live outside of any namespace
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -125,7 +125,7 @@ def _judge(engine: Engine, document: Document, where: str, looked_up: dict[str, 
     except (ConversionError, MalformedRequestError) as error:
         raise DocumentError(f"{document.where()}: {error}") from None
     patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
-    return Judged(document, where, _verdict(answer), tuple(_findings(answer)), tuple(patch), answer.object or {})
+    return Judged(document, where, _verdict(answer), tuple(_findings(answer, where)), tuple(patch), answer.object or {})
 
 
 def _verdict(answer: Answer) -> str:
@@ -138,10 +138,11 @@ def _verdict(answer: Answer) -> str:
     return "mutated" if any(outcome.patched for outcome in answer.outcomes) else "allowed"
 
 
-def _findings(answer: Answer) -> Iterator[Finding]:
+def _findings(answer: Answer, namespace: str) -> Iterator[Finding]:
+    add = f"Add Namespace {namespace} to the manifests."  # what stands in for trying again, where nobody is asked
     for cause in answer.response.get("status", {}).get("details", {}).get("causes", ()):
-        yield Finding(cause["reason"], cause["field"], cause["message"])
+        yield Finding(cause["reason"], cause["field"], cause["message"].replace(TRY_AGAIN, add))
     for warning in warnings(Verdict(answer.outcomes)):  # all of them: the budget is the API server's
         policy, _, text = warning.partition(": ")
         path = FIELD.match(text)
-        yield Finding(policy, path[0] if path else "", text)
+        yield Finding(policy, path[0] if path else "", text.replace(TRY_AGAIN, add))
