@@ -22,15 +22,15 @@ HOME = "gatewright-system"
 POLICIES = ROOT / "charts/gatewright/files/policies"
 READY_WITHIN = 60.0
 IMPORTS = {
-    "alone": "gatewright.commands.controller",
-    "as the chart runs it": "gatewright.commands.controller, gatewright.registering",
+    "alone": "planned_kinds()",
+    "as the chart runs it": "planned_kinds(); import gatewright.registering as r; r.catalogue()",
 }
 PROGRAM = """\
 from gatewright.memory import collect_rarely
 collect_rarely()
-import pathlib, time, {modules}
+import pathlib, time, gatewright.commands.controller
 from controller.reconcilers import planned_kinds
-planned_kinds()
+{imports}
 status = pathlib.Path("/proc/self/status").read_text()
 print(time.process_time(), int(status.partition("VmRSS:")[2].split()[0]) / 1024)
 """
@@ -99,7 +99,7 @@ def _pair(cluster: Cluster, directory: Path) -> list[str]:
 
 
 def _idle(shape: str, cpu: float, resident: float) -> Idle:
-    program = PROGRAM.format(modules=IMPORTS[shape])
+    program = PROGRAM.format(imports=IMPORTS[shape])
     printed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
     imports = [float(each) for each in printed.stdout.split()]
     return Idle(shape, round(cpu, 2), round(resident, 1), round(imports[0], 2), round(imports[1], 1))
