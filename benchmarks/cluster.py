@@ -17,6 +17,7 @@ from tests.controlplane.processes import Process, Reaper, free_ports
 from tests.gatewright.processes import COMMAND
 
 ROOT = Path(__file__).parents[1]
+PAGE = 500  # objects of a list
 KINDS = {
     "webapps": "/apis/example.com/v1",
     "deployments": "/apis/apps/v1",
@@ -36,7 +37,8 @@ class Running:
         with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310  our own listener
             text = answer.read().decode()
         line = 'controller_runtime_reconcile_total{controller="webapp",result="success"} '
-        return next(int(float(each.removeprefix(line))) for each in text.splitlines() if each.startswith(line))
+        found = (int(float(each.removeprefix(line))) for each in text.splitlines() if each.startswith(line))
+        return next(found, 0)
 
 
 class Cluster:
@@ -94,12 +96,21 @@ class Cluster:
 
     def versions(self, namespace: str) -> dict[str, str]:
         """Return the resource version of every WebApp, Deployment and Service."""
-        found: dict[str, str] = {}
-        for plural, root in KINDS.items():
-            body = self.api.request("GET", f"{root}/namespaces/{namespace}/{plural}")[1]
-            items = json.loads(body)["items"]
-            found |= {f"{plural}/{each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in items}
-        return found
+        return {
+            f"{plural}/{each['metadata']['name']}": each["metadata"]["resourceVersion"]
+            for plural in KINDS
+            for each in self.objects(plural, namespace)
+        }
+
+    def objects(self, plural: str, namespace: str) -> Iterator[dict[str, Any]]:
+        """Yield the objects of a kind."""
+        more = ""
+        while True:
+            path = f"{KINDS[plural]}/namespaces/{namespace}/{plural}?limit={PAGE}&continue={more}"
+            answer = json.loads(self.api.request("GET", path)[1])
+            yield from answer["items"]
+            if not (more := answer["metadata"].get("continue", "")):
+                return
 
     def events(self, since: int, namespace: str) -> list[dict[str, Any]]:
         """Return what was asked of a namespace since a mark."""

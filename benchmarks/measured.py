@@ -27,14 +27,16 @@ def megabytes(pid: int) -> float:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
 
-def settled(pid: int, waiting: Callable[[], object] = lambda: None) -> float:
-    """Wait until a process does nothing more, and return the processor time it has used by then."""
+def settled(
+    pid: int, waiting: Callable[[], object] = lambda: None, is_done: Callable[[], bool] = lambda: True
+) -> float:
+    """Wait until a process does nothing more and all is done, and return the processor time it has used by then."""
     deadline = time.monotonic() + SETTLES_WITHIN
     before = cpu_seconds(pid)
     while time.monotonic() < deadline:
         time.sleep(QUIET_SECONDS)
         now = cpu_seconds(pid)
-        if now - before <= QUIET_CPU:
+        if now - before <= QUIET_CPU and is_done():  # it may only be waiting for others
             return before
         waiting()
         before = now

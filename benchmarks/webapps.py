@@ -11,6 +11,7 @@ from benchmarks.measured import megabytes, progress, settled
 from tests.controlplane.audit import WRITES
 
 AGENT = "gatewright-controller"
+PHASES = {"alone": "Deploying", "whole": "Running"}  # of a WebApp that has come as far as it can
 PACED, PACE = 200, 0.05  # WebApps, one each so many seconds, for latencies without a queue
 
 
@@ -73,7 +74,7 @@ def floor(cluster: Cluster, count: int) -> Floor:
 def converge(cluster: Cluster, where: str, count: int, least: Floor) -> Converged:
     """Create WebApps beside a controller that is idle, and wait until it is again."""
     mark = cluster.plane.audit_mark()
-    used, resident = populate(cluster, count)
+    used, resident = populate(cluster, count, PHASES[where])
     events = cluster.events(mark, _namespace(count))
     ours = [each for each in events if each["userAgent"] == AGENT]
     first = min(_time(each) for each in events if _what(each) == "create webapps")
@@ -91,8 +92,8 @@ def converge(cluster: Cluster, where: str, count: int, least: Floor) -> Converge
     )
 
 
-def populate(cluster: Cluster, count: int) -> tuple[float, float]:
-    """Create WebApps beside a controller; return the processor time it took to make them real, and its memory then."""
+def populate(cluster: Cluster, count: int, phase: str = PHASES["alone"]) -> tuple[float, float]:
+    """Create WebApps beside a controller; return the processor time until all are in a phase, and its memory then."""
     namespace = _namespace(count)
     cluster.plane.create_namespace(namespace)
     with cluster.controller(namespace) as controller:
@@ -101,8 +102,12 @@ def populate(cluster: Cluster, count: int) -> tuple[float, float]:
         def waiting() -> None:
             progress(f"{namespace}: converging,", f"{cluster.count('services', namespace)} of {count} Services")
 
+        def is_done() -> bool:
+            found = cluster.objects("webapps", namespace)
+            return [each.get("status", {}).get("phase") for each in found] == [phase] * count
+
         cluster.written("webapps", namespace, count)
-        return settled(controller.pid, waiting) - before, megabytes(controller.pid)
+        return settled(controller.pid, waiting, is_done) - before, megabytes(controller.pid)
 
 
 def latency(cluster: Cluster) -> Latency:
@@ -134,8 +139,15 @@ def restart(cluster: Cluster, count: int) -> Restarted:
     before, mark = cluster.versions(namespace), cluster.plane.audit_mark()
     with cluster.controller(namespace) as controller:
         progress(f"restart beside {len(before)} objects")
-        cpu, resident = settled(controller.pid), megabytes(controller.pid)
-        reconciles = controller.reconciles()
+        resident, reconciles = 0.0, 0
+
+        def is_done() -> bool:
+            nonlocal resident, reconciles
+            resident = megabytes(controller.pid)  # before a scrape, which takes some for itself
+            reconciles = controller.reconciles()
+            return reconciles >= count
+
+        cpu = settled(controller.pid, is_done=is_done)
     after, events = cluster.versions(namespace), cluster.events(mark, namespace)
     return Restarted(
         objects=len(before),
