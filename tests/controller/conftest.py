@@ -90,6 +90,7 @@ async def running(plane: ControlPlane, namespace: str, *, lease: LeaseSettings |
     runtime.add_kind(WEBAPP)
     process = Process(runtime, agent)
     log = logging.getLogger("gatewright.controller")
+    level = log.level
     log.addHandler(process)
     log.setLevel(logging.INFO)
     async with asyncio.timeout(120), asyncio.TaskGroup() as group:
@@ -99,6 +100,7 @@ async def running(plane: ControlPlane, namespace: str, *, lease: LeaseSettings |
             yield process
         finally:
             log.removeHandler(process)
+            log.setLevel(level)
             process.stop.set()
 
 

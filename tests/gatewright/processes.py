@@ -21,7 +21,7 @@ COMMAND = Path(sys.executable).with_name("gatewright")
 def once(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Call `gatewright` with arguments that make it end by itself; what is at `path` is installed beside it."""
     environment = {"HOME": "/nowhere", **({"PYTHONPATH": str(path)} if path else {})}
-    return subprocess.run([str(COMMAND), *arguments], env=environment, capture_output=True, text=True, timeout=30)
+    return subprocess.run([str(COMMAND), *arguments], env=environment, capture_output=True, text=True, timeout=120)
 
 
 class GatewrightError(Exception):

@@ -65,7 +65,7 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
         ("GATEWRIGHT_KUBECONFIG=/nowhere", "/nowhere: no such file or directory"),
     ):
         done = subprocess.run(
-            ["/usr/bin/env", "-i", variable, sys.executable, str(script)], capture_output=True, text=True, timeout=30
+            ["/usr/bin/env", "-i", variable, sys.executable, str(script)], capture_output=True, text=True, timeout=120
         )
         assert (done.returncode, done.stdout) == (1, "")
         assert json.loads(done.stderr)["message"].startswith(message)
