@@ -8,6 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 MESSAGE_LIMIT = 2000
+BY_WEBHOOK = 'admission webhook "'  # how the API server begins what it says of a denial by one
 
 
 class ApiError(Exception):
@@ -48,7 +49,10 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: not allowed by RBAC, admission or quota. Retryable: rights and quotas change without the object."""
+    """403: not allowed by RBAC, admission or quota. Retryable: rights and quotas change without the object.
+
+    Also what a webhook denies with 400 (the API server's word where the webhook says no code) or 422: its rules change.
+    """
 
 
 class NotFound(ApiError):
@@ -126,6 +130,8 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
         details["causes"] = causes
         if any(cause.get("field") == "metadata.uid" for cause in causes):
             kind = Conflict  # a patch for an object that was deleted and made again
+        if message.startswith(BY_WEBHOOK):
+            kind = Forbidden
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
     wait = seconds(retry_after)

@@ -55,6 +55,13 @@ def test_a_resource_that_is_not_served_is_named_as_such():
     assert str(error) == "404 NotFound: the server has no such resource; is its CustomResourceDefinition installed?"
 
 
+@pytest.mark.parametrize("code", [400, 403, 422])
+def test_what_a_webhook_denies_may_be_allowed_later(code: int) -> None:
+    """Its rules are no property of the object, whatever code it, or the API server in its place, answers with."""
+    error = error_for(code, status("", 'admission webhook "policy.example.com" denied the request: not today'))
+    assert (type(error), error.code, error.retryable) == (errors.Forbidden, code, True)
+
+
 def test_another_uid_is_a_conflict() -> None:
     """The server calls a patch for another uid invalid; what it means is that the object is another."""
     answer = status("Invalid", causes=[{"field": "metadata.uid", "message": "field is immutable"}])
