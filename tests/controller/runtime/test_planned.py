@@ -130,6 +130,7 @@ async def test_what_the_first_write_makes_true_opens_the_next_gate_at_once(runni
 async def test_a_failed_step_stops_only_those_that_need_it(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """The condition says what was being done; what fails is tried again, and then all is made."""
     monkeypatch.setattr(backoff, "FIRST", 0.2)
+    monkeypatch.setattr(backoff, "JITTER", 0.0)
 
     def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
         del thing, now
