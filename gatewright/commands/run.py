@@ -23,6 +23,7 @@ from gatewright.commands.certs import write_pairs
 from gatewright.controlling import runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
+from gatewright.policies import policy_set
 from gatewright.registering import CONFIGURATION, add_policy_statuses, own_namespaces
 from gatewright.runtime import run_leading
 from gatewright.serving import UNREGISTERED, webhook_of
@@ -68,6 +69,7 @@ async def _run(settings: Settings) -> None:
     url = settings.webhook_url or f"https://{host or '127.0.0.1'}:{port}"
     settings = settings.model_copy(update={"webhook_url": url})
     observed = Observed()
+    policy_set(settings.policies)  # what is wrong with the files is told before anybody is asked anything
     endpoint = await load(settings.kubeconfig, settings.context)
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
