@@ -56,7 +56,7 @@ bench: bench-reviews bench-controller ## every benchmark, each beside a floor
 bench-reviews: .venv/ready ## processor time of one review
 	@$(BIN)/python -m benchmarks.reviews
 
-bench-controller: .venv/ready ## what WebApps cost the controller, on a real API server (6 to 10 minutes, alone on the machine)
+bench-controller: .venv/ready ## what WebApps cost the controller, on a real API server (9 minutes)
 	@$(BIN)/python -m benchmarks.controller
 
 manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and pages of docs

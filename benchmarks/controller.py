@@ -97,9 +97,9 @@ def measure(asked: Namespace) -> Iterator[Row]:
             yield alone(plane)
             yield registering(plane)
             yield (least := floor(plane, min(1000, asked.restart, *asked.webapps)))
+            yield latency(plane)  # while the API server has little to remember
             for count in asked.webapps:
                 yield converge(plane, "alone", count, least)
-            yield latency(plane)
             if asked.restart not in asked.webapps:
                 populate(plane, asked.restart)
             yield restart(plane, asked.restart)
