@@ -70,6 +70,15 @@ class Delete:
 Write = Apply | Once | Patch | Delete
 
 
+def identity(write: Write) -> object:
+    """Return what tells the writes of one plan apart, also when it is made again."""
+    match write:
+        case Apply(object) | Once(object):
+            return object["apiVersion"], object["kind"], object["metadata"]["name"]
+        case Patch(reference) | Delete(reference):
+            return reference
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something that is wrong; as a plan's own problem, a permanent error: only a change of the object can mend it."""

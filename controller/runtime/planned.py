@@ -17,11 +17,11 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.neighbours import NamesAwaited, readers
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import Apply, Delete, Event, Object, Once, Patch, Plan, Problem, Step, Write, incomplete
+from controller.runtime.plan import Apply, Event, Object, Once, Plan, Problem, Step, identity
 from controller.runtime.planned_kind import PlannedKind, T
 from controller.runtime.queue import LOW
 from controller.runtime.result import Outcome, Request, Result, TerminalError
-from controller.runtime.status import Failure, status_of, status_of_unreadable, was_ready
+from controller.runtime.status import Failure, status_of, status_of_unreadable, unreadable, was_ready
 from controller.runtime.view import View, index_name
 from controller.runtime.wakes import primary
 from controller.runtime.writes import Writer
@@ -242,20 +242,3 @@ class Planned:
             self._metrics.forget(request)
         else:
             self._metrics.reconciled(request, outcome, seconds)
-
-
-def identity(write: Write) -> object:
-    """Return what tells the writes of one plan apart, also when it is made again."""
-    match write:
-        case Apply(object) | Once(object):
-            return object["apiVersion"], object["kind"], object["metadata"]["name"]
-        case Patch(reference) | Delete(reference):
-            return reference
-
-
-def unreadable(error: ValidationError) -> Problem:
-    """Return the problem of a stored object that is not what its type says, naming each field."""
-    faults = [(".".join(map(str, each["loc"])), each) for each in error.errors(include_input=False)]
-    if missing := [path for path, each in faults if each["type"] == "missing"]:
-        return incomplete(*missing)
-    return Problem("; ".join(f"{path}: {each['msg']}" for path, each in faults), "Invalid")

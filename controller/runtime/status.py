@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from controller.runtime.conditions import READY, condition, dated, ready_in
-from controller.runtime.plan import Object, Plan, Problem, Step
+from controller.runtime.plan import Object, Plan, Problem, Step, incomplete
 from controller.runtime.result import TerminalError
 from kube.errors import ApiError
 
@@ -61,6 +63,14 @@ def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, genera
         "observedGeneration": generation,
         "conditions": dated(conditions, old, generation=generation, now=now),
     }
+
+
+def unreadable(error: ValidationError) -> Problem:
+    """Return the problem of a stored object that is not what its type says, naming each field."""
+    faults = [(".".join(map(str, each["loc"])), each) for each in error.errors(include_input=False)]
+    if missing := [path for path, each in faults if each["type"] == "missing"]:
+        return incomplete(*missing)
+    return Problem("; ".join(f"{path}: {each['msg']}" for path, each in faults), "Invalid")
 
 
 def status_of_unreadable(problem: Problem, stored: Object, *, generation: int, now: datetime) -> Object:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
@@ -17,7 +18,7 @@ READY_WITHIN = 30.0
 ENDS_WITHIN = 10.0
 
 
-class Server:
+class Server(ABC):
     """A server process, its port, and its directory. Started by root it runs as a user that has no rights."""
 
     name: str
@@ -63,9 +64,9 @@ class Server:
             assert time.monotonic() < end, f"not ready within {READY_WITHIN:g} s\n{self._process.tail()}"
             time.sleep(0.05)
 
+    @abstractmethod
     def prepare(self) -> None:
         """Make its data, and start it."""
-        raise NotImplementedError
 
     def close(self) -> None:
         """End it, and remove its directory."""

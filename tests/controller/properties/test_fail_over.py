@@ -173,11 +173,6 @@ async def go_through_it(replicas: Replicas, proxy: Proxy) -> list[str]:
 
 async def until_all_are_made(client: Client, place: str, count: int) -> None:
     """Wait until every WebApp has its children: nothing was lost on the way."""
-    async with asyncio.timeout(60):
-        while True:
-            seen = {
-                each["metadata"]["name"] async for each in client.list(WEBAPP.resource, place) if each.get("status")
-            }
-            if seen >= {f"shop-{number}" for number in range(count)}:
-                return
-            await asyncio.sleep(0.1)
+    async with observing(client, place, [WEBAPP.resource]) as observer:
+        for number in range(count):
+            await observer.until(WEBAPP.resource, f"shop-{number}", lambda each: bool(each.get("status")), within=60)
