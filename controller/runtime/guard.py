@@ -30,8 +30,3 @@ def refuse_foreign(resource: Resource, key: str, current: Object, parent: Parent
         raise StillThereError(f"{resource.kind} {name} of a deleted {owner.kind} is still there")
     belongs = f"belongs to {owner.kind} {owner.name}" if owner else f"was not made by this {parent.resource.kind}"
     raise NameTakenError(f"{resource.kind} {name} exists and {belongs}; rename one of them", resource, key)
-
-
-def is_of_others(answer: Object, manager: str) -> bool:
-    """Tell whether an object that we seemed to create has fields that somebody else wrote before us."""
-    return any(each["manager"] != manager for each in answer["metadata"].get("managedFields") or ())

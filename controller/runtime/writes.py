@@ -11,7 +11,7 @@ from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.contests import Contests, last_manager
 from controller.runtime.drift import covers, digest, drifted
 from controller.runtime.generate import generated
-from controller.runtime.guard import is_of_others, refuse_foreign
+from controller.runtime.guard import refuse_foreign
 from controller.runtime.lists import disowned, is_rewritten, written_anew
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
@@ -22,8 +22,10 @@ from controller.runtime.result import Request
 from controller.runtime.view import View
 from kube.changes import Change
 from kube.client import Client
-from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
+from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from kube.resource import Resource
+
+NO_VERSION = "1"  # of no object, as etcd begins with 2: an apply that names it can create, and else is a Conflict
 
 
 class Writer:
@@ -103,9 +105,8 @@ class Writer:
         if current is None:
             if not may_create:
                 return False
-            current = await self.live(resource, key)
+            current = await self._create(resource, key, desired, parent, view)
             if current is None:
-                await self._create(resource, key, desired, parent, view)
                 return True
             view.answered(resource, key, current)
         refuse_foreign(resource, key, current, parent)
@@ -153,23 +154,17 @@ class Writer:
         await patch(disowned(patched), parent.request.namespace)
         return await apply()
 
-    async def _create(self, resource: Resource, key: str, desired: Object, parent: Parent, view: View) -> None:
-        """Apply without force to a name that was free a moment ago.
-
-        Should somebody else have made an object of that name in that moment, without a field that conflicts, then our
-        fields are in it now: applying nothing takes them out again.
-        """
+    async def _create(self, resource: Resource, key: str, desired: Object, parent: Parent, view: View) -> Object | None:
+        """Apply to a name that the cache has nothing of; return what has it already and was not touched, else None."""
+        only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
         try:
-            answer = await self._client.apply(resource, desired, field_manager=FIELD_MANAGER)
-        except (AlreadyExists, Conflict, Invalid):
-            if (current := await self.live(resource, key)) is not None:
-                refuse_foreign(resource, key, current, parent)
-            raise
-        if is_of_others(answer, FIELD_MANAGER):
-            nothing = {"metadata": {each: answer["metadata"].get(each) for each in ("name", "namespace", "uid")}}
-            restored = await self._client.apply(resource, nothing, field_manager=FIELD_MANAGER, force=True)
-            refuse_foreign(resource, key, restored, parent)
+            answer = await self._client.apply(resource, only_new, field_manager=FIELD_MANAGER)
+        except (Conflict, Forbidden, Invalid):  # admission is asked first: it may not like what others have there
+            if (current := await self.live(resource, key)) is None:
+                raise
+            return current
         self._answered(resource, key, desired, answer, parent, view)
+        return None
 
     async def _create_once(self, once: Once, parent: Parent, view: View, *, may_create: bool) -> bool:
         resource, key, desired = self._owned(once.object, parent)

@@ -17,6 +17,20 @@ async def test_apply_creates(api: Api) -> None:
     assert (entry["manager"], entry["operation"]) == ("us", "Apply")
 
 
+async def test_apply_can_be_told_only_to_create(api: Api) -> None:
+    """With a version that no object has, what does not exist is created, and what exists is a Conflict, untouched."""
+    for resource, desired in (
+        (CONFIG_MAP, {"metadata": api.named("one", resourceVersion="1"), "data": {"a": "1"}}),
+        (GIZMO, {"metadata": api.named("one", resourceVersion="1"), "spec": {"size": 2}}),
+    ):
+        first = await api.client.apply(resource, desired, field_manager="us")
+        with pytest.raises(Conflict):
+            await api.client.apply(resource, desired, field_manager="us")
+        with pytest.raises(Conflict):
+            await api.client.apply(resource, desired, field_manager="them", force=True)
+        assert await api.client.get(resource, "one", api.namespace) == first
+
+
 async def test_applying_again_stores_nothing(api: Api) -> None:
     """A second apply of the same leaves the resourceVersion."""
     desired = {"metadata": api.named("one"), "spec": {"size": 2, "parts": [{"name": "a", "color": "red"}]}}

@@ -69,7 +69,7 @@ class Writes:
         kind, resource = write.kind, write.kind.resource
         if len(name) > 253 or not NAME.fullmatch(name):
             raise invalid(resource.kind, name, ("metadata.name", "Invalid value: a lowercase RFC 1123 subdomain"))
-        if metadata.get("resourceVersion"):
+        if metadata.get("resourceVersion") and not applied:
             raise Refusal(400, "resourceVersion should not be set on objects to be created")
         if resource.namespaced:
             metadata["namespace"] = write.namespace
