@@ -96,10 +96,16 @@ class Store:
         for key, entry in self._entries.items():
             index.put(key, entry.object)
 
-    def put(self, object: Object) -> Entry:
-        """Take an object as it now is, and return its entry; the object itself is not kept."""
-        key, applied = self.key_of(object), applied_by(self._manager, object["metadata"])
-        new = self._entries[key] = entry_of(object, self._shared_once(applied))
+    def put(self, object: Object, key: str = "") -> Entry:
+        """Take an object as it now is, and return its entry; the object itself is not kept.
+
+        Whoever knows its key already says it.
+        """
+        key = key or self.key_of(object)
+        applied = applied_by(self._manager, object["metadata"])
+        if (shared := self._shared.get(applied)) is None:
+            shared = self._share(applied)
+        new = self._entries[key] = entry_of(object, shared)
         for index in self._functions.values():
             index.put(key, object)
         return new
@@ -116,13 +122,11 @@ class Store:
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
 
-    def _shared_once(self, applied: bytes) -> bytes:
-        """Return the one copy of what most objects of a resource have in common."""
-        shared = self._shared.get(applied)
-        if shared is None:
-            if len(self._shared) > MOST_SHARED:
-                self._shared.clear()
-            shared = self._shared[applied] = exactly(applied)
+    def _share(self, applied: bytes) -> bytes:
+        """Keep the one copy of what most objects of a resource have in common."""
+        if len(self._shared) > MOST_SHARED:
+            self._shared.clear()
+        shared = self._shared[applied] = exactly(applied)
         return shared
 
 
@@ -136,10 +140,11 @@ class _Index:
 
     def put(self, key: str, object: Object) -> None:
         """Let an object be found under the values that it has now."""
-        values = tuple(self._function(object))
-        if values == self._values.get(key, ()):
+        values, before = tuple(self._function(object)), self._values.get(key, ())
+        if values == before:
             return
-        self.remove(key)
+        if before:
+            self.remove(key)
         self._values[key] = values
         for value in values:
             self.found.setdefault(value, set()).add(key)

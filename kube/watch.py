@@ -12,7 +12,7 @@ from kube.changes import Change, Changes
 from kube.client import Client, selectors
 from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
-from kube.store import Object, Store
+from kube.store import Object, Owner, Store
 from kube.stream import AT_ONCE, Lines
 from kube.transport import decode
 
@@ -69,6 +69,14 @@ class Watch:
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the store has it."""
         self._changes.subscribers.append(callback)
+
+    def subscribe_owned(self, by: Resource, callback: Callable[[Change, Owner], None]) -> None:
+        """Call `callback` with each change of what one of `by` controls, or controlled, and with that owner."""
+        self._changes.subscribe_owned(by, callback)
+
+    def subscribe_deleted(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the key of each object that is gone, before anybody else hears of it."""
+        self._changes.on_deleted.append(callback)
 
     def subscribe_listed(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever all that exists has been read, once the store has it."""
@@ -189,21 +197,23 @@ class Watch:
 
     def _take(self, kind: str, object: Object) -> bool:
         """Take one event; say whether something happened, beyond listing what exists."""
-        version = object["metadata"]["resourceVersion"]
-        if not self._changes.listing:
-            self._changes.reached(version)  # so that whoever is told knows how far we are
+        changes, metadata = self._changes, object["metadata"]
+        version, is_listed = metadata["resourceVersion"], changes.listing
+        if not is_listed:
+            changes.reached(version)  # so that whoever is told knows how far we are
         if kind == "DELETED":
-            self._changes.remove(object)
+            changes.remove(object)
         elif kind != "BOOKMARK":
-            self._changes.put(object)
-        if not self._changes.listing:
+            changes.put(object)
+        elif not is_listed:
+            self._bookmarks = True
+        elif INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
+            changes.end_listing(version)
             self._version = version
-            self._bookmarks |= kind == "BOOKMARK"
-            return kind != "BOOKMARK"
-        if kind == "BOOKMARK" and INITIAL_EVENTS_END in (object["metadata"].get("annotations") or {}):
-            self._changes.end_listing(version)
-            self._version = version
-        return False
+        if is_listed:
+            return False
+        self._version = version
+        return kind != "BOOKMARK"
 
     def _hear(self) -> None:
         self.last_heard = self._monotonic()

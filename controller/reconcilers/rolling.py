@@ -8,7 +8,7 @@ nobody forgotten and nobody restarted twice.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -125,19 +125,17 @@ def _after(known: ConfigMapStatus, name: str, checksum: str, revision: int | Non
     )
 
 
-def config_maps_of(workload: Object) -> Iterator[str]:
+def config_maps_of(workload: Object) -> list[str]:
     """Return the names of the ConfigMaps that the pods of a workload read."""
-    return filter(None, _references(workload))
-
-
-def _references(workload: Object) -> Iterator[str]:
     pod = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}
+    names = []
     for container in (*_list(pod, "containers"), *_list(pod, "initContainers")):
-        yield from (_at(each, "configMapRef") for each in _list(container, "envFrom"))
-        yield from (_at(each, "valueFrom", "configMapKeyRef") for each in _list(container, "env"))
-    for volume in _list(pod, "volumes"):
-        yield _at(volume, "configMap")
-        yield from (_at(each, "configMap") for each in _list(volume.get("projected") or {}, "sources"))
+        names += [_at(each, "configMapRef") for each in container.get("envFrom") or ()]
+        names += [_at(each, "valueFrom", "configMapKeyRef") for each in container.get("env") or ()]
+    for volume in pod.get("volumes") or ():
+        names.append(_at(volume, "configMap"))
+        names += [_at(each, "configMap") for each in _list(volume.get("projected") or {}, "sources")]
+    return [name for name in names if name]
 
 
 def checksum_of(data: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from controller.runtime.claims import FIELD_MANAGER
 from kube.changes import Change
 from kube.client import Client
 from kube.resource import Resource
-from kube.store import Entry, IndexFunction, Object, Store
+from kube.store import Entry, IndexFunction, Object, Owner, Store
 from kube.watch import Watch
 
 Key = tuple[Resource, str | None, str | None, bool, str | None]
@@ -90,6 +90,16 @@ class Cache:
         """Call `callback` with each change, once it is here."""
         for watch in self.watches:
             watch.subscribe(callback)
+
+    def subscribe_owned(self, by: Resource, callback: Callable[[Change, Owner], None]) -> None:
+        """Call `callback` with each change of what one of `by` controls, or controlled, and with that owner."""
+        for watch in self.watches:
+            watch.subscribe_owned(by, callback)
+
+    def subscribe_deleted(self, callback: Callable[[str], None]) -> None:
+        """Call `callback` with the key of each object that is gone, before anybody else hears of it."""
+        for watch in self.watches:
+            watch.subscribe_deleted(callback)
 
     def subscribe_listed(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever all that exists has been read, once it is here."""

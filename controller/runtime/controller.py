@@ -13,9 +13,10 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.queue import LOW, NORMAL, QueueClosedError, Taken, WorkQueue
 from controller.runtime.result import Outcome, Request, Result, RetryableError, TerminalError
-from controller.runtime.wakes import Wakes
+from controller.runtime.wakes import Wakes, nobody, owner
 from kube.changes import Change
 from kube.errors import AlreadyExists, ApiError, Conflict
+from kube.resource import Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
@@ -62,28 +63,38 @@ class Controller:
         self._periodic: list[Cache] = []
         metrics.follow(name, self.queue, workers)
 
-    def watch(self, cache: Cache, wakes: Wakes, *, periodic: bool = False) -> None:
-        """Let the changes of a cache wake requests; `periodic`: all its keys are looked at now and then."""
+    def watch(
+        self, cache: Cache, wakes: Wakes = nobody, *, children_of: Resource | None = None, periodic: bool = False
+    ) -> None:
+        """Let the changes of a cache wake requests, and the change of a child that of `children_of` which it is of.
+
+        `periodic`: all its keys are looked at now and then.
+        """
 
         def on_change(change: Change) -> None:
             for request in wakes(change):
-                if request in self.queue.processing:
-                    self._meanwhile.setdefault(request, []).append((cache, change))
-                else:
-                    self._wake(request, cache, change)
+                self._wake(request, cache, change)
             if self._parked:
                 self._unpark(self._own_writes.writers(cache, change.key))
 
         self.caches.append(cache)
         cache.subscribe(on_change)
+        if children_of is not None:
+            request_of = owner(children_of)
+            cache.subscribe_owned(children_of, lambda change, by: self._wake(request_of(change, by), cache, change))
         cache.subscribe_listed(lambda: self._unpark(list(self._parked)))
         if periodic:
             self._periodic.append(cache)
 
     def _wake(self, request: Request, cache: Cache, change: Change) -> None:
-        """Ask for a reconcile because something changed, unless that is only what was written for the request."""
-        if not self._own_writes.is_echo(request, cache, change):
-            self.add(request, priority=LOW if change.initial else NORMAL)
+        """Ask for a reconcile because something changed, unless that is only what was written for the request.
+
+        What changes while that is being reconciled is judged afterwards, when its writes have been answered.
+        """
+        if request in self.queue.processing:
+            self._meanwhile.setdefault(request, []).append((cache, change))
+        elif not self._own_writes.is_echo(request, cache, change):
+            self.queue.add(request, priority=LOW if change.initial else NORMAL)
 
     def add(self, request: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
         """Ask for a reconcile."""

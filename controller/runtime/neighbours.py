@@ -8,7 +8,7 @@ from controller.runtime.guard import NameTakenError
 from controller.runtime.planned_kind import By, PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.view import index_name
-from controller.runtime.wakes import Wakes, owner
+from controller.runtime.wakes import Wakes
 from kube.changes import Change
 from kube.resource import Resource
 
@@ -44,12 +44,10 @@ class NamesAwaited:
         if isinstance(error, NameTakenError):
             self._awaited.setdefault(error.place, set()).add(request)
 
-    def or_owner(self, resource: Resource, of: Resource) -> Wakes:
-        """Wake the owner of a child, one of `of`, and whoever waits for the child's name."""
-        wakes_owner = owner(of)
+    def wakes(self, resource: Resource) -> Wakes:
+        """Wake whoever waits for the name of the changed object."""
 
         def wakes(change: Change) -> Iterable[Request]:
-            woken = wakes_owner(change)
-            return [*woken, *self._awaited.pop((resource, change.key), ())] if self._awaited else woken
+            return self._awaited.pop((resource, change.key), ()) if self._awaited else ()
 
         return wakes

@@ -66,7 +66,8 @@ class OwnWrites:
 
     def is_echo(self, request: Request, cache: Cache, change: Change) -> bool:
         """Tell whether a change is just what was written for `request`, whose plan has seen the answer already."""
-        written = self._written.get(request, {}).get((cache, change.key))
+        places = self._written.get(request)
+        written = places.get((cache, change.key)) if places else None
         if written is None or change.new is None or not written.is_planned_on:
             return False
         return change.new.resource_version == written.resource_version

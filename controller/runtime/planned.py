@@ -73,7 +73,8 @@ class Planned:
         )
         self.controller.watch(self._primaries, primary, periodic=True)
         for resource in kind.owns:
-            self.controller.watch(self._caches[resource], self._names_awaited.or_owner(resource, kind.resource))
+            wakes = self._names_awaited.wakes(resource)
+            self.controller.watch(self._caches[resource], wakes, children_of=kind.resource)
         for resource in kind.reads:
             self.controller.watch(self._caches[resource], readers(kind, self._primaries, kind.read_indexes[resource]))
         for resource in kind.optional:

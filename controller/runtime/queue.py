@@ -66,7 +66,8 @@ class WorkQueue(Generic[Key]):
 
     def add(self, key: Key, *, priority: int = NORMAL, after: float = 0.0) -> None:
         """Ask for `key` in `after` seconds."""
-        ready_at = self._clock() + max(after, 0.0)
+        now = self._clock()
+        ready_at = now + after if after > 0 else now
         entry = self._entries.get(key)
         if entry is not None:
             if priority <= entry.priority and ready_at >= entry.ready_at:
@@ -74,9 +75,9 @@ class WorkQueue(Generic[Key]):
             priority, ready_at = max(priority, entry.priority), min(ready_at, entry.ready_at)
         else:
             self.added += 1
-        self._entries[key] = _Entry(priority, ready_at, next(self._numbers))
+        entry = self._entries[key] = _Entry(priority, ready_at, next(self._numbers))
         if key not in self._processing:
-            self._schedule(key)
+            self._schedule(key, entry, now)
 
     def take(self) -> Taken[Key] | None:
         """Return the next ready key, now being processed; None when none is ready."""
@@ -84,7 +85,7 @@ class WorkQueue(Generic[Key]):
         while self._delayed and self._delayed[0][0] <= now:
             _, order, key = heapq.heappop(self._delayed)
             if self._is_current(key, order):
-                self._push_ready(key)
+                self._push_ready(key, self._entries[key])
         while self._ready:
             _, order, key = heapq.heappop(self._ready)
             if self._is_current(key, order):
@@ -112,18 +113,17 @@ class WorkQueue(Generic[Key]):
     def done(self, key: Key) -> None:
         """Say that `key` is no longer being processed."""
         del self._processing[key]
-        if key in self._entries:
-            self._schedule(key)
+        if (entry := self._entries.get(key)) is not None:
+            self._schedule(key, entry, self._clock())
 
     def close(self) -> None:
         """Let no key out any more; those being processed may end."""
         self._closed = True
         self._changed.set()
 
-    def _schedule(self, key: Key) -> None:
-        entry = self._entries[key]
-        if entry.ready_at <= self._clock():
-            self._push_ready(key)
+    def _schedule(self, key: Key, entry: _Entry, now: float) -> None:
+        if entry.ready_at <= now:
+            self._push_ready(key, entry)
         else:
             heapq.heappush(self._delayed, (entry.ready_at, entry.order, key))
             if len(self._delayed) > 2 * len(self._entries) + OVERTAKEN:
@@ -131,8 +131,7 @@ class WorkQueue(Generic[Key]):
                 heapq.heapify(self._delayed)
         self._changed.set()
 
-    def _push_ready(self, key: Key) -> None:
-        entry = self._entries[key]
+    def _push_ready(self, key: Key, entry: _Entry) -> None:
         heapq.heappush(self._ready, (entry.ready_at - entry.priority * WAIT_PER_PRIORITY, entry.order, key))
 
     def _is_current(self, key: Key, order: int) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from controller.runtime.result import Request
 from kube.changes import Change
 from kube.resource import Resource
+from kube.store import Owner
 
 Wakes = Callable[[Change], Iterable[Request]]
 
@@ -29,18 +30,18 @@ def primary(change: Change) -> Iterable[Request]:
     return ()
 
 
-def owner(resource: Resource) -> Wakes:
-    """Wake the object of `resource` that controls, or controlled, the changed one."""
+def nobody(change: Change) -> Iterable[Request]:
+    """Wake nobody, whatever changed."""
+    del change
+    return ()
 
-    def wakes(change: Change) -> Iterable[Request]:
-        before = change.old.owner if change.old else None
-        now = change.new.owner if change.new else None
-        woken = []
-        for each in (now,) if now == before else (before, now):
-            if each is None or each.kind != resource.kind or each.api_version.rpartition("/")[0] != resource.group:
-                continue
-            woken.append(Request(Request.of(change.key).namespace if resource.namespaced else None, each.name))
-        return woken
+
+def owner(resource: Resource) -> Callable[[Change, Owner], Request]:
+    """Wake the one of `resource` that controls, or controlled, the changed object."""
+
+    def wakes(change: Change, owner: Owner) -> Request:
+        namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
+        return Request(namespace or None, owner.name)
 
     return wakes
 

@@ -7,7 +7,7 @@ from controller.runtime.caches import Caches
 from controller.runtime.controller import Controller
 from controller.runtime.plan import Object
 from controller.runtime.result import Request
-from controller.runtime.wakes import Wakes, owner, primary
+from controller.runtime.wakes import Wakes, primary
 from kube.changes import Change
 from kube.resource import Resource
 
@@ -48,7 +48,7 @@ def watch(controller: Controller, caches: Caches, watched: Sequence[For | Owns |
             case Owns(resource):
                 if len(parents) != 1:
                     raise ValueError(f"Owns({resource.plural}) takes exactly one For beside it: whose they are")
-                controller.watch(caches.of(resource), owner(parents[0]))
+                controller.watch(caches.of(resource), children_of=parents[0])
             case Watches(resource, map):
                 controller.watch(caches.of(resource), mapped(map))
 

@@ -1,6 +1,6 @@
 """The writes of a plan, guarded: nothing is touched that is not ours or already right."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -20,7 +20,6 @@ from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Referenc
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.view import View
-from kube.changes import Change
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from kube.resource import Resource
@@ -43,7 +42,7 @@ class Writer:
         self._patches = Patches(kind.name, client, self._wrote)
         self._status: dict[Request, tuple[int, int]] = {}
         for resource in {*kind.owns, *kind.patches}:
-            caches[resource].subscribe(self._forget_deleted(resource))
+            caches[resource].subscribe_deleted(partial(self._forget_deleted, resource))
 
     async def write(self, write: Write, parent: Parent, view: View, *, may_create: bool) -> bool:
         """Make one write of a plan if it is needed and allowed; tell whether something was sent."""
@@ -228,14 +227,10 @@ class Writer:
         version, is_child = int(answer["metadata"]["resourceVersion"]), resource != parent.resource
         self._own_writes.wrote(parent.request, self._caches[resource], key, version, is_planned_on=is_child)
 
-    def _forget_deleted(self, resource: Resource) -> Callable[[Change], None]:
-        def on_change(change: Change) -> None:
-            if change.new is None:
-                self._applied.forget(resource, change.key)
-                self._contests.forget((resource, change.key))
-                self._patches.forget(resource, change.key)
-
-        return on_change
+    def _forget_deleted(self, resource: Resource, key: str) -> None:
+        self._applied.forget(resource, key)
+        self._contests.forget((resource, key))
+        self._patches.forget(resource, key)
 
 
 def _refuse_others(resource: Resource, key: str, current: Object, once: Once, parent: Parent) -> None:
