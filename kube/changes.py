@@ -1,6 +1,6 @@
 """Brings what the API server says into a Store, and tells subscribers what that changed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Literal, NamedTuple
 
 from kube.resource import Resource
@@ -31,6 +31,8 @@ class Changes:
         self.subscribers: list[Subscriber] = []
         self.on_deleted: list[Callable[[str], None]] = []
         """Called with the key of what is gone, before anybody else hears of it."""
+        self.waiting: list[tuple[Sized, Subscriber]] = []
+        """Called with each change while the first is not empty, after all others: mostly nobody waits."""
         self.on_served: list[Callable[[], None]] = []
         """Called when the API server has the resource, and before it had not, or the other way round."""
         self.on_listed: list[Callable[[], None]] = []
@@ -116,6 +118,9 @@ class Changes:
             self._tell_of(now, change)
         for tell in self.subscribers:
             tell(change)
+        for those_who_wait, tell in self.waiting:
+            if those_who_wait:
+                tell(change)
 
     def _tell_of(self, owner: Owner, change: Change) -> None:
         for tell in self._by_owner.get((owner.api_version.rpartition("/")[0], owner.kind), ()):

@@ -4,8 +4,10 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sized
 from typing import Never
+
+import orjson
 
 from kube.backoff import Backoff
 from kube.changes import Change, Changes
@@ -14,7 +16,6 @@ from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerErr
 from kube.resource import Resource
 from kube.store import Object, Owner, Store
 from kube.stream import AT_ONCE, Lines
-from kube.transport import decode
 
 LOG = logging.getLogger("gatewright.kube.watch")
 
@@ -73,6 +74,10 @@ class Watch:
     def subscribe_owned(self, by: Resource, callback: Callable[[Change, Owner], None]) -> None:
         """Call `callback` with each change of what one of `by` controls, or controlled, and with that owner."""
         self._changes.subscribe_owned(by, callback)
+
+    def subscribe_while(self, some: Sized, callback: Callable[[Change], None]) -> None:
+        """Call `callback` with each change that comes while there are `some`, after all others."""
+        self._changes.waiting.append((some, callback))
 
     def subscribe_deleted(self, callback: Callable[[str], None]) -> None:
         """Call `callback` with the key of each object that is gone, before anybody else hears of it."""
@@ -230,11 +235,14 @@ class Watch:
 
 def event_in(line: bytes) -> tuple[str, Object]:
     """Return the type and the object of a watch event; raise what an ERROR event, or something else, means."""
-    event = decode(line) or {}
-    kind, object = event.get("type"), event.get("object")
-    if isinstance(object, dict):
-        if kind in EVENTS and "metadata" in object:
-            return kind, object
-        if kind == "ERROR":
-            raise error_for(int(object.get("code") or 500), object)
+    try:
+        event = orjson.loads(line)
+        kind, object = event["type"], event["object"]
+        if isinstance(object, dict):
+            if kind in EVENTS and "metadata" in object:
+                return kind, object
+            if kind == "ERROR":
+                raise error_for(int(object.get("code") or 500), object)
+    except (ValueError, TypeError, KeyError):
+        pass
     raise ServerError(200, "NotAnEvent", "a line of the watch that is no event")

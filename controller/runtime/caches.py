@@ -1,7 +1,7 @@
 """The caches of a process: each resource is watched once, whoever needs it."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Never
 
 from controller.runtime.claims import FIELD_MANAGER
@@ -95,6 +95,11 @@ class Cache:
         """Call `callback` with each change of what one of `by` controls, or controlled, and with that owner."""
         for watch in self.watches:
             watch.subscribe_owned(by, callback)
+
+    def subscribe_while(self, some: Sized, callback: Callable[[Change], None]) -> None:
+        """Call `callback` with each change that comes while there are `some`, after all others."""
+        for watch in self.watches:
+            watch.subscribe_while(some, callback)
 
     def subscribe_deleted(self, callback: Callable[[str], None]) -> None:
         """Call `callback` with the key of each object that is gone, before anybody else hears of it."""

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sized
+from functools import partial
 from typing import Any
 
 from controller.runtime.backoff import Backoff
@@ -13,7 +14,7 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.queue import LOW, NORMAL, QueueClosedError, Taken, WorkQueue
 from controller.runtime.result import Outcome, Request, Result, RetryableError, TerminalError
-from controller.runtime.wakes import Wakes, nobody, owner
+from controller.runtime.wakes import Wakes, owner
 from kube.changes import Change
 from kube.errors import AlreadyExists, ApiError, Conflict
 from kube.resource import Resource
@@ -63,10 +64,8 @@ class Controller:
         self._periodic: list[Cache] = []
         metrics.follow(name, self.queue, workers)
 
-    def watch(
-        self, cache: Cache, wakes: Wakes = nobody, *, children_of: Resource | None = None, periodic: bool = False
-    ) -> None:
-        """Let the changes of a cache wake requests, and the change of a child that of `children_of` which it is of.
+    def watch(self, cache: Cache, wakes: Wakes, *, while_some: Sized | None = None, periodic: bool = False) -> None:
+        """Let the changes of a cache wake requests, or only those that come `while_some` wait for them.
 
         `periodic`: all its keys are looked at now and then.
         """
@@ -74,17 +73,27 @@ class Controller:
         def on_change(change: Change) -> None:
             for request in wakes(change):
                 self._wake(request, cache, change)
-            if self._parked:
-                self._unpark(self._own_writes.writers(cache, change.key))
 
-        self.caches.append(cache)
-        cache.subscribe(on_change)
-        if children_of is not None:
-            request_of = owner(children_of)
-            cache.subscribe_owned(children_of, lambda change, by: self._wake(request_of(change, by), cache, change))
-        cache.subscribe_listed(lambda: self._unpark(list(self._parked)))
+        if while_some is None:
+            cache.subscribe(on_change)
+        else:
+            cache.subscribe_while(while_some, on_change)
         if periodic:
             self._periodic.append(cache)
+        self._follow(cache)
+
+    def watch_children(self, cache: Cache, of: Resource) -> None:
+        """Let any change of a child wake the object of a resource that controls it, or controlled it before."""
+        cache.subscribe_owned(of, lambda change, by: self._wake(owner(of, change, by), cache, change))
+        self._follow(cache)
+
+    def _follow(self, cache: Cache) -> None:
+        """Wait for a cache before the start, and while something is parked hear what it has seen."""
+        if cache not in self.caches:
+            self.caches.append(cache)
+            writers = partial(self._own_writes.writers, cache)
+            cache.subscribe_while(self._parked, lambda change: self._unpark(writers(change.key)))
+            cache.subscribe_listed(lambda: self._unpark(list(self._parked)))
 
     def _wake(self, request: Request, cache: Cache, change: Change) -> None:
         """Ask for a reconcile because something changed, unless that is only what was written for the request.

@@ -25,8 +25,6 @@ def readers(kind: PlannedKind[Any], primaries: Cache, indexes: Mapping[str, By])
         return {key for name, value in values for key in primaries.index(index_name(kind, name), value)}
 
     def wakes(change: Change) -> Iterable[Request]:
-        if not len(primaries):
-            return ()
         namespace = Request.of(change.key).namespace
         return [each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace)]
 
@@ -37,17 +35,17 @@ class NamesAwaited:
     """Names that are taken, and who waits for each to change hands."""
 
     def __init__(self) -> None:
-        self._awaited: dict[tuple[Resource, str], set[Request]] = {}
+        self.awaited: dict[tuple[Resource, str], set[Request]] = {}
 
     def note(self, error: Exception, request: Request) -> None:
         """Let a request wait for the name that an error is about, if it is about one."""
         if isinstance(error, NameTakenError):
-            self._awaited.setdefault(error.place, set()).add(request)
+            self.awaited.setdefault(error.place, set()).add(request)
 
     def wakes(self, resource: Resource) -> Wakes:
         """Wake whoever waits for the name of the changed object."""
 
         def wakes(change: Change) -> Iterable[Request]:
-            return self._awaited.pop((resource, change.key), ()) if self._awaited else ()
+            return self.awaited.pop((resource, change.key), ())
 
         return wakes

@@ -73,10 +73,12 @@ class Planned:
         )
         self.controller.watch(self._primaries, primary, periodic=True)
         for resource in kind.owns:
-            wakes = self._names_awaited.wakes(resource)
-            self.controller.watch(self._caches[resource], wakes, children_of=kind.resource)
+            cache, names = self._caches[resource], self._names_awaited
+            self.controller.watch_children(cache, kind.resource)
+            self.controller.watch(cache, names.wakes(resource), while_some=names.awaited)
         for resource in kind.reads:
-            self.controller.watch(self._caches[resource], readers(kind, self._primaries, kind.read_indexes[resource]))
+            wakes = readers(kind, self._primaries, kind.read_indexes[resource])
+            self.controller.watch(self._caches[resource], wakes, while_some=self._primaries)
         for resource in kind.optional:
             self._caches[resource].subscribe_served(self._look_again)
 

@@ -48,7 +48,8 @@ class WorkQueue(Generic[Key]):
         """How often a key was asked for that did not wait already."""
         self._clock = clock
         self._entries: dict[Key, _Entry] = {}
-        self._processing: dict[Key, float] = {}
+        self.processing: dict[Key, float] = {}
+        """The keys being processed, with the time each was taken."""
         self._delayed: list[tuple[float, int, Key]] = []
         self._ready: list[tuple[float, int, Key]] = []
         self._numbers = itertools.count()
@@ -58,11 +59,6 @@ class WorkQueue(Generic[Key]):
     def __len__(self) -> int:
         """Return how many keys wait, those that are not ready yet included."""
         return len(self._entries)
-
-    @property
-    def processing(self) -> dict[Key, float]:
-        """The keys being processed, with the time each was taken."""
-        return self._processing
 
     def add(self, key: Key, *, priority: int = NORMAL, after: float = 0.0) -> None:
         """Ask for `key` in `after` seconds."""
@@ -76,7 +72,7 @@ class WorkQueue(Generic[Key]):
         else:
             self.added += 1
         entry = self._entries[key] = _Entry(priority, ready_at, next(self._numbers))
-        if key not in self._processing:
+        if key not in self.processing:
             self._schedule(key, entry, now)
 
     def take(self) -> Taken[Key] | None:
@@ -89,7 +85,7 @@ class WorkQueue(Generic[Key]):
         while self._ready:
             _, order, key = heapq.heappop(self._ready)
             if self._is_current(key, order):
-                self._processing[key] = now
+                self.processing[key] = now
                 entry = self._entries.pop(key)
                 return Taken(key, entry.priority, now - entry.ready_at)
         return None
@@ -112,7 +108,7 @@ class WorkQueue(Generic[Key]):
 
     def done(self, key: Key) -> None:
         """Say that `key` is no longer being processed."""
-        del self._processing[key]
+        del self.processing[key]
         if (entry := self._entries.get(key)) is not None:
             self._schedule(key, entry, self._clock())
 
@@ -137,4 +133,4 @@ class WorkQueue(Generic[Key]):
     def _is_current(self, key: Key, order: int) -> bool:
         """Tell whether a heap's item is the key's newest, and the key is free."""
         entry = self._entries.get(key)
-        return entry is not None and entry.order == order and key not in self._processing
+        return entry is not None and entry.order == order and key not in self.processing

@@ -30,20 +30,10 @@ def primary(change: Change) -> Iterable[Request]:
     return ()
 
 
-def nobody(change: Change) -> Iterable[Request]:
-    """Wake nobody, whatever changed."""
-    del change
-    return ()
-
-
-def owner(resource: Resource) -> Callable[[Change, Owner], Request]:
-    """Wake the one of `resource` that controls, or controlled, the changed object."""
-
-    def wakes(change: Change, owner: Owner) -> Request:
-        namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
-        return Request(namespace or None, owner.name)
-
-    return wakes
+def owner(resource: Resource, change: Change, by: Owner) -> Request:
+    """Return the request for the object of `resource` that controls, or controlled, the changed one."""
+    namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
+    return Request(namespace or None, by.name)
 
 
 def always(request: Request) -> Wakes:

@@ -48,7 +48,7 @@ def watch(controller: Controller, caches: Caches, watched: Sequence[For | Owns |
             case Owns(resource):
                 if len(parents) != 1:
                     raise ValueError(f"Owns({resource.plural}) takes exactly one For beside it: whose they are")
-                controller.watch(caches.of(resource), children_of=parents[0])
+                controller.watch_children(caches.of(resource), parents[0])
             case Watches(resource, map):
                 controller.watch(caches.of(resource), mapped(map))
 

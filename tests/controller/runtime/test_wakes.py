@@ -81,7 +81,7 @@ def test_a_child_wakes_the_owner_that_controls_it(old: Object | None, new: Objec
     changes, heard = Changes(Store(DEPLOYMENT)), list[Request]()
     if old is not None:
         changes.put(deepcopy(old))
-    changes.subscribe_owned(WEBAPP, lambda change, by: heard.append(owner(WEBAPP)(change, by)))
+    changes.subscribe_owned(WEBAPP, lambda change, by: heard.append(owner(WEBAPP, change, by)))
     if new is not None:
         changes.put({"metadata": {**new["metadata"], "resourceVersion": "2"}})
     elif old is not None:
@@ -94,4 +94,4 @@ def test_a_child_without_a_namespace_wakes_an_owner_without_one() -> None:
     cluster = WEBAPP._replace(namespaced=False)
     by = Owner("example.com/v1", "WebApp", "a", "u")
     for key in ("a", "shop/a"):
-        assert owner(cluster)(Change("added", key, None, entry(), initial=False), by) == Request(None, "a")
+        assert owner(cluster, Change("added", key, None, entry(), initial=False), by) == Request(None, "a")
