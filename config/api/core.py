@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic import Field, SerializeAsAny, StringConstraints, WithJsonSchema
 
 from config.api.meta import ApiModel, Int64
 
@@ -17,6 +17,7 @@ Quantity = Annotated[
             "x-kubernetes-int-or-string": True,
         }
     ),
+    SerializeAsAny(),  # it is as it stands: the branches of the union need not be tried
 ]
 
 

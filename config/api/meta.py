@@ -47,7 +47,11 @@ class ApiModel(BaseModel):
 
     def to_api(self) -> dict[str, Any]:
         """The value as the API server takes it; what is unset is left out."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        # what model_dump calls, without its 15 arguments: two thirds of the time for a small model
+        api: dict[str, Any] = self.__pydantic_serializer__.to_python(
+            self, mode="json", by_alias=True, exclude_none=True
+        )
+        return api
 
 
 class ObjectMeta(ApiModel):

@@ -11,7 +11,7 @@ ORIGIN = metadata_origin()
 DEPLOYMENT_ORIGIN = metadata_origin("spec.template")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # never changed; frozen it would cost three times as much to make
 class Application:
     """One container, how often it runs, and what people and selectors know it by."""
 
@@ -27,11 +27,6 @@ class Application:
     port_name: str = "http"
     settings: Object = field(default_factory=dict)  # what else the container has
     pod: Object = field(default_factory=dict)  # what else the pods have
-
-    @property
-    def selector(self) -> dict[str, str]:
-        """The labels by which the Service and the Deployment find the pods."""
-        return {"app": self.name}
 
 
 class Origins(NamedTuple):
@@ -70,11 +65,10 @@ def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
 
 def deployment(application: Application) -> Object:
     """Return the Deployment that runs the application."""
-    port = {"name": application.port_name, "containerPort": application.port, "protocol": "TCP"}
     container: Object = {
         "name": application.container,
         "image": application.image,
-        "ports": [port],
+        "ports": [{"name": application.port_name, "containerPort": application.port, "protocol": "TCP"}],
         "resources": application.resources,
         **application.settings,
     }
@@ -84,9 +78,9 @@ def deployment(application: Application) -> Object:
         "metadata": metadata(application),
         "spec": {
             "replicas": application.replicas,
-            "selector": {"matchLabels": application.selector},
+            "selector": {"matchLabels": {"app": application.name}},
             "template": {
-                "metadata": {"labels": {**application.labels, **application.selector}},
+                "metadata": {"labels": {**application.labels, "app": application.name}},
                 "spec": {**application.pod, "containers": [container]},
             },
         },
@@ -95,30 +89,33 @@ def deployment(application: Application) -> Object:
 
 def service(application: Application) -> Object:
     """Return the Service that leads to the application's pods."""
-    port = {
-        "name": application.port_name,
-        "port": application.port,
-        "targetPort": application.port,
-        "protocol": "TCP",
-    }
-    annotated = {"annotations": dict(application.annotations)} if application.annotations else {}
+    port = application.port
+    its_metadata = metadata(application)
+    if application.annotations:
+        its_metadata["annotations"] = dict(application.annotations)
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(application) | annotated,
-        "spec": {"selector": application.selector, "ports": [port]},
+        "metadata": its_metadata,
+        "spec": {
+            "selector": {"app": application.name},
+            "ports": [{"name": application.port_name, "port": port, "targetPort": port, "protocol": "TCP"}],
+        },
     }
 
 
 def metadata(application: Application) -> Object:
     """Return the metadata of both."""
-    labels = {**application.labels, **application.selector}
-    return {"name": application.name, "namespace": application.namespace, "labels": labels}
+    return {
+        "name": application.name,
+        "namespace": application.namespace,
+        "labels": {**application.labels, "app": application.name},
+    }
 
 
 def ready_replicas(deployment: Object | None) -> int:
     """Return how many pods are ready."""
-    return int((deployment or {}).get("status", {}).get("readyReplicas", 0))
+    return int(deployment.get("status", {}).get("readyReplicas", 0)) if deployment else 0
 
 
 def is_rolling_out(deployment: Object) -> bool:

@@ -16,11 +16,8 @@ LABELS = "metadata.labels"
 
 def inherited(parent: CustomResource) -> dict[str, str]:
     """Return the labels that everything made for `parent` carries too, pods and their claims included."""
-    return {key: value for key, value in parent.metadata.labels.items() if _is_handed_on(key)}
-
-
-def _is_handed_on(key: str) -> bool:
-    return key in HANDED_ON or ("/" not in key and key not in KEPT)
+    labels = parent.metadata.labels
+    return {key: labels[key] for key in labels if key in HANDED_ON or ("/" not in key and key not in KEPT)}
 
 
 def metadata_origin(*templates: str, own: Iterable[str] = ()) -> dict[str, str]:

@@ -20,36 +20,37 @@ ORIGINS = origins(
 def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
     """Say what should exist for `webapp`, given what was `seen`."""
     del now
-    deployment = seen.child(DEPLOYMENT, webapp.name)
-    settled = deployment is not None and not is_rolling_out(deployment)
-    running = settled and ready_replicas(deployment) == webapp.spec.replicas
-    application = application_of(webapp)
-    apply_deployment, apply_service = applied(application, ORIGINS)
+    name, wanted = webapp.name, webapp.spec.replicas
+    deployment = seen.child(DEPLOYMENT, name)
+    ready = ready_replicas(deployment)
+    running = deployment is not None and ready == wanted and not is_rolling_out(deployment)
+    apply_deployment, apply_service = applied(application_of(webapp), ORIGINS)
     return Plan(
         steps=(
-            Step("deployment", [apply_deployment], holds=running, note=(deployment and obstacle(deployment)) or ""),
-            Step("service", [apply_service]),
+            Step("deployment", (apply_deployment,), holds=running, note=(deployment and obstacle(deployment)) or ""),
+            Step("service", (apply_service,)),
         ),
         status=WebAppStatus(
             phase="Pending" if deployment is None else "Running" if running else "Deploying",
             replicas=deployment["spec"].get("replicas", 1) if deployment else 0,
-            ready_replicas=ready_replicas(deployment),
-            selector=",".join(f"{key}={value}" for key, value in application.selector.items()),
+            ready_replicas=ready,
+            selector=f"app={name}",
         ),
     )
 
 
 def application_of(webapp: WebApp) -> Application:
     """Return what runs: exactly what the spec says, and nothing beside it."""
-    security_context = webapp.spec.security_context
+    metadata, spec = webapp.metadata, webapp.spec
+    security_context = spec.security_context
     return Application(
-        name=webapp.name,
-        namespace=webapp.namespace,
+        name=metadata.name,
+        namespace=metadata.namespace,
         container=CONTAINER,
-        image=webapp.spec.image,
-        port=webapp.spec.port,
-        replicas=webapp.spec.replicas,
-        resources=webapp.spec.resources.to_api(),
+        image=spec.image,
+        port=spec.port,
+        replicas=spec.replicas,
+        resources=spec.resources.to_api(),
         labels=inherited(webapp),
         settings={"securityContext": security_context.to_api()} if security_context else {},
     )

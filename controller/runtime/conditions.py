@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 from controller.runtime.moments import rfc3339
 from controller.runtime.plan import Object
@@ -18,22 +17,26 @@ def condition(type: str, holds: bool, reason: str, message: str = "") -> Object:
 
 def dated(new: Sequence[Object], old: Sequence[Object], *, generation: int, now: datetime) -> list[Object]:
     """Return the new conditions with the generation they speak of and the time their status last changed."""
-    before = {each["type"]: each for each in old}
-    return [
-        {**each, "observedGeneration": generation, "lastTransitionTime": _changed(each, before.get(each["type"]), now)}
-        for each in new
-    ]
-
-
-def _changed(new: Object, old: Object | None, now: datetime) -> Any:
-    if old is not None and old["status"] == new["status"] and old.get("lastTransitionTime"):
-        return old["lastTransitionTime"]
-    return rfc3339(now)
+    said = []
+    for each in new:
+        before, since = of_type(each["type"], old), None
+        if before is not None and before["status"] == each["status"]:
+            since = before.get("lastTransitionTime")
+        said.append({**each, "observedGeneration": generation, "lastTransitionTime": since or rfc3339(now)})
+    return said
 
 
 def ready_in(status: Object) -> Object | None:
     """Return the condition Ready of a stored status."""
-    return next((each for each in status.get("conditions") or () if each["type"] == READY), None)
+    return of_type(READY, status.get("conditions") or ())
+
+
+def of_type(type: str, conditions: Sequence[Object]) -> Object | None:
+    """Return the condition of a type."""
+    for each in conditions:
+        if each["type"] == type:
+            return each
+    return None
 
 
 def is_ready(status: Object) -> bool:

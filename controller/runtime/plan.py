@@ -27,7 +27,9 @@ class Reference:
     namespace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+# Apply, Step and Plan are values as all here, and nobody changes them; frozen they would take three times as long to
+# make, and every reconcile makes some.
+@dataclass(slots=True)
 class Apply:
     """An object that we own and keep as it is written here (server-side apply).
 
@@ -92,7 +94,7 @@ def incomplete(*fields: str) -> Problem:
     return Problem(f"{', '.join(fields)}: must be set")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """One part of what should exist; always in the plan, whatever exists already.
 
@@ -138,7 +140,7 @@ class Status(Protocol):
         """Return the status as the API server takes it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Plan:
     """All that should exist for one object, and what its status should say; `failing`: its phase while a step fails."""
 
@@ -154,7 +156,7 @@ class Plan:
         """Refuse a step that needs one which does not stand before it."""
         before: set[str] = set()
         for step in self.steps:
-            if unknown := set(step.needs) - before:
+            if step.needs and (unknown := set(step.needs) - before):
                 raise ValueError(f"step {step.name} needs {', '.join(sorted(unknown))}, which does not stand before it")
             before.add(step.name)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from controller.runtime.conditions import READY, condition, dated, ready_in
+from controller.runtime.conditions import READY, condition, dated, of_type
 from controller.runtime.plan import Object, Plan, Problem, Step, incomplete
 from controller.runtime.result import TerminalError
 from kube.errors import ApiError
@@ -46,16 +46,15 @@ def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, genera
     """Return the status of an object whose plan was carried out, as far as that went."""
     old = stored.get("conditions") or []
     status = plan.status.to_api()
-    permanent = [each for each in failures if each.is_permanent]
-    if "phase" in status and (permanent or plan.problem):
+    failed = {each.step.name: each.problem for each in failures} if failures else {}
+    if "phase" in status and (plan.problem or (failures and any(each.is_permanent for each in failures))):
         status["phase"] = FAILED
     elif failures and plan.failing:
         status["phase"] = plan.failing
     is_new = stored.get("observedGeneration") != generation
-    failed = {each.step.name: each.problem for each in failures}
     conditions = [
         *(status.get("conditions") or ()),
-        *(_of_step(each, failed.get(each.name), old, is_new=is_new) for each in plan.steps if each.condition),
+        *[_of_step(each, failed.get(each.name), old, is_new=is_new) for each in plan.steps if each.condition],
         _ready(plan, failures, old, is_new=is_new),
     ]
     return {
@@ -93,30 +92,33 @@ def _of_step(step: Step, failed: Problem | None, old: Sequence[Object], *, is_ne
     said = step.note if isinstance(step.note, str) else ""
     if step.holds:
         return condition(step.condition, True, "Ready", said)
-    before = next((each for each in old if each["type"] == step.condition), None)
-    return condition(step.condition, False, _waiting_reason(before, is_new=is_new), said or f"waiting for {step.name}")
+    reason = _waiting_reason(of_type(step.condition, old), is_new=is_new)
+    return condition(step.condition, False, reason, said or f"waiting for {step.name}")
 
 
 def _ready(plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is_new: bool) -> Object:
     if plan.problem:
         return condition(READY, False, plan.problem.reason, plan.problem.message)
     if failures:
-        problem = failures[0].problem
-        return condition(READY, False, problem.reason, problem.message)
-    missing = [step for step in plan.steps if not step.holds]
-    for problem in filter(None, (step.problem for step in missing)):
-        return condition(READY, False, problem.reason, problem.message)
+        failed = failures[0].problem
+        return condition(READY, False, failed.reason, failed.message)
+    missing = []
+    for step in plan.steps:
+        if not step.holds:
+            if problem := step.problem:
+                return condition(READY, False, problem.reason, problem.message)
+            missing.append(step.name)
     if missing:
-        reason = _waiting_reason(ready_in({"conditions": old}), is_new=is_new)
-        return condition(READY, False, reason, f"waiting for {', '.join(step.name for step in missing)}")
+        reason = _waiting_reason(of_type(READY, old), is_new=is_new)
+        return condition(READY, False, reason, f"waiting for {', '.join(missing)}")
     return condition(READY, True, "AllReady")
 
 
 def _waiting_reason(old: Object | None, *, is_new: bool) -> str:
     """Tell apart what is being made, what is being changed, and what was ready and is not any more."""
-    if not was_ready(old):
+    if old is None or not was_ready(old):
         return "Progressing"
-    return "Updating" if is_new or (old or {}).get("reason") == "Updating" else "Degraded"
+    return "Updating" if is_new or old.get("reason") == "Updating" else "Degraded"
 
 
 def was_ready(ready: Object | None) -> bool:
