@@ -5,15 +5,43 @@ import logging
 import sys
 import time
 import traceback
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TextIO
 
 import orjson
 
 LONGEST_VALUE = 2000  # characters; the names that a client sends are not ours to trust
 
 
-class JsonLines(logging.Formatter):
+class Record(logging.LogRecord):
+    """What lines say of a record: to find out about caller, thread and process is a sixth of what a line costs."""
+
+    def __init__(
+        self, name: str, level: int, path: str, line: int, msg: object, args: Any, exc_info: Any, *unsaid: Any
+    ) -> None:
+        """Take what a logger gives; a mapping alone has the values of a message by their names."""
+        self.name, self.levelno, self.levelname = name, level, logging.getLevelName(level)
+        self.msg = msg
+        self.args = args[0] if args and len(args) == 1 and args[0] and isinstance(args[0], Mapping) else args
+        self.exc_info = exc_info
+        self.created = time.time()
+        self.msecs = self.created % 1 * 1000
+        self.pathname = self.filename = self.module = path
+        self.lineno, self.relativeCreated = line, 0.0
+        self.stack_info = self.exc_text = self.thread = self.process = None
+        self.funcName = self.threadName = self.processName = self.taskName = ""
+
+
+class JsonLines(logging.StreamHandler[TextIO]):
     """One JSON object a line: time, level, logger, message, then the fields of the record."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Write a line. It has no filters; and a stream that gets a line by one call needs no lock beside its own."""
+        self.emit(record)
+        return True
+
+    def flush(self) -> None:
+        """Do nothing: stderr holds no line back, and is asked after each."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line; JSON escapes all control characters."""
@@ -47,11 +75,11 @@ class Text(logging.Formatter):
 def install(level: str = "info", *, text: bool | None = None) -> None:
     """Send all log records to stderr, as text when it is a terminal unless `text` says otherwise."""
     as_text = sys.stderr.isatty() if text is None else text
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Text() if as_text else JsonLines())
-    # A quarter of what a record costs is found out about caller, thread and process, which no line says.
-    logging._srcfile = None
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    handler = logging.StreamHandler(sys.stderr) if as_text else JsonLines(sys.stderr)
+    if as_text:
+        handler.setFormatter(Text())
+    logging._srcfile = None  # the caller is not looked for
+    logging.setLogRecordFactory(Record)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

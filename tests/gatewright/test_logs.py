@@ -1,11 +1,15 @@
 """What a log line looks like."""
 
+import io
 import json
 import logging
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from gatewright.logs import JsonLines, Text
+from gatewright.logs import JsonLines, Record, Text
 
 
 def record(message: str = "denied", *, error: Exception | None = None, **fields) -> logging.LogRecord:
@@ -56,3 +60,82 @@ def test_a_traceback_is_shown(form):
 def test_long_values_are_cut():
     """A megabyte of name makes no megabyte of log."""
     assert len(JsonLines().format(record("m" * 1_000_000, name="n" * 1_000_000))) < 5000
+
+
+@pytest.fixture
+def lines():
+    """Make records as a process does, and give a logger and what it wrote."""
+    stream, made = io.StringIO(), logging.getLogRecordFactory()
+    logger = logging.Logger("gatewright.webhook")
+    logger.addHandler(JsonLines(stream))
+    logging.setLogRecordFactory(Record)
+    yield logger, lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    logging.setLogRecordFactory(made)
+
+
+def test_a_logger_writes_a_line_for_each_record(lines):
+    """The values of a message come one by one or by name; a record beside ours has no fields."""
+    logger, written = lines
+    logger.info("%s of %d", "two", 3)
+    logger.warning("%(found)s of %(all)d", {"found": "two", "all": 3})
+    logger.error("100 %", extra={"fields": {"uid": "u1"}})
+    assert [(line["level"], line["message"], line.get("uid")) for line in written()] == [
+        ("info", "two of 3", None),
+        ("warning", "two of 3", None),
+        ("error", "100 %", "u1"),
+    ]
+
+
+def test_the_error_that_is_handled_brings_its_traceback(lines):
+    """As does one that is given, and None brings none."""
+    logger, written = lines
+    try:
+        raise ValueError("no")
+    except ValueError as error:
+        logger.exception("failed")
+        logger.error("failed", exc_info=error)
+        logger.error("failed", exc_info=None)
+    exceptions = [line.get("exception", "") for line in written()]
+    assert ["test_logs.py" in text and "ValueError: no" in text for text in exceptions] == [True, True, False]
+
+
+def test_another_handler_can_ask_a_record_for_anything(lines):
+    """What nobody found out about it is empty, not an error."""
+    logger, _ = lines
+    other = io.StringIO()
+    handler = logging.StreamHandler(other)
+    names = vars(logging.LogRecord("x", 20, "x.py", 1, "m", (), None)).keys() - {"args", "msg"}
+    handler.setFormatter(logging.Formatter(" ".join(f"%({name})s" for name in sorted(names)) + " %(message)s"))
+    logger.addHandler(handler)
+    logger.info("told")
+    assert other.getvalue().endswith(" told\n")
+
+
+WRITES = """
+import logging, os, sys
+from gatewright import logs
+logs.install()
+log = logging.getLogger("gatewright.process")
+log.info("first")
+log.info("%d", "no number")
+log.info("last")
+print("went on", flush=True)
+os._exit(0)
+"""
+
+
+def test_no_line_waits_for_the_next():
+    """Whoever ends at once has said everything; a line that cannot be made is told of, and the next is written."""
+    done = subprocess.run([sys.executable, "-c", WRITES], capture_output=True, check=True, timeout=60, text=True)
+    lines = done.stderr.splitlines()
+    assert json.loads(lines[0])["message"] == "first"
+    assert lines[1] == "--- Logging error ---"
+    assert json.loads(lines[-1])["message"] == "last"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_process_outlives_a_full_disk():
+    """A line that cannot be written is lost, and nothing else."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", WRITES], stdout=subprocess.PIPE, stderr=full, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"went on\n")
