@@ -1,8 +1,6 @@
 """What is counted of each kind, under its own prefix."""
 
-from functools import cache
-
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter, Histogram
 
 from controller.runtime.metrics import Metrics
 from controller.runtime.plan import Object
@@ -17,26 +15,6 @@ RESULTS: dict[Outcome, str] = {
     "error": "error",
     "terminal_error": "error",
 }
-
-
-class Phases:
-    """How many objects of a kind are in which phase."""
-
-    def __init__(self, gauge: Gauge, kind: str) -> None:
-        self._in_phase = cache(lambda phase: gauge.labels(kind, phase))
-        self._phases: dict[Request, str] = {}
-
-    def now(self, request: Request, phase: str | None) -> None:
-        """Take the phase an object is in; None when it is gone."""
-        before = self._phases.get(request)
-        if before == phase:
-            return
-        if before is not None:
-            self._in_phase(before).dec()
-            del self._phases[request]
-        if phase is not None:
-            self._phases[request] = phase
-            self._in_phase(phase).inc()
 
 
 class KindMetrics:
@@ -59,7 +37,7 @@ class KindMetrics:
         self._errors = Counter(f"{prefix}_errors", "Failed reconciles.", ["type"], registry=registry)
         for type in ("retryable", "permanent"):
             self._errors.labels(type)
-        self._phases = Phases(metrics.resources, kind)
+        self._phases = metrics.resources.of_kind(kind)
         self._counts = counts
         self._changes = metrics.counter(counts.name, counts.about) if counts else None
 

@@ -6,6 +6,7 @@ from functools import cache
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from controller.runtime.followed import AllFollowed, Followed
+from controller.runtime.phases import Resources
 from controller.runtime.queue import WorkQueue
 from controller.runtime.result import Outcome, Request
 
@@ -37,9 +38,8 @@ class Metrics:
             "rest_client_requests", "Requests to the API server.", ["code", "method", "host"], registry=registry
         )
         self._leading = Gauge("leader_election_master_status", "1 while leading.", ["name"], registry=registry)
-        self.resources = Gauge(
-            "gatewright_resources", "Custom resources by phase.", ["kind", "phase"], registry=registry
-        )
+        self.resources = Resources()
+        registry.register(self.resources)
         self._counters: dict[str, Counter] = {}
         self._followed = AllFollowed()
         registry.register(self._followed)

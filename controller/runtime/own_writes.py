@@ -1,8 +1,9 @@
 """What we wrote and the caches have not shown us yet: nobody should decide on older news than their own."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from controller.runtime.caches import Cache
 from controller.runtime.result import Request
@@ -11,8 +12,7 @@ from kube.changes import Change
 PATIENCE = 5.0  # seconds; after that the objects are read from the API server instead
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """One write of ours: its answer had this version, or it deleted the object with this uid."""
 
     cache: Cache
@@ -38,8 +38,8 @@ class OwnWrites:
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE) -> None:
         self._clock = clock
         self._patience = patience
-        self._written: dict[Request, dict[tuple[Cache, str], Written]] = {}
-        self._writers: dict[tuple[Cache, str], set[Request]] = {}
+        self._written: defaultdict[Request, dict[tuple[Cache, str], Written]] = defaultdict(dict)
+        self._writers: defaultdict[tuple[Cache, str], set[Request]] = defaultdict(set)
 
     def wrote(
         self, request: Request, cache: Cache, key: str, resource_version: int, *, is_planned_on: bool = True
@@ -86,8 +86,8 @@ class OwnWrites:
 
     def _remember(self, request: Request, written: Written) -> None:
         place = (written.cache, written.key)
-        self._written.setdefault(request, {})[place] = written
-        self._writers.setdefault(place, set()).add(request)
+        self._written[request][place] = written
+        self._writers[place].add(request)
 
     def _forget(self, request: Request, place: tuple[Cache, str]) -> None:
         del self._written[request][place]

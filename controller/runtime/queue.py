@@ -80,13 +80,13 @@ class WorkQueue(Generic[Key]):
         now = self._clock()
         while self._delayed and self._delayed[0][0] <= now:
             _, order, key = heapq.heappop(self._delayed)
-            if self._is_current(key, order):
-                self._push_ready(key, self._entries[key])
+            if (entry := self._current(key, order)) is not None:
+                self._push_ready(key, entry)
         while self._ready:
             _, order, key = heapq.heappop(self._ready)
-            if self._is_current(key, order):
+            if (entry := self._current(key, order)) is not None:
                 self.processing[key] = now
-                entry = self._entries.pop(key)
+                del self._entries[key]
                 return Taken(key, entry.priority, now - entry.ready_at)
         return None
 
@@ -123,14 +123,14 @@ class WorkQueue(Generic[Key]):
         else:
             heapq.heappush(self._delayed, (entry.ready_at, entry.order, key))
             if len(self._delayed) > 2 * len(self._entries) + OVERTAKEN:
-                self._delayed = [item for item in self._delayed if self._is_current(item[2], item[1])]
+                self._delayed = [item for item in self._delayed if self._current(item[2], item[1])]
                 heapq.heapify(self._delayed)
         self._changed.set()
 
     def _push_ready(self, key: Key, entry: _Entry) -> None:
         heapq.heappush(self._ready, (entry.ready_at - entry.priority * WAIT_PER_PRIORITY, entry.order, key))
 
-    def _is_current(self, key: Key, order: int) -> bool:
-        """Tell whether a heap's item is the key's newest, and the key is free."""
+    def _current(self, key: Key, order: int) -> _Entry | None:
+        """Return the entry of a heap's item, None if that is not the key's newest, or the key is not free."""
         entry = self._entries.get(key)
-        return entry is not None and entry.order == order and key not in self.processing
+        return entry if entry is not None and entry.order == order and key not in self.processing else None
