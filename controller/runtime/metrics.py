@@ -1,13 +1,13 @@
 """What all controllers count, under the names that controller-runtime has for it."""
 
 from collections.abc import Callable
-from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from controller.runtime.followed import AllFollowed, Followed
 from controller.runtime.phases import Resources
 from controller.runtime.queue import WorkQueue
+from controller.runtime.requests import Requests
 from controller.runtime.result import Outcome, Request
 
 
@@ -34,9 +34,8 @@ class Metrics:
         )
         self._workers = Gauge(f"{reconciles}max_concurrent_reconciles", "Workers.", ["controller"], registry=registry)
         self._retries = Counter(f"{queue}retries", "Retries after a failure.", ["name"], registry=registry)
-        self._requests = Counter(
-            "rest_client_requests", "Requests to the API server.", ["code", "method", "host"], registry=registry
-        )
+        self._requests = Requests()
+        registry.register(self._requests)
         self._leading = Gauge("leader_election_master_status", "1 while leading.", ["name"], registry=registry)
         self.resources = Resources()
         registry.register(self.resources)
@@ -67,14 +66,11 @@ class Metrics:
 
     def requests_to(self, host: str) -> Callable[[str, int, float], None]:
         """Return what a client calls after each answer."""
-
-        @cache
-        def requests(method: str, code: int) -> Counter:
-            return self._requests.labels(str(code) if code else "<error>", method, host)
+        answers = self._requests.answers
 
         def on_response(method: str, code: int, seconds: float) -> None:
             del seconds
-            requests(method, code).inc()
+            answers[code, method, host] += 1
 
         return on_response
 
