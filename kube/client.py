@@ -1,6 +1,6 @@
 """The verbs of the API server: plain dicts in and out, typed errors, a gate before each write."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any, Self
@@ -148,7 +148,7 @@ class Client:
         """
         path = path_of(resource, object, subresource)
         body = stated(resource, object)
-        return await self._write("PATCH", path, body, APPLY_PATCH, manager=field_manager, force=force, dry_run=dry_run)
+        return await self._write("PATCH", path, body, APPLY_PATCH, field_manager, force, dry_run)
 
     async def delete(
         self,
@@ -189,31 +189,26 @@ class Client:
         accept = METADATA if metadata_only else JSON
         return self._transport.stream(target(resource.path(namespace), query), take, accept)
 
-    async def _write(
+    def _write(
         self,
         method: str,
         path: str,
         body: Object | JSONPatch,
         content_type: str = JSON,
-        *,
         manager: str | None = None,
         force: bool = False,
         dry_run: bool = False,
-    ) -> Object:
+    ) -> Coroutine[Any, Any, Object]:
+        """Ask the gate, and return the request that is to be awaited."""
         gate = None if dry_run else self._write_gate
         if gate is not None:
             gate()
-        return await self._transport.request(
-            method,
-            path + query_of_write(manager, force=force, dry_run=dry_run),
-            body=orjson.dumps(body),
-            content_type=content_type,
-            gate=gate,
-        )
+        target = path + query_of_write(manager, force, dry_run)
+        return self._transport.request(method, target, body=orjson.dumps(body), content_type=content_type, gate=gate)
 
 
 @lru_cache
-def query_of_write(manager: str | None, *, force: bool, dry_run: bool) -> str:
+def query_of_write(manager: str | None, force: bool, dry_run: bool) -> str:
     """Return the query of a write, with its question mark."""
     asked = {"fieldManager": manager, "force": "true" if force else None, "dryRun": "All" if dry_run else None}
     return target("", {name: value for name, value in asked.items() if value})
@@ -226,6 +221,8 @@ def target(path: str, query: Mapping[str, str]) -> str:
 
 def stated(resource: Resource, object: Object) -> Object:
     """Return an object that says its apiVersion and kind, which the server insists on for custom resources."""
+    if "apiVersion" in object and "kind" in object:
+        return object
     return {"apiVersion": resource.api_version, "kind": resource.kind, **object}
 
 

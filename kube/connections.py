@@ -18,7 +18,8 @@ class Connections:
         """Belong to the event loop that runs."""
         self._loop = asyncio.get_running_loop()
         self._dialer = Dialer(endpoint)
-        self._slots = asyncio.Semaphore(CONNECTIONS)
+        self._at_work = 0
+        self._room = asyncio.Event()
         self._open: set[Connection] = set()
         self._idle: list[Connection] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -40,32 +41,41 @@ class Connections:
         A server may close an idle connection while a request is on its way. If no byte of an answer came, and if the
         request may be sent `again`, it is, once, on a new connection.
         """
-        if self._slots.locked():
+        while self._at_work >= CONNECTIONS:
+            self._room.clear()
             async with asyncio.timeout_at(deadline):
-                await self._slots.acquire()
-        else:
-            await self._slots.acquire()
+                await self._room.wait()
+        self._at_work += 1
+        connection = self._take_idle()
+        again = again and connection is not None
         try:
-            if (idle := self._take_idle()) is not None:
+            while True:
+                if connection is None:
+                    connection = await self._connect(deadline)
                 try:
-                    return await self._exchange_on(idle, request, deadline, gate)
-                except ConnectionError:
-                    if idle.heard or not again:
-                        raise
-            return await self._exchange_on(await self._connect(deadline), request, deadline, gate)
+                    found = await connection.send(request, deadline, gate)
+                finally:
+                    self._take_back(connection)
+                if not isinstance(found, OSError):
+                    return found
+                if not again or connection.heard or not isinstance(found, ConnectionError):
+                    raise found
+                connection, again = None, False
         finally:
-            self._slots.release()
+            self._at_work -= 1
+            self._room.set()
 
     async def open(self, request: bytes, deadline: float, stream: Stream) -> tuple[Answer, Connection]:
         """Send a request whose answer is for a stream, on a connection of its own, which the caller aborts."""
         connection = await self._connect(deadline)
-        return await connection.exchange(request, deadline, stream=stream), connection
-
-    async def _exchange_on(self, connection: Connection, request: bytes, deadline: float, gate: Gate | None) -> Answer:
         try:
-            return await connection.exchange(request, deadline, gate)
-        finally:
-            self._take_back(connection)
+            found = await connection.send(request, deadline, stream=stream)
+        except BaseException:
+            connection.abort()
+            raise
+        if isinstance(found, OSError):
+            raise found
+        return found, connection
 
     async def _connect(self, deadline: float) -> Connection:
         connection = await self._dialer.connect(lambda: Connection(self._open.discard), deadline)
@@ -83,6 +93,7 @@ class Connections:
         return None
 
     def _take_back(self, connection: Connection) -> None:
+        """Keep a connection for the next request, or close it if more of an answer may come."""
         if self._is_closed or not connection.is_free:
             connection.abort()
             return

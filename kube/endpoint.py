@@ -11,14 +11,15 @@ from urllib.parse import urlsplit
 
 TOKEN_SECONDS = 60.0
 
+Authorization = Callable[[], str | Awaitable[str | None] | None]
+
 
 class CredentialsError(ValueError):
     """Credentials that cannot be used; the text names the file and what is wrong with it, never what is secret."""
 
 
-async def anonymous() -> str | None:
+def anonymous() -> None:
     """Send no Authorization header: a client certificate says who we are, or nobody asks."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class Endpoint:
 
     url: str
     ssl: SSLContext | None = None
-    authorization: Callable[[], Awaitable[str | None]] = anonymous
-    """Returns the Authorization header; asked before each request."""
+    authorization: Authorization = anonymous
+    """Returns the Authorization header, or an awaitable of it where it takes time; asked before each request."""
     namespace: str = "default"
     server_hostname: str | None = None
     proxy: str | None = None
@@ -48,7 +49,7 @@ class StaticToken:
     def __repr__(self) -> str:
         return "StaticToken()"
 
-    async def __call__(self) -> str:
+    def __call__(self) -> str:
         """Return the Authorization header."""
         return f"Bearer {self.token}"
 
@@ -62,7 +63,7 @@ class TokenFile:
         self._read_at = float("-inf")
         self._header = ""
 
-    async def __call__(self) -> str:
+    def __call__(self) -> str:
         """Return the Authorization header."""
         if self._monotonic() - self._read_at >= TOKEN_SECONDS:
             self._header = f"Bearer {self._read()}"

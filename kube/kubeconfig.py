@@ -3,7 +3,7 @@
 import base64
 import binascii
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,18 @@ from urllib.parse import urlsplit
 import yaml
 
 from kube import plugins
-from kube.endpoint import CredentialsError, Endpoint, StaticToken, TokenFile, anonymous, present, read, tls
+from kube.endpoint import (
+    Authorization,
+    CredentialsError,
+    Endpoint,
+    StaticToken,
+    TokenFile,
+    anonymous,
+    present,
+    read,
+    tls,
+)
 
-Authorization = Callable[[], Awaitable[str | None]]
 PLUGINS = ("exec", "auth-provider", "username")
 
 

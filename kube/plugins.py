@@ -3,18 +3,16 @@
 import asyncio
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kube.endpoint import TOKEN_SECONDS, CredentialsError, present, read
+from kube.endpoint import TOKEN_SECONDS, Authorization, CredentialsError, present, read
 
 PLUGIN_SECONDS = 60.0
 
 
-async def authorization(
-    files: Sequence[Path], context: str, user: str, security: ssl.SSLContext
-) -> Callable[[], Awaitable[str | None]]:
+async def authorization(files: Sequence[Path], context: str, user: str, security: ssl.SSLContext) -> Authorization:
     """Return the authorization that a kubeconfig's plugin gives, asked once already; certificates go to `security`."""
     plugin = Plugin(files, context, user, security)
     await plugin()

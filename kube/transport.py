@@ -36,7 +36,6 @@ class Transport:
         self._timeout = timeout
         self._on_response = on_response or (lambda method, code, seconds: None)
         self._connections: Connections | None = None
-        self._authorized: tuple[str | None, str] = (None, "")
         url = urlsplit(endpoint.url)
         self._origin = f"{url.scheme}://{endpoint.host}"
         self._base = url.path.rstrip("/")
@@ -44,7 +43,8 @@ class Transport:
         if endpoint.proxy and url.scheme == "http":
             self._base = self._origin + self._base
             headers += proxy.authorization(urlsplit(endpoint.proxy))
-        self._headers = f" HTTP/1.1\r\n{headers}"
+        self._unauthorized = self._headers = f" HTTP/1.1\r\n{headers}"
+        self._authorized: str | None = None
 
     async def __aenter__(self) -> Self:
         self._connections = Connections(self._endpoint)
@@ -69,8 +69,9 @@ class Transport:
 
         `target` is the path and the query. `gate` is asked when the first byte is about to go, and may raise.
         """
+        message = await self._message(method, target, body, content_type, accept)
         try:
-            answer = await self.ask(method, target, body=body, content_type=content_type, accept=accept, gate=gate)
+            answer = await self._exchange(method, message, gate)
         except OSError as error:
             raise self._unreachable(error) from error
         decoded = decode(good(answer).body)
@@ -81,12 +82,12 @@ class Transport:
     @asynccontextmanager
     async def stream(self, target: str, take: Callable[[Lines], None], accept: str = JSON) -> AsyncIterator[Stream]:
         """Open a watch, whose lines `take` gets; whoever waits for its end bounds the wait for more."""
-        connections, request = self._used(), await self._request("GET", target, None, JSON, accept)
+        connections, message = self._used(), await self._message("GET", target, None, JSON, accept)
         stream = Stream(take, self._unreachable)
         loop, code = asyncio.get_running_loop(), 0
         started = loop.time()
         try:
-            answer, connection = await connections.open(request, started + self._timeout, stream)
+            answer, connection = await connections.open(message, started + self._timeout, stream)
             code = answer.status
         except OSError as error:
             raise self._unreachable(error) from error
@@ -99,22 +100,16 @@ class Transport:
             stream.close()
             connection.abort()
 
-    async def ask(
-        self,
-        method: str,
-        target: str,
-        *,
-        body: bytes | None = None,
-        content_type: str = JSON,
-        accept: str = JSON,
-        gate: Gate | None = None,
-    ) -> Answer:
+    async def ask(self, method: str, target: str, *, body: bytes | None = None) -> Answer:
         """Send one request and return the answer, whatever it is; OSError where none came."""
-        connections, request = self._used(), await self._request(method, target, body, content_type, accept)
-        loop, code = asyncio.get_running_loop(), 0
+        return await self._exchange(method, await self._message(method, target, body, JSON, JSON))
+
+    async def _exchange(self, method: str, message: bytes, gate: Gate | None = None) -> Answer:
+        """Send a request, and have its answer counted."""
+        connections, loop, code = self._used(), asyncio.get_running_loop(), 0
         started = loop.time()
         try:
-            answer = await connections.exchange(request, started + self._timeout, gate, again=method in IDEMPOTENT)
+            answer = await connections.exchange(message, started + self._timeout, gate, again=method in IDEMPOTENT)
             code = answer.status
         finally:
             self._on_response(method, code, loop.time() - started)
@@ -125,27 +120,27 @@ class Transport:
             raise RuntimeError("the client is used outside its context manager")
         return self._connections
 
-    async def _request(self, method: str, target: str, body: bytes | None, content_type: str, accept: str) -> bytes:
+    async def _message(self, method: str, target: str, body: bytes | None, content_type: str, accept: str) -> bytes:
         """Return the bytes of a request."""
-        authorization = await self._authorization()
-        head = f"{method} {self._base}{target}{self._headers}{authorization}Accept: {accept}\r\n"
-        if body is None:
-            return f"{head}\r\n".encode("latin-1")
-        return f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
-
-    async def _authorization(self) -> str:
-        """Return the header that says who we are, with the end of its line."""
         try:
-            said = await self._endpoint.authorization()
+            said = self._endpoint.authorization()
+            if not (said is None or isinstance(said, str)):
+                said = await said
         except CredentialsError as error:
             raise Unauthorized(401, "NoCredentials", str(error)) from error
-        if said is None:
-            return ""
-        if said != self._authorized[0]:
-            if not (said.isascii() and said.isprintable()):
-                raise Unauthorized(401, "NoCredentials", "a token with characters that no token has")
-            self._authorized = (said, f"Authorization: {said}\r\n")
-        return self._authorized[1]
+        if said != self._authorized:
+            self._authorize(said)
+        head = f"{method} {self._base}{target}{self._headers}Accept: {accept}\r\n"
+        if body is None:
+            return f"{head}\r\n".encode()
+        return f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+    def _authorize(self, said: str | None) -> None:
+        """Let the headers say who we are."""
+        if said is not None and not (said.isascii() and said.isprintable()):
+            raise Unauthorized(401, "NoCredentials", "a token with characters that no token has")
+        self._authorized = said
+        self._headers = self._unauthorized if said is None else f"{self._unauthorized}Authorization: {said}\r\n"
 
     def _unreachable(self, error: OSError) -> Unreachable:
         reason = reason_of(error, self._timeout)
@@ -155,7 +150,7 @@ class Transport:
 def good(answer: Answer) -> Answer:
     """Return an answer that is JSON and tells of success; raise what any other means."""
     if not answer.is_good:
-        raise error_for(answer.status, decode(answer.body), answer.retry_after or None)
+        raise error_for(answer.status, decode(answer.body), answer.retry_after)
     if answer.content_type != JSON:
         raise ServerError(answer.status, "NotJSON", f"an answer of type {answer.content_type or 'unknown'}, not JSON")
     return answer

@@ -59,7 +59,8 @@ async def test_an_answer_may_last_until_the_end_of_the_connection() -> None:
 async def test_an_answer_may_have_no_body() -> None:
     """204 is whole with its head."""
     async with answering([b"HTTP/1.1 204 No Content\r\n\r\n"], [GOOD]) as server, client(server.url) as transport:
-        assert await transport.ask("GET", "/") == (204, "", "", b"")
+        found = await transport.ask("GET", "/")
+        assert (found.status, found.content_type, found.retry_after, found.body) == (204, "", None, b"")
         await transport.request("GET", "/")
     assert server.opened == 1
 

@@ -82,6 +82,21 @@ async def test_who_waits_for_a_connection_does_not_wait_for_ever(monkeypatch: py
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize(("first", "second"), [(10, 0.05), (0.05, 0.15)])
+async def test_each_request_has_its_own_time(first: float, second: float) -> None:
+    """On a kept connection too: not that of the request before, be it shorter or longer."""
+    loop = asyncio.get_running_loop()
+    async with answering([GOOD], [SILENCE]) as server:
+        connections = kube.connections.Connections(Endpoint(server.url))
+        started = loop.time()
+        await connections.exchange(REQUEST, started + first, again=False)
+        with pytest.raises(TimeoutError):
+            await connections.exchange(REQUEST, started + second, again=False)
+        assert second <= loop.time() - started < 5
+        await connections.close()
+    assert [number for number, _ in server.requests] == [0, 0]
+
+
 async def test_idle_connections_are_closed_by_us(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the server does; those of requests at work are not."""
     monkeypatch.setattr(kube.connections, "IDLE_SECONDS", 0.05)

@@ -56,7 +56,7 @@ async def test_a_kubeconfig_says_all(tmp_path: Path) -> None:
     """Address, token and namespace come from the context that is current."""
     endpoint = await load(kubeconfig(tmp_path / "config"))
     assert (endpoint.url, endpoint.namespace, endpoint.ssl) == ("http://127.0.0.1:8001", "shop", None)
-    assert await endpoint.authorization() == f"Bearer {CANARY}"
+    assert endpoint.authorization() == f"Bearer {CANARY}"
 
 
 async def test_a_context_can_be_chosen(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ async def test_a_client_certificate_is_presented(tmp_path: Path) -> None:
     serving(tmp_path, "127.0.0.1")
     user = {"client-certificate": "tls.crt", "client-key": "tls.key"}
     endpoint = await load(kubeconfig(tmp_path / "config", user, clusters=cluster()))
-    assert await endpoint.authorization() is None
+    assert endpoint.authorization() is None
     for bad in ({"client-key": "ca.crt"}, {"client-key": None}):
         with pytest.raises(CredentialsError, match=r'config: user "me": .*client.certificate'):
             await load(kubeconfig(tmp_path / "config", user | bad, clusters=cluster()))
@@ -118,23 +118,23 @@ async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     file.write_text("first\n")
     now = 0.0
     token = TokenFile(file, lambda: now)
-    assert await token() == "Bearer first"
+    assert token() == "Bearer first"
     file.write_text("second")
     now = 59.0
-    assert await token() == "Bearer first"
+    assert token() == "Bearer first"
     now = 60.0
-    assert await token() == "Bearer second"
+    assert token() == "Bearer second"
     file.unlink()
     now = 120.0
     with pytest.raises(CredentialsError, match="no such file"):
-        await token()
+        token()
 
 
 async def test_a_token_file_of_a_kubeconfig(tmp_path: Path) -> None:
     """`tokenFile` is seen from the kubeconfig."""
     (tmp_path / "token").write_text("from-file")
     endpoint = await load(kubeconfig(tmp_path / "config", {"tokenFile": "token"}))
-    assert await endpoint.authorization() == "Bearer from-file"
+    assert endpoint.authorization() == "Bearer from-file"
 
 
 async def test_a_pod_has_its_own(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ async def test_a_pod_has_its_own(tmp_path: Path) -> None:
         environment = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "6443"}
         endpoint = await load(environment=environment, service_account=authority.parent)
         assert (endpoint.url, endpoint.namespace) == (url, "ops")
-        assert await endpoint.authorization() == f"Bearer {CANARY}"
+        assert endpoint.authorization() == f"Bearer {CANARY}"
 
 
 async def test_nowhere(tmp_path: Path) -> None:
