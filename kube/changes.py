@@ -58,7 +58,7 @@ class Changes:
         self.reached(version)
         for key, old in gone.items():
             self._tell("deleted", key, old, None)
-        self.listing = False
+        self.listing, self._unfound = False, set()
         self._store.synced.set()
         self._served(True)
         for tell in self.on_listed:

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
+from kube.changes import Changes
 from kube.resource import Resource
 from kube.store import Owner, Store, entry_of
 
@@ -119,3 +120,30 @@ def test_indexes_by_the_same_function_ask_it_once() -> None:
     assert (store.index("one/image", "a"), store.index("two/image", "a"), asked) == (["a/one"], ["a/one"], ["one"])
     store.remove("a/one")
     assert (store.index("one/image", "a"), store.index("two/image", "a")) == ([], [])
+
+
+def test_a_listing_that_ended_is_over() -> None:
+    """What it did not find is told once to be gone; what comes afterwards under that name stays."""
+    store = Store(WIDGET)
+    changes, told = Changes(store), list[tuple[str, str, bool]]()
+    changes.put(widget("gone"))
+    changes.subscribers.append(lambda change: told.append((change.kind, change.key, change.initial)))
+    changes.begin_listing()
+    changes.put(widget())
+    changes.end_listing("2")
+    changes.put(widget("gone", version=3))
+    changes.end_listing("4")
+    assert told == [("added", "a/one", True), ("deleted", "a/gone", True), ("added", "a/gone", False)]
+    assert store.keys() == ["a/one", "a/gone"]
+
+
+def test_who_hears_of_a_change_only_while_some_wait() -> None:
+    """And of what is gone, whoever asked for that alone."""
+    changes, waiting, told = Changes(Store(WIDGET)), set[str](), list[str]()
+    changes.waiting.append((waiting, lambda change: told.append(f"{change.kind} {change.key}")))
+    changes.on_deleted.append(told.append)
+    changes.put(widget())
+    waiting.add("somebody")
+    changes.put(widget(version=2))
+    changes.remove(widget(version=3))
+    assert told == ["modified a/one", "a/one", "deleted a/one"]
