@@ -8,7 +8,7 @@ applied before is all desired still. So a restart costs no request, and what a n
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from controller.runtime.claims import is_wanted
+from controller.runtime.claims import claims_of
 from controller.runtime.drift import covers, digest, fingerprint
 from controller.runtime.plan import Object
 from kube.resource import Resource
@@ -52,7 +52,7 @@ class Applied:
                 last.resource_version = metadata["resourceVersion"]
                 return True
         applied = before()
-        if applied is None or not covers(stored, desired) or not is_wanted(applied, desired):
+        if applied is None or not covers(stored, desired, claims=claims_of(applied)):
             return False
         self._answers[resource, key] = _Answer(digest(desired), metadata["uid"], metadata["resourceVersion"], None)
         return True

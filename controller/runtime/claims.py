@@ -11,75 +11,61 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from controller.runtime.plan import Object
-
 FIELD_MANAGER = "gatewright-controller"
 
 
-def is_wanted(applied: bytes, desired: Object) -> bool:
-    """Tell whether all fields that were applied before (`fieldsV1`, or nothing) are still desired."""
-    return not applied or _within(_parsed(applied), desired)
-
-
-class _Claims(NamedTuple):
+class Claims(NamedTuple):
     """What was applied within one value: fields, items of a list with these keys, and values of one."""
 
-    fields: Sequence[tuple[str, "_Claims | None"]]
-    items: Sequence[tuple[Mapping[str, Any], "_Claims | None"]]
+    fields: Mapping[str, "Claims | None"]
+    items: Sequence[tuple[Mapping[str, Any], "Claims | None"]]
     values: Sequence[Any]
 
 
+def claims_of(applied: bytes) -> Claims | None:
+    """Return what was applied (`fieldsV1`, or nothing); None where that is nothing in particular."""
+    return _parsed(applied) if applied else None
+
+
 @functools.lru_cache(maxsize=256)
-def _parsed(applied: bytes) -> _Claims | None:
+def _parsed(applied: bytes) -> Claims | None:
     """Return the claims; most objects of a resource have the same."""
-    return _claims(orjson.loads(applied))
+    return _within(orjson.loads(applied))
 
 
-def _claims(said: Mapping[str, Any]) -> _Claims | None:
+def _within(said: Mapping[str, Any]) -> Claims | None:
     """Return what is claimed within a value, None where that is nothing in particular."""
     parted = [(*name.partition(":")[::2], below) for name, below in said.items() if name != "."]
-    fields = [(name, _claims(below)) for kind, name, below in parted if kind == "f"]
-    items = [(orjson.loads(keys), _claims(below)) for kind, keys, below in parted if kind == "k"]
+    fields = {name: _within(below) for kind, name, below in parted if kind == "f"}
+    items = [(orjson.loads(keys), _within(below)) for kind, keys, below in parted if kind == "k"]
     values = [orjson.loads(value) for kind, value, _ in parted if kind == "v"]
-    return _Claims(fields, items, values) if parted else None
+    return Claims(fields, items, values) if parted else None
 
 
-def _within(claims: _Claims | None, desired: Any) -> bool:
-    """Tell whether a value has all fields, items with these keys (as far as it says them), and values.
-
-    Every child is asked after a start: hence no generators.
-    """
-    if claims is None:
-        return True
-    fields, items, values = claims
-    if fields and not isinstance(desired, dict):
-        return False
-    for name, within in fields:
-        if name not in desired or (within is not None and not _within(within, desired[name])):
+def is_wanted(claims: Claims, desired: list[Any]) -> bool:
+    """Tell whether a list has all items and all values that are claimed."""
+    for keys, _ in claims.items:
+        if not any(_is_item(each, keys) for each in desired):
             return False
-    if not items and not values:
-        return True
-    if not isinstance(desired, list):
+    return all(value in desired for value in claims.values)
+
+
+def of_item(claims: Claims, item: Any) -> Claims | None:
+    """Return what is claimed within an item of a list."""
+    for keys, within in claims.items:
+        if _is_item(item, keys):
+            return within
+    return None
+
+
+def _is_item(item: Any, keys: Mapping[str, Any]) -> bool:
+    """Tell whether an item has these keys, as far as it says them: the server may have filled some in."""
+    if not isinstance(item, dict):
         return False
-    for keys, within in items:
-        if not _has(desired, keys, within):
-            return False
-    return all(value in desired for value in values)
-
-
-def _has(items: list[Any], keys: Mapping[str, Any], within: _Claims | None) -> bool:
-    """Tell whether a list has an item with these keys, and the claims within it."""
-    for item in items:  # noqa: SIM110
-        if isinstance(item, dict) and _is_item(item, keys) and _within(within, item):
-            return True
-    return False
-
-
-def _is_item(item: Object, keys: Mapping[str, Any]) -> bool:
-    is_item = False
+    found = False
     for key, value in keys.items():
         if key in item:
             if item[key] != value:
                 return False
-            is_item = True
-    return is_item
+            found = True
+    return found

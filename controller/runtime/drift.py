@@ -6,14 +6,16 @@ Two questions, because the server changes what it stores (defaults, quantities, 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
 import orjson
 
+from controller.runtime.claims import Claims, is_wanted, of_item
 from controller.runtime.plan import Object
 
+NOTHING: Mapping[str, Claims | None] = {}
 ATOMIC = frozenset({"selector", "matchLabels", "nodeSelector"})  # maps that one manager owns as a whole
 QUANTITIES = frozenset({"requests", "limits"})
 QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]|[KMGTPE]i)?")
@@ -33,21 +35,43 @@ def fingerprint(stored: Object, desired: Object) -> int:
     return digest(content)
 
 
-def covers(stored: Any, desired: Any, field: str = "") -> bool:
-    """Tell whether a stored value has all that is desired; what the server or others added does not matter."""
-    if stored == desired or (not desired and desired in (None, {}, [])):
-        return True
+def covers(stored: Any, desired: Any, field: str = "", claims: Claims | None = None) -> bool:
+    """Tell whether a stored value has all that is desired, and nothing that we claim and desire no more.
+
+    What the server or others added does not matter. What is claimed is stored, so what is stored just as desired is
+    fine.
+    """
+    return bool(stored == desired) or _covers_other(stored, desired, field, claims)
+
+
+def _covers_other(stored: Any, desired: Any, field: str, claims: Claims | None) -> bool:
+    """Tell it of a value that is not just the same; every child is asked after a start, hence no generators."""
+    if not desired and desired in (None, {}, []):
+        return claims is None
     if isinstance(desired, dict):
-        if not isinstance(stored, dict) or (field in ATOMIC and len(stored) != len(desired)):
-            return False
-        within = _same_quantity if field in QUANTITIES else covers
-        for key, value in desired.items():  # every child is asked after a start: most values are just the same
-            if key not in stored or (stored[key] != value and not within(stored[key], value, key)):
-                return False
-        return True
+        return isinstance(stored, dict) and _covers_object(stored, desired, field, claims)
     if isinstance(desired, list):
-        return isinstance(stored, list) and _covers_list(stored, desired)
+        return isinstance(stored, list) and _covers_list(stored, desired, claims)
     return False
+
+
+def _covers_object(stored: Object, desired: Object, field: str, claims: Claims | None) -> bool:
+    has_more = len(stored) > len(desired)
+    if has_more and field in ATOMIC:
+        return False
+    is_same = _same_quantity if field in QUANTITIES else _covers_other
+    claimed = claims.fields if claims else NOTHING
+    for key, value in desired.items():
+        if key not in stored:
+            return False
+        its = stored[key]
+        if its != value and not is_same(its, value, key, claimed.get(key)):
+            return False
+    if has_more:
+        for key in claimed:
+            if key not in desired:
+                return False
+    return True
 
 
 def drifted(stored: Any, desired: Any, field: str = "", path: str = "") -> str:
@@ -62,11 +86,18 @@ def drifted(stored: Any, desired: Any, field: str = "", path: str = "") -> str:
     return next(filter(None, (drifted(its, wanted, key, its_path) for key, its, wanted, its_path in within)), path)
 
 
-def _covers_list(stored: list[Any], desired: list[Any]) -> bool:
+def _covers_list(stored: list[Any], desired: list[Any], claims: Claims | None) -> bool:
+    if claims is not None and not is_wanted(claims, desired):
+        return False
     if all(isinstance(each, dict) and "name" in each for each in desired):
         named = {each.get("name"): each for each in stored if isinstance(each, dict)}
-        return all(each["name"] in named and covers(named[each["name"]], each) for each in desired)
-    return len(stored) == len(desired) and all(map(covers, stored, desired))
+        stored = [named.get(each["name"]) for each in desired]
+    if len(stored) != len(desired):
+        return False
+    for its, wanted in zip(stored, desired, strict=True):
+        if its != wanted and not _covers_other(its, wanted, "", claims and of_item(claims, wanted)):
+            return False
+    return True
 
 
 def _shape(stored: Object, desired: Object) -> Object:
@@ -78,9 +109,9 @@ def _shape(stored: Object, desired: Object) -> Object:
     return shape
 
 
-def _same_quantity(stored: Any, desired: Any, field: str) -> bool:
+def _same_quantity(stored: Any, desired: Any, field: str, claims: Claims | None) -> bool:
     """Compare quantities as numbers: the server stores `1000m` as `1`."""
-    del field
+    del field, claims
     return bool(stored == desired) or _number(stored) == _number(desired)
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from controller.runtime.claims import is_wanted
+from controller.runtime.claims import claims_of
+from controller.runtime.drift import covers
 from controller.runtime.plan import Apply, Plan, Seen, Step
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, configmap
 
@@ -21,38 +22,53 @@ PORTS: Object = {
 }
 WEB = {"port": 80, "targetPort": 8080}
 NAMES = {"port": 53, "protocol": "UDP"}
+STORED: Object = {"ports": [{**WEB, "protocol": "TCP"}, NAMES], "selector": {"app": "a"}, "type": "ClusterIP"}
+
+
+def covers_claims(applied: Object, stored: Any, desired: Any) -> bool:
+    """Tell whether a stored object has what is desired, and nothing of ours beside it."""
+    return covers(stored, desired, claims=claims_of(orjson.dumps(applied)))
 
 
 @pytest.mark.parametrize(
     ("desired", "wanted"),
     [
-        ({"spec": {"ports": [WEB, NAMES], "selector": {"app": "a"}}}, True),
-        ({"spec": {"ports": [NAMES, {**WEB, "name": "web"}], "selector": {}, "type": "NodePort"}}, True),
-        ({"spec": {"ports": [WEB, NAMES]}}, False),
-        ({"spec": {"ports": [WEB], "selector": {}}}, False),
-        ({"spec": {"ports": [{"port": 80}, NAMES], "selector": {}}}, False),
-        ({"spec": {"ports": [WEB, {"port": 53, "protocol": "TCP"}], "selector": {}}}, False),
-        ({"spec": {"ports": None, "selector": {}}}, False),
+        ({"ports": [WEB, NAMES], "selector": {"app": "a"}}, True),
+        ({"ports": [WEB, NAMES], "selector": {"app": "a"}, "type": "ClusterIP"}, True),
+        ({"ports": [WEB, NAMES]}, False),
+        ({"ports": [WEB], "selector": {"app": "a"}}, False),
+        ({"ports": [{"port": 80}, NAMES], "selector": {"app": "a"}}, False),
+        ({"ports": [WEB, {"port": 53, "protocol": "TCP"}], "selector": {"app": "a"}}, False),
+        ({"ports": None, "selector": {"app": "a"}}, False),
         ({}, False),
     ],
 )
 def test_fields_that_were_applied_are_found_in_what_is_desired(desired: Object, wanted: bool) -> None:
     """Items of lists by their keys, of which the server may have filled some in."""
-    assert is_wanted(orjson.dumps(PORTS), desired) is wanted
-
-
-@pytest.mark.parametrize(("desired", "wanted"), [(["a", "b"], True), (["a"], True), (["b"], False), (None, False)])
-def test_values_of_sets_are_found(desired: Any, wanted: bool) -> None:
-    """A finalizer that we added and want no more is one field too many."""
-    assert (
-        is_wanted(orjson.dumps({"f:metadata": {"f:finalizers": {'v:"a"': {}}}}), {"metadata": {"finalizers": desired}})
-        is wanted
-    )
+    assert covers_claims(PORTS, {"spec": STORED, "kind": "Service"}, {"spec": desired}) is wanted
 
 
 def test_what_was_never_applied_is_no_reason() -> None:
-    """An object without managed fields has nothing to take away."""
-    assert is_wanted(b"", {})
+    """Without a claim on them, the fields that others added do not matter."""
+    stored, desired = {"spec": STORED, "kind": "Service"}, {"spec": {"ports": [WEB, NAMES]}}
+    assert covers(stored, desired, claims=claims_of(b""))
+
+
+@pytest.mark.parametrize(
+    ("stored", "desired", "wanted"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a"], ["a"], True),
+        (["a", "b"], ["b"], False),
+        (["a"], [], False),
+        (["a"], None, False),
+    ],
+)
+def test_values_of_sets_are_found(stored: Any, desired: Any, wanted: bool) -> None:
+    """A finalizer that we added and want no more is one field too many."""
+    applied: Object = {"f:metadata": {"f:finalizers": {'v:"a"': {}}}}
+    named = {"name": "x", "finalizers": stored}
+    assert covers_claims(applied, {"metadata": named}, {"metadata": {"finalizers": desired}}) is wanted
 
 
 async def test_a_field_that_a_new_release_does_not_set_goes(running: Running) -> None:
