@@ -172,11 +172,12 @@ class Planned:
             return  # it is gone: the next reconcile sees that
         if written:
             self._metrics.status(parent.status, status)
-        self._metrics.phase(parent.request, status.get("phase") or ("Ready" if is_ready(status) else "NotReady"))
-        before = was_ready(ready_in(parent.status)) or self._been_ready.get(parent.request) == parent.uid
-        if before or is_ready(status):
+        ready = is_ready(status)
+        self._metrics.phase(parent.request, status.get("phase") or ("Ready" if ready else "NotReady"))
+        before = self._been_ready.get(parent.request) == parent.uid or was_ready(ready_in(parent.status))
+        if ready or before:
             self._been_ready[parent.request] = parent.uid
-        if is_ready(status) and not before:
+        if ready and not before:
             born = datetime.fromisoformat(parent.object["metadata"]["creationTimestamp"])
             self._metrics.created(parent.request, (self._now() - born).total_seconds())
 

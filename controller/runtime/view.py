@@ -22,7 +22,8 @@ class View:
         self._kind = kind
         self._caches = caches
         self._settings = settings
-        self._objects: dict[tuple[Resource, str], Object | None] = {}
+        self._place = (kind.resource, request.key)
+        self._objects = {self._place: caches[kind.resource].get(request.key)}
         self._answered: dict[Resource, set[str]] = {}  # what is newer than the caches
 
     @property
@@ -33,7 +34,7 @@ class View:
     @property
     def parent(self) -> Object | None:
         """The object itself."""
-        return self.get(self._kind.resource, self._request.key)
+        return self._objects[self._place]
 
     def child(self, resource: Resource, name: str) -> Object | None:
         """Return a child of the object, None if there is none or the name is somebody else's."""

@@ -1,6 +1,6 @@
 """The writes of a plan, guarded: nothing is touched that is not ours or already right."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -44,17 +44,17 @@ class Writer:
         for resource in {*kind.owns, *kind.patches}:
             caches[resource].subscribe_deleted(partial(self._forget_deleted, resource))
 
-    async def write(self, write: Write, parent: Parent, view: View, *, may_create: bool) -> bool:
+    def write(self, write: Write, parent: Parent, view: View, *, may_create: bool) -> Awaitable[bool]:
         """Make one write of a plan if it is needed and allowed; tell whether something was sent."""
         match write:
             case Apply(desired):
-                return await self._apply(desired, parent, view, may_create=may_create)
+                return self._apply(desired, parent, view, may_create=may_create)
             case Once():
-                return await self._create_once(write, parent, view, may_create=may_create)
+                return self._create_once(write, parent, view, may_create=may_create)
             case Patch():
-                return await self._patches.write(write, parent, view)
+                return self._patches.write(write, parent, view)
             case Delete(reference):
-                return await self._delete(reference, parent, view)
+                return self._delete(reference, parent, view)
 
     async def status(self, status: Object, parent: Parent) -> bool:
         """Write the parent's status unless it says so already."""
