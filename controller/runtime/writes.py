@@ -40,7 +40,7 @@ class Writer:
         self._applied = Applied()
         self._contests = Contests()
         self._patches = Patches(kind.name, client, self._wrote)
-        self._status: dict[Request, tuple[int, int]] = {}
+        self._status: dict[Request, tuple[int, int]] = {}  # what was written, and stored as something else
         for resource in {*kind.owns, *kind.patches}:
             caches[resource].subscribe_deleted(partial(self._forget_deleted, resource))
 
@@ -58,8 +58,8 @@ class Writer:
 
     async def status(self, status: Object, parent: Parent) -> bool:
         """Write the parent's status unless it says so already."""
-        stored = parent.status
-        if stored == status or self._status.get(parent.request) == (digest(status), digest(stored)):
+        stored, odd = parent.status, self._status.get(parent.request)
+        if stored == status or (odd is not None and odd == (digest(status), digest(stored))):
             return False
         named = {"name": parent.request.name, "namespace": parent.request.namespace, "uid": parent.uid}
         answer = await self._client.apply(
@@ -69,7 +69,11 @@ class Writer:
             force=True,
             subresource="status",
         )
-        self._status[parent.request] = (digest(status), digest(answer.get("status", {})))
+        answered = answer.get("status", {})
+        if answered == status:
+            self._status.pop(parent.request, None)
+        else:
+            self._status[parent.request] = (digest(status), digest(answered))
         self._wrote(parent, parent.resource, parent.request.key, answer)
         return True
 
