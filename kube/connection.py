@@ -13,6 +13,7 @@ JSON = "application/json"
 COMMON = b"\r\nContent-Type: application/json\r\n"  # as the API server writes it: seen without a search for the name
 
 BOUNDS = (b"content-length", b"transfer-encoding")  # without either an answer lasts until the connection ends
+MOST_HEAD = 64 * 1024  # bytes of a status line and headers
 CLOSED = "it closed the connection before the answer was complete"
 
 Gate = Callable[[], None]
@@ -178,7 +179,7 @@ class Connection(asyncio.Protocol):
             is_http = False
         if self._stream is not None and self._body:
             self._feed(self._stream)
-        if not is_http:
+        if not is_http or (not self._status and len(self._head) > MOST_HEAD):
             self._fail(NoAnswerError("what it says is not HTTP"))
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -89,6 +89,7 @@ NO_HTTP = "what it says is not HTTP"
         ([GOOD[:-1], CLOSE], ENDED),
         ([CHUNKED[:-2], CLOSE], ENDED),
         ([b"SSH-2.0-OpenSSH_9.2\r\n"], NO_HTTP),
+        ([HEAD + b"X-Padding: ", *[b"x" * 2**14] * 5], NO_HTTP),
         ([b"HTTP/1.1 200 OK\r\nContent-Length: some\r\n\r\n"], NO_HTTP),
         ([b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"], NO_HTTP),
         ([HEAD + b"Transfer-Encoding: chunked\r\n\r\nsome\r\n"], NO_HTTP),
