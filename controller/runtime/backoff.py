@@ -30,6 +30,10 @@ class Backoff:
             wait = min(FIRST * 2.0 ** min(failures, 32), LONGEST) + self._uniform(0.0, JITTER)
         return max(wait, min(asked, LONGEST))
 
+    def is_brief(self, key: Hashable) -> bool:
+        """Tell whether a conflict would be waited out in milliseconds."""
+        return self._failures.get(key, 0) < CONFLICT_RETRIES
+
     def forget(self, key: Hashable) -> None:
         """Start again from the first wait: the key went well, or is gone."""
         self._failures.pop(key, None)

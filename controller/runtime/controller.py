@@ -109,6 +109,10 @@ class Controller:
         """Ask for a reconcile."""
         self.queue.add(request, priority=priority, after=after)
 
+    def tries_again_at_once(self, request: Request) -> bool:
+        """Tell whether a conflict now would be tried again in milliseconds: one that goes on waits for longer."""
+        return self._backoff.is_brief(request)
+
     async def synced(self) -> None:
         """Wait until everything that is watched was read once."""
         for cache in self.caches:

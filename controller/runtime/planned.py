@@ -59,6 +59,8 @@ class Planned:
         self._own_writes = OwnWrites()
         self._writer = Writer(kind, client, self._caches, self._own_writes)
         self._metrics = KindMetrics(kind.resource.kind, metrics, kind.counts)
+        named = (f"{kind.name}.{each}" for each in ("name", "namespace", "generation", "resourceVersion"))
+        self._logged = (*named, "phase", "replicas.desired", "replicas.ready")
         self._been_ready: dict[Request, str] = {}
         self._views: dict[Request, View] = {}  # of reconciles that are about to begin
         self._names_awaited = NamesAwaited()
@@ -115,8 +117,9 @@ class Planned:
             if parent.is_deleting and not held:
                 return Result()
             failures += held
-        if failures and all(isinstance(each.error, Conflict | AlreadyExists) for each in failures):
-            raise failures[0].error  # tried again in milliseconds: not worth a status
+        is_conflict = failures and all(isinstance(each.error, Conflict | AlreadyExists) for each in failures)
+        if is_conflict and self.controller.tries_again_at_once(parent.request):
+            raise failures[0].error  # not worth a status
         status = status_of(plan, failures, parent.status, generation=parent.generation, now=self._now())
         await self._write_status(status, parent)
         self._tell(plan, failures, parent)
@@ -228,18 +231,13 @@ class Planned:
     def _describe(self, request: Request) -> dict[str, Any]:
         """Return the log fields of a request, whose reconcile begins now: it sees what they were read from."""
         view = self._views[request] = self._view(request)
-        prefix, stored = self._kind.name, view.parent or {}
-        metadata, status = stored.get("metadata", {}), stored.get("status") or {}
-        fields = {
-            f"{prefix}.name": request.name,
-            f"{prefix}.namespace": request.namespace,
-            f"{prefix}.generation": metadata.get("generation"),
-            f"{prefix}.resourceVersion": metadata.get("resourceVersion"),
-            "phase": status.get("phase"),
-            "replicas.desired": (stored.get("spec") or {}).get("replicas"),
-            "replicas.ready": status.get("readyReplicas"),
-        }
-        return {key: value for key, value in fields.items() if value is not None}
+        stored = view.parent or {}
+        metadata, spec, status = (stored.get(each) or {} for each in ("metadata", "spec", "status"))
+        said = (
+            *(request.name, request.namespace, metadata.get("generation"), metadata.get("resourceVersion")),
+            *(status.get("phase"), spec.get("replicas"), status.get("readyReplicas")),
+        )
+        return {field: value for field, value in zip(self._logged, said, strict=True) if value is not None}
 
     def _count(self, request: Request, outcome: Outcome, seconds: float) -> None:
         if self._primaries.entry(request.key) is None:

@@ -164,6 +164,20 @@ async def test_a_conflict_is_tried_again_before_anybody_sees_it(running: Running
     assert written == ["PATCH configmaps/thing", "PATCH configmaps/thing", "PATCH things/thing/status"]
 
 
+async def test_a_conflict_that_goes_on_is_told(running: Running) -> None:
+    """After five tries the status says so, once; the next change is tried at once."""
+    async with running(single) as things:
+        things.server.fail(6, 409, method="PATCH", path="/configmaps/thing")
+        things.create()
+        told = await things.until_ready("False", "Conflict")
+        assert told["message"].startswith("failed to create config: ")
+        things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
+        await things.until_ready()
+        written = [each for each in things.writes() if "marker" not in each]
+    once = ["PATCH configmaps/thing", "PATCH things/thing/status"]
+    assert written == ["PATCH configmaps/thing"] * 5 + once + once
+
+
 async def test_a_permanent_error_waits_for_a_change(running: Running) -> None:
     """A Warning event and a condition; the next change of the spec mends it."""
     async with running(single) as things:
