@@ -2,8 +2,7 @@
 
 `python -m benchmarks.writes webapps URL CA TOKEN NAMESPACE COUNT PACE` creates WebApps, and `children` what a
 controller makes of them: a Deployment, a Service and a status for each, by `kube.transport` and nothing else: no cache
-and no watch, and without looking first whose the names are. It prints how many seconds that took, and how much
-processor time.
+and no watch. It prints how many seconds that took, and how much processor time.
 """
 
 import asyncio
