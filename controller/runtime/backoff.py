@@ -24,10 +24,11 @@ class Backoff:
         """
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        if conflict and failures < CONFLICT_RETRIES:
+        brief = CONFLICT_RETRIES if conflict else 0
+        if failures < brief:
             wait = CONFLICT_FIRST * 2.0**failures * self._uniform(1.0, 2.0)
         else:
-            wait = min(FIRST * 2.0 ** min(failures, 32), LONGEST) + self._uniform(0.0, JITTER)
+            wait = min(FIRST * 2.0 ** min(failures - brief, 32), LONGEST) + self._uniform(0.0, JITTER)
         return max(wait, min(asked, LONGEST))
 
     def is_brief(self, key: Hashable) -> bool:

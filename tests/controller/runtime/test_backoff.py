@@ -42,11 +42,11 @@ def test_a_success_starts_again() -> None:
 
 
 def test_the_first_conflicts_wait_milliseconds() -> None:
-    """A conflict is worth another try at once, but not for ever."""
+    """A conflict is worth another try at once, but not for ever: then it waits as long as any other failure."""
     backoff = Backoff(uniform=highest)
-    waits = [backoff.failed("a", conflict=True) for _ in range(6)]
-    assert waits[:5] == [0.01, 0.02, 0.04, 0.08, 0.16]
-    assert waits[5] > 1
+    waits = [(backoff.is_brief("a"), backoff.failed("a", conflict=True)) for _ in range(8)]
+    assert waits[:5] == [(True, 0.01), (True, 0.02), (True, 0.04), (True, 0.08), (True, 0.16)]
+    assert waits[5:] == [(False, 2), (False, 3), (False, 5)]
 
 
 def test_the_server_may_ask_for_more() -> None:
