@@ -1,5 +1,6 @@
 """An API server in the test's own process: starts and stops, and does what tests ask of it behind the API's back."""
 
+import asyncio
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from tests.fakes.apiserver.writes import Write, Writes
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NAMESPACES = ("default", "kube-system", "kube-node-lease")
+ACCEPTED = 3  # turns of the event loop until a connection that was accepted is known to the server, which closes it
 
 
 class FakeApiServer:
@@ -69,7 +71,11 @@ class FakeApiServer:
         self.url = f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
     async def stop(self) -> None:
-        """End all watches and listen no more; what is stored stays."""
+        """Listen no more and end all watches; what is stored stays."""
+        for site in self._runner.sites if self._runner else ():
+            await site.stop()
+        for _ in range(ACCEPTED):
+            await asyncio.sleep(0)
         self.close_watches()
         if self._runner:
             await self._runner.cleanup()
