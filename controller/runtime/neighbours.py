@@ -42,6 +42,13 @@ class NamesAwaited:
         if isinstance(error, NameTakenError):
             self.awaited.setdefault(error.place, set()).add(request)
 
+    def forget(self, request: Request) -> None:
+        """Let a request that is gone wait no more."""
+        for place, waiters in list(self.awaited.items()):
+            waiters.discard(request)
+            if not waiters:
+                del self.awaited[place]
+
     def wakes(self, resource: Resource) -> Wakes:
         """Wake whoever waits for the name of the changed object."""
 

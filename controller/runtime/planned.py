@@ -92,6 +92,7 @@ class Planned:
         stored = view.parent
         if stored is None:
             self._writer.forget(request)
+            self._names_awaited.forget(request)
             self._been_ready.pop(request, None)
             return Result()
         parent = Parent(request, self._kind.resource, stored)
