@@ -6,9 +6,8 @@ nothing else, so nobody changes the Deployments: WebApps have converged when bot
 "whole" is the whole control plane with simulated nodes, where every WebApp runs and has its status written twice.
 
 The floor is a loop (`benchmarks.writes`) that sends the same objects and statuses through the controller's own HTTP
-client and does nothing else: three requests for a WebApp of which the controller makes five, for it looks before it
-makes anything; of memory, a process that has imported the controller's modules. Each row is printed as soon as it is
-measured.
+client and does nothing else, as many at a time and three for a WebApp, as the controller does; of memory, a process
+that has imported the controller's modules. Each row is printed as soon as it is measured.
 """
 
 import argparse

@@ -7,6 +7,7 @@ from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from kube.coalescing import Coalescing
 from kube.stream import Stream
 
 JSON = "application/json"
@@ -61,9 +62,10 @@ def header(head: bytes, name: bytes) -> str:
 class Connection(asyncio.Protocol):
     """What the event loop has to say of one connection, and what the parser finds in it."""
 
-    def __init__(self, on_closed: Callable[["Connection"], None]) -> None:
+    def __init__(self, on_closed: Callable[["Connection"], None], coalescing: Coalescing) -> None:
         self._loop = asyncio.get_running_loop()
         self._on_closed = on_closed
+        self._coalescing = coalescing
         self._parser = HttpResponseParser(self)
         self._transport: asyncio.Transport
         self.closed: asyncio.Future[None] = self._loop.create_future()
@@ -167,6 +169,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport."""
         self._transport = cast(asyncio.Transport, transport)
+        self._coalescing.join(self._transport)
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
@@ -181,9 +184,11 @@ class Connection(asyncio.Protocol):
             self._feed(self._stream)
         if not is_http or (not self._status and len(self._head) > MOST_HEAD):
             self._fail(NoAnswerError("what it says is not HTTP"))
+        self._coalescing.received()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Take note of the end, which is that of the answer where nothing else says how long it is."""
+        self._coalescing.leave(self._transport)
         if self._status and error is None and not any(header(self._head, name) for name in BOUNDS):
             self._finish()
         self._fail(error if isinstance(error, OSError) and error.errno else NoAnswerError(CLOSED))

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from kube.coalescing import Coalescing
 from kube.connection import Answer, Connection, Gate
 from kube.dial import Dialer
 from kube.endpoint import Endpoint
@@ -18,8 +19,8 @@ class Connections:
         """Belong to the event loop that runs."""
         self._loop = asyncio.get_running_loop()
         self._dialer = Dialer(endpoint)
-        self._at_work = 0  # counted by hand: a Semaphore, whose room is almost never short, costs 5 % of a request
-        self._room = asyncio.Event()
+        self._coalescing = Coalescing()
+        self._room = asyncio.Event()  # not a Semaphore: it is almost never short, and costs 5 % of a request
         self._open: set[Connection] = set()
         self._idle: list[Connection] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -41,11 +42,11 @@ class Connections:
         A server may close an idle connection while a request is on its way. If no byte of an answer came, and if the
         request may be sent `again`, it is, once, on a new connection.
         """
-        while self._at_work >= CONNECTIONS:
+        while self._coalescing.under_way >= CONNECTIONS:
             self._room.clear()
             async with asyncio.timeout_at(deadline):
                 await self._room.wait()
-        self._at_work += 1
+        self._coalescing.under_way += 1
         connection = self._take_idle()
         again = again and connection is not None
         try:
@@ -62,7 +63,7 @@ class Connections:
                     raise found
                 connection, again = None, False
         finally:
-            self._at_work -= 1
+            self._coalescing.under_way -= 1
             self._room.set()
 
     async def open(self, request: bytes, deadline: float, stream: Stream) -> tuple[Answer, Connection]:
@@ -78,7 +79,7 @@ class Connections:
         return found, connection
 
     async def _connect(self, deadline: float) -> Connection:
-        connection = await self._dialer.connect(lambda: Connection(self._open.discard), deadline)
+        connection = await self._dialer.connect(lambda: Connection(self._open.discard, self._coalescing), deadline)
         if not connection.closed.done():
             self._open.add(connection)
         if self._is_closed:

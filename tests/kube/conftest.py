@@ -18,7 +18,7 @@ from kube.resource import Resource
 from kube.stream import Stream
 from tests.fakes.apiserver import FakeApiServer
 
-ON_BOTH_LOOPS = ("test_connection", "test_connections", "test_proxy", "test_stream")
+ON_BOTH_LOOPS = ("test_coalescing", "test_connection", "test_connections", "test_proxy", "test_stream")
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
