@@ -36,13 +36,17 @@ class Client:
         write_gate: Callable[[], None] | None = None,
         on_response: Callable[[str, int, float], None] | None = None,
         timeout: float = 30.0,
+        coalesces: bool = False,
     ) -> None:
         """Take the endpoint, and what to call before each write (it may raise) and after each answer.
 
         `on_response` gets the HTTP method, the status code (0 without an answer) and the seconds until it came.
+        `coalesces`: while much is under way, answers may wait 40 ms for one another, which saves processor time.
         """
         self.watch_list = True  # until the server refuses it once; every Watch of this client remembers
-        self._transport = Transport(endpoint, user_agent=user_agent, timeout=timeout, on_response=on_response)
+        self._transport = Transport(
+            endpoint, user_agent=user_agent, timeout=timeout, on_response=on_response, coalesces=coalesces
+        )
         self._write_gate = write_gate
 
     async def __aenter__(self) -> Self:

@@ -15,11 +15,11 @@ IDLE_SECONDS = 60.0  # less than the API server's 90, so that it is we who close
 class Connections:
     """Lent to one request at a time; what was used last is used next, so that the others grow old."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, *, coalesces: bool = False) -> None:
         """Belong to the event loop that runs."""
         self._loop = asyncio.get_running_loop()
         self._dialer = Dialer(endpoint)
-        self._coalescing = Coalescing()
+        self._coalescing = Coalescing(is_on=coalesces)
         self._room = asyncio.Event()  # not a Semaphore: it is almost never short, and costs 5 % of a request
         self._open: set[Connection] = set()
         self._idle: list[Connection] = []

@@ -31,9 +31,11 @@ class Transport:
         user_agent: str,
         timeout: float,
         on_response: Callable[[str, int, float], None] | None = None,
+        coalesces: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._timeout = timeout
+        self._coalesces = coalesces
         self._on_response = on_response or (lambda method, code, seconds: None)
         self._connections: Connections | None = None
         url = urlsplit(endpoint.url)
@@ -47,7 +49,7 @@ class Transport:
         self._authorized: str | None = None
 
     async def __aenter__(self) -> Self:
-        self._connections = Connections(self._endpoint)
+        self._connections = Connections(self._endpoint, coalesces=self._coalesces)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
