@@ -1,6 +1,7 @@
 """A kind for tests, and a controller for it on a fake API server."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import deepcopy
@@ -137,6 +138,12 @@ class Things:
         marker = f"marker-{self.server.storage.version}"
         self.create(marker)
         await self.until_ready(name=marker)
+        queue = self.runtime.controllers[0].queue
+        async with asyncio.timeout(WITHIN):  # what it found at its start goes after the marker
+            while queue.processing or any(  # noqa: ASYNC110  turns, as few as it takes: the queue tells nobody
+                each.ready_at <= time.monotonic() for each in queue._entries.values()
+            ):
+                await asyncio.sleep(0)
 
     def writes(self) -> list[str]:
         """The controller's writes so far: method, resource and name."""
