@@ -1,10 +1,10 @@
 """Parse Kubernetes quantities (resource.Quantity) into exact numbers: `500m`, `.5`, `2Gi`, `1e3`."""
 
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
+from typing import NamedTuple
 
 LARGEST = 2**63 - 1  # what is larger counts as this
 LONGEST = 256  # characters
@@ -24,8 +24,7 @@ class QuantityError(ValueError):
     """Not a quantity."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """An amount of a resource: its value, in whole thousandths, and how it was written."""
 
     value: Fraction

@@ -9,10 +9,9 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from http import HTTPStatus
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 Address = tuple[str | None, int]  # no host: every interface
 T = TypeVar("T")
@@ -29,8 +28,7 @@ class ListenError(OSError):
     """An address that cannot be listened on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """What a page says."""
 
     body: bytes

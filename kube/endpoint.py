@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 TOKEN_SECONDS = 60.0
@@ -22,8 +23,7 @@ def anonymous() -> None:
     """Send no Authorization header: a client certificate says who we are, or nobody asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """What a connection to one API server needs."""
 
     url: str

@@ -1,10 +1,9 @@
 """What a kind's CustomResourceDefinition says beside its schema, as data."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """A column of `kubectl get`; with `wide` only of `kubectl get -o wide`."""
 
     name: str
@@ -14,8 +13,7 @@ class Column:
     wide: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(NamedTuple):
     """Where the scale subresource finds its numbers."""
 
     replicas: str = ".spec.replicas"
@@ -23,8 +21,7 @@ class Scale:
     selector: str = ".status.selector"
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(NamedTuple):
     """Names and extras of one kind in one version."""
 
     group: str

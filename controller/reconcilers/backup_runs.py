@@ -1,9 +1,8 @@
 """What came of a Backup's Jobs, and what its status says of them. Jobs and pods go; what they made stays known."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -20,8 +19,7 @@ STUCK = {
 }  # a container waits, and nothing will come
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """One Job that makes a backup."""
 
     job: str

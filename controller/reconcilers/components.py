@@ -1,8 +1,8 @@
 """The components of AppStack and EcommercePlatform: what each makes, whether it is ready, and where it is."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from config.api.components import Cache, Workload
 from config.quantities import parse_quantity
@@ -26,8 +26,7 @@ FIELDS = ("replicas", "image", "port", "resources", "env", "securityContext")
 Place = tuple[Resource, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(NamedTuple):
     """What components are parts of, and what was seen of it."""
 
     name: str
@@ -49,8 +48,7 @@ class Whole:
         return f"{scheme}://{self.named(component)}.{self.namespace}.svc:{port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(NamedTuple):
     """One part of a whole: what it writes, and how that is."""
 
     name: str
@@ -179,8 +177,8 @@ def workload(
     fields |= {"readinessProbe": f"spec.{name}.readinessPath", "affinity": "spec.environment"}
     made = _deployed(whole, name, application, fields, "http")
     if tier.spread:
-        return replace(made, writes=[*made.writes, Apply(_budget(whole, name, selector), ORIGIN)])
-    return replace(made, writes=[*made.writes, *removed(whole, [(BUDGET, full)])])
+        return made._replace(writes=[*made.writes, Apply(_budget(whole, name, selector), ORIGIN)])
+    return made._replace(writes=[*made.writes, *removed(whole, [(BUDGET, full)])])
 
 
 def _readiness(spec: Workload) -> Object:

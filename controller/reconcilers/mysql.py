@@ -5,7 +5,7 @@ as it starts. So a volume that outlived its Secret serves again.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from controller.reconcilers import restricted
 from controller.reconcilers.claims import claim_spec, origin
@@ -39,8 +39,7 @@ ORIGIN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
+class Server(NamedTuple):
     """One server, and what is to be known of it."""
 
     name: str

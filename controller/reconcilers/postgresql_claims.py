@@ -4,7 +4,7 @@ The StatefulSet's template of claims cannot change: it stays as it was made, and
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.claims import amount, asked, claim_spec, sized
@@ -16,8 +16,7 @@ from controller.runtime.plan import Object, Patch, Reference, Seen
 KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
 
 
-@dataclass(frozen=True, slots=True)
-class Volumes:
+class Volumes(NamedTuple):
     """What there is, and what of the spec it allows."""
 
     version: str

@@ -1,13 +1,12 @@
 """What development, staging and production stand for, where a spec does not say otherwise."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from controller.runtime.plan import Object
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(NamedTuple):
     """One environment's sizes, and how much is done against loss."""
 
     replicas: int

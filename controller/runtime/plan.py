@@ -3,22 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from kube.resource import Resource
 
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Random:
+class Random(NamedTuple):
     """A secret value of `length` characters that the runtime makes up: a plan never holds it."""
 
     length: int = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """One object and no other: a new one of the same name has another uid."""
 
     resource: Resource
@@ -54,16 +52,14 @@ class Once:
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(NamedTuple):
     """Fields of somebody else's object: only these, under a field manager of their own."""
 
     reference: Reference
     fields: Object
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(NamedTuple):
     """The only way to remove an object: leaving it out of a plan removes nothing."""
 
     reference: Reference
@@ -81,8 +77,7 @@ def identity(write: Write) -> object:
             return reference
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something that is wrong; as a plan's own problem, a permanent error: only a change of the object can mend it."""
 
     message: str

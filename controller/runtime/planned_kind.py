@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from controller.runtime.plan import Object, Plan, Seen
 from kube.resource import Resource
@@ -47,8 +47,7 @@ class Reads:
     labels: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """A counter of a name of its own: how often a field of the status got another value."""
 
     name: str

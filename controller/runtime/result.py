@@ -1,6 +1,5 @@
 """What a reconcile is asked and what it answers."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal, NamedTuple
 
@@ -25,8 +24,7 @@ class Request(NamedTuple):
         return cls(namespace or None, name)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A reconcile that went well; `requeue_after` asks for another look without waiting for a change."""
 
     requeue_after: timedelta | None = None

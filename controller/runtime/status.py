@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -17,8 +17,7 @@ REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # what a conditi
 READIED = frozenset({"Updating", "Degraded"})  # reasons of an object that was ready before
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """A step that could not be done."""
 
     step: Step

@@ -1,7 +1,7 @@
 """What wakes a controller, in controller-runtime's words: For, Owns and Watches."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from controller.runtime.caches import Caches
 from controller.runtime.controller import Controller
@@ -12,8 +12,7 @@ from kube.changes import Change
 from kube.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class For:
+class For(NamedTuple):
     """The objects that are reconciled: a change of one wakes it, unless only its status changed.
 
     `wakes=itself` is for those whose status counts. Every object is looked at again after about ten hours.
@@ -23,15 +22,13 @@ class For:
     wakes: Wakes = primary
 
 
-@dataclass(frozen=True, slots=True)
-class Owns:
+class Owns(NamedTuple):
     """Their children: any change of one, its status included, wakes the object that controls it."""
 
     resource: Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Watches:
+class Watches(NamedTuple):
     """Any other objects: a change of one wakes what `map` says of it, as it was before and as it is now."""
 
     resource: Resource
