@@ -62,7 +62,7 @@ def take_in(settings: Settings) -> None:
     from webhook.engine.kinds import add_kind, add_pod_kind  # most have none, and a controller need not judge
     from webhook.policies import add_directory
 
-    for kind in added_kinds():
+    for _, kind in added_kinds():
         add_kind(kind.type.definition)
     for text in settings.pod_kinds:
         try:

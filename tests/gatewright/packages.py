@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from controller.reconcilers import planned_kinds
+from controller.reconcilers import added_kinds, planned_kinds
 from webhook.engine.kinds import KINDS
 
 
@@ -25,7 +25,7 @@ def installed(directory: Path) -> Iterator[None]:
     before, known = set(sys.modules), set(KINDS)
     sys.path.insert(0, str(directory))
     importlib.invalidate_caches()
-    planned_kinds.cache_clear()
+    _forget()
     try:
         yield
     finally:
@@ -33,6 +33,11 @@ def installed(directory: Path) -> Iterator[None]:
         for name in set(sys.modules) - before:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(str(directory)):
                 del sys.modules[name]
-        planned_kinds.cache_clear()
+        _forget()
         for key in KINDS.keys() - known:
             del KINDS[key]
+
+
+def _forget() -> None:
+    added_kinds.cache_clear()
+    planned_kinds.cache_clear()
