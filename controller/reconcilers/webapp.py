@@ -20,22 +20,23 @@ ORIGINS = origins(
 def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
     """Say what should exist for `webapp`, given what was `seen`."""
     del now
-    name, wanted = webapp.metadata.name, webapp.spec.replicas
+    name, wanted = webapp.name, webapp.spec.replicas
     deployment = seen.child(DEPLOYMENT, name)
     ready = ready_replicas(deployment)
     running = deployment is not None and ready == wanted and not is_rolling_out(deployment)
     apply_deployment, apply_service = applied(application_of(webapp), ORIGINS)
-    steps = (
-        Step("deployment", (apply_deployment,), holds=running, note=(deployment and obstacle(deployment)) or ""),
-        Step("service", (apply_service,)),
+    return Plan(
+        steps=(
+            Step("deployment", (apply_deployment,), holds=running, note=(deployment and obstacle(deployment)) or ""),
+            Step("service", (apply_service,)),
+        ),
+        status=WebAppStatus(
+            phase="Pending" if deployment is None else "Running" if running else "Deploying",
+            replicas=deployment["spec"].get("replicas", 1) if deployment else 0,
+            ready_replicas=ready,
+            selector=f"app={name}",
+        ),
     )
-    status = WebAppStatus(
-        phase="Pending" if deployment is None else "Running" if running else "Deploying",
-        replicas=deployment["spec"].get("replicas", 1) if deployment else 0,
-        ready_replicas=ready,
-        selector=f"app={name}",
-    )
-    return Plan(steps, status)
 
 
 def application_of(webapp: WebApp) -> Application:
@@ -43,13 +44,13 @@ def application_of(webapp: WebApp) -> Application:
     metadata, spec = webapp.metadata, webapp.spec
     security_context = spec.security_context
     return Application(
-        metadata.name,
-        metadata.namespace,
-        CONTAINER,
-        spec.image,
-        spec.port,
-        spec.replicas,
-        spec.resources.to_api(),
+        name=metadata.name,
+        namespace=metadata.namespace,
+        container=CONTAINER,
+        image=spec.image,
+        port=spec.port,
+        replicas=spec.replicas,
+        resources=spec.resources.to_api(),
         labels=inherited(webapp),
         settings={"securityContext": security_context.to_api()} if security_context else {},
     )

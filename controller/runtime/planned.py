@@ -129,7 +129,7 @@ class Planned:
                 raise failure.error
         if plan.problem or failures:
             raise self._permanent(parent, plan.problem or failures[0].problem)
-        return Result(plan.requeue_after)
+        return Result(requeue_after=plan.requeue_after)
 
     async def _carry_out(self, plan: Plan, object: Any, parent: Parent, view: View) -> tuple[Plan, list[Failure]]:
         """Make a plan's writes, then plan again on the answers, until there is nothing left to write.
