@@ -41,7 +41,7 @@ class Client:
         """Take the endpoint, and what to call before each write (it may raise) and after each answer.
 
         `on_response` gets the HTTP method, the status code (0 without an answer) and the seconds until it came.
-        `coalesces`: while much is under way, answers may wait 40 ms for one another, which saves processor time.
+        `coalesces`: while much is under way, answers may wait 60 ms for one another, which saves processor time.
         """
         self.watch_list = True  # until the server refuses it once; every Watch of this client remembers
         self._transport = Transport(

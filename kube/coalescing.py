@@ -10,8 +10,8 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-MUCH = 8  # requests under way: more than what people change by hand makes necessary
-SECONDS = 0.04  # for which the rest waits: less than the API server takes to answer so many
+MUCH = 16  # requests under way: more than what people change by hand makes necessary
+SECONDS = 0.06  # for which the rest waits: less than the API server takes to answer so many
 BYTES = 64 * 1024  # that are read at once even so
 
 
