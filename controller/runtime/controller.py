@@ -14,7 +14,6 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.queue import LOW, NORMAL, QueueClosedError, Taken, WorkQueue
 from controller.runtime.result import Outcome, Request, Result, RetryableError, TerminalError
-from controller.runtime.time_limit import TimeLimit
 from controller.runtime.wakes import Wakes, owner
 from kube.changes import Change
 from kube.errors import AlreadyExists, ApiError, Conflict
@@ -139,21 +138,20 @@ class Controller:
                 self.add(request)
 
     async def _work(self) -> None:
-        limit = TimeLimit(self._timeout)
         while True:
             try:
                 taken = await self.queue.get()
             except QueueClosedError:
                 return
             try:
-                await self._process(taken, limit)
+                await self._process(taken)
             finally:
                 self.queue.done(taken.key)
                 for cache, change in self._meanwhile.pop(taken.key, ()):
                     self._wake(taken.key, cache, change)
             await asyncio.sleep(0)  # a reconcile that finds nothing to do never waits: let others have their turn
 
-    async def _process(self, taken: Taken[Request], limit: TimeLimit) -> None:
+    async def _process(self, taken: Taken[Request]) -> None:
         """Reconcile one request, unless the caches do not know yet what we wrote for it."""
         request = taken.key
         if wait := self._own_writes.wait(request):
@@ -164,7 +162,7 @@ class Controller:
         started = time.monotonic()
         fields = self._describe(request)
         _say("Starting reconciliation", fields)
-        outcome, again = await self._outcome(request, fields, limit)
+        outcome, again = await self._outcome(request, fields)
         if again is not None:
             self.queue.add(request, priority=taken.priority, after=again)
         seconds = time.monotonic() - started
@@ -173,12 +171,11 @@ class Controller:
         self._metrics.reconciled(self.name, outcome, seconds, taken.waited)
         self._on_result(request, outcome, seconds)
 
-    async def _outcome(
-        self, request: Request, fields: dict[str, Any], limit: TimeLimit
-    ) -> tuple[Outcome, float | None]:
+    async def _outcome(self, request: Request, fields: dict[str, Any]) -> tuple[Outcome, float | None]:
         """Reconcile once; return how it ended and in how many seconds to try again."""
+        limit = asyncio.timeout(self._timeout)
         try:
-            with limit:
+            async with limit:
                 result = await self.reconcile(request)
         except TerminalError as error:
             self._backoff.forget(request)
@@ -187,14 +184,14 @@ class Controller:
         except Exception as error:  # whatever one reconcile raises, the others go on
             wait = self._wait_after(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
-            said = f"not done within {self._timeout:g} s" if limit.expired else str(error) or type(error).__name__
+            said = f"not done within {self._timeout:g} s" if limit.expired() else str(error) or type(error).__name__
             more = {"error": said, "retry_seconds": round(wait, 3)}
             LOG.warning(
                 "Retryable error occurred, requeuing",
                 extra={"fields": {**fields, **more}},
                 exc_info=None if expected else error,
             )
-            self._metrics.failed(self.name, in_time=not limit.expired, expected=expected)
+            self._metrics.failed(self.name, in_time=not limit.expired(), expected=expected)
             return "error", wait
         self._backoff.forget(request)
         if result.requeue_after is None:
