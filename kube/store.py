@@ -62,8 +62,6 @@ class Store:
         self.resource_version = 0
         """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
         self._entries: dict[str, Entry] = {}
-        self.entry: Callable[[str], Entry | None] = self._entries.get
-        """Returns what is known of one object, by its key, without decoding it."""
         self._indexes: dict[str, _Index] = {}
         self._functions: dict[IndexFunction, _Index] = {}  # indexes that go by the same function are one
 
@@ -76,6 +74,10 @@ class Store:
     def keys(self) -> list[str]:
         """Return the keys of all objects, as they are now."""
         return list(self._entries)
+
+    def entry(self, key: str) -> Entry | None:
+        """Return what is known of one object, without decoding it."""
+        return self._entries.get(key)
 
     def get(self, key: str) -> Object | None:
         """Return a private copy of one object, or None."""

@@ -49,16 +49,19 @@ class Cache:
             )
             for namespace, store in self.stores.items()
         ]
-        self.entry: Callable[[str], Entry | None] = self._entry
-        """Returns what is known of one object, by its key, without decoding it."""
-        self.get: Callable[[str], Object | None] = self._get
-        """Returns a private copy of one object, by its key, or None."""
-        if len(self.stores) == 1:  # mostly: nothing to choose at each look, which takes 1 % of a restart
-            (only,) = self.stores.values()
-            self.entry, self.get = only.entry, only.get
 
     def __len__(self) -> int:
         return sum(map(len, self.stores.values()))
+
+    def entry(self, key: str) -> Entry | None:
+        """Return what is known of one object, without decoding it."""
+        store = self._store(key)
+        return None if store is None else store.entry(key)
+
+    def get(self, key: str) -> Object | None:
+        """Return a private copy of one object, or None."""
+        store = self._store(key)
+        return None if store is None else store.get(key)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the keys of all objects."""
@@ -130,14 +133,6 @@ class Cache:
         """Wait until all that existed at the start is here."""
         for store in self.stores.values():
             await (store.known if self.optional else store.synced).wait()
-
-    def _entry(self, key: str) -> Entry | None:
-        store = self._store(key)
-        return None if store is None else store.entry(key)
-
-    def _get(self, key: str) -> Object | None:
-        store = self._store(key)
-        return None if store is None else store.get(key)
 
     def _store(self, key: str) -> Store | None:
         return self.stores[None] if None in self.stores else self.stores.get(key.partition("/")[0])
