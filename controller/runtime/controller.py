@@ -161,13 +161,13 @@ class Controller:
         self._parked.discard(request)
         started = time.monotonic()
         fields = self._describe(request)
-        _say("Starting reconciliation", fields)
+        LOG.info("Starting reconciliation", extra={"fields": fields})
         outcome, again = await self._outcome(request, fields)
         if again is not None:
             self.queue.add(request, priority=taken.priority, after=again)
         seconds = time.monotonic() - started
         if outcome in ("success", "requeue_after"):
-            _say("Reconciliation completed", {**fields, "duration": round(seconds, 4)})
+            LOG.info("Reconciliation completed", extra={"fields": {**fields, "duration": round(seconds, 4)}})
         self._metrics.reconciled(self.name, outcome, seconds, taken.waited)
         self._on_result(request, outcome, seconds)
 
@@ -214,11 +214,3 @@ class Controller:
 
     def _named(self, request: Request) -> dict[str, Any]:
         return {f"{self.name}.name": request.name, f"{self.name}.namespace": request.namespace}
-
-
-def _say(message: str, fields: dict[str, Any]) -> None:
-    """Log a line of every reconcile: by `LOG.info` the two of them are 1 % more of one that finds all right."""
-    if LOG.isEnabledFor(logging.INFO):
-        record = logging.getLogRecordFactory()(LOG.name, logging.INFO, __file__, 0, message, (), None)
-        record.__dict__["fields"] = fields
-        LOG.handle(record)

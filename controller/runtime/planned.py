@@ -233,15 +233,10 @@ class Planned:
         """Return the log fields of a request, whose reconcile begins now: it sees what they were read from."""
         view = self._views[request] = self._view(request)
         stored = view.parent or {}
-        metadata, status = stored.get("metadata") or {}, stored.get("status") or {}
+        metadata, spec, status = (stored.get(each) or {} for each in ("metadata", "spec", "status"))
         said = (
-            request.name,
-            request.namespace,
-            metadata.get("generation"),
-            metadata.get("resourceVersion"),
-            status.get("phase"),
-            (stored.get("spec") or {}).get("replicas"),
-            status.get("readyReplicas"),
+            *(request.name, request.namespace, metadata.get("generation"), metadata.get("resourceVersion")),
+            *(status.get("phase"), spec.get("replicas"), status.get("readyReplicas")),
         )
         return {field: value for field, value in zip(self._logged, said, strict=True) if value is not None}
 
