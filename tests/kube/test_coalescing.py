@@ -68,6 +68,14 @@ async def reading(coalescing: Coalescing) -> AsyncIterator[tuple[Reader, asyncio
             await reader.closed.wait()
 
 
+def busy(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Coalescing:
+    """Return the rhythm of a client that asks for much and rests for so long."""
+    monkeypatch.setattr(kube.coalescing, "SECONDS", seconds)
+    coalescing = Coalescing(is_on=True)
+    coalescing.under_way = MUCH
+    return coalescing
+
+
 @pytest.mark.parametrize(("is_on", "under_way"), [(True, MUCH - 1), (False, 2 * MUCH)])
 async def test_who_asks_for_little_is_woken_for_each_byte(is_on: bool, under_way: int) -> None:
     """A change made by hand is not slowed down, and nobody is who does not want it."""
@@ -81,9 +89,7 @@ async def test_who_asks_for_little_is_woken_for_each_byte(is_on: bool, under_way
 
 async def test_what_comes_while_much_is_under_way_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the first piece nobody is woken for a while; then all is read that has come on any connection."""
-    monkeypatch.setattr(kube.coalescing, "SECONDS", 0.2)
-    coalescing = Coalescing(is_on=True)
-    coalescing.under_way = MUCH
+    coalescing = busy(monkeypatch, 0.2)
     async with reading(coalescing) as (first, to_first), reading(coalescing) as (second, to_second):
         to_first.write(b"first")
         await first.got.wait()
@@ -99,9 +105,7 @@ async def test_what_comes_while_much_is_under_way_is_read_at_once(monkeypatch: p
 
 async def test_the_rest_ends_even_if_nothing_more_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is asked for little again is woken for each byte again, however the rest began."""
-    monkeypatch.setattr(kube.coalescing, "SECONDS", 0.01)
-    coalescing = Coalescing(is_on=True)
-    coalescing.under_way = MUCH
+    coalescing = busy(monkeypatch, 0.01)
     async with reading(coalescing) as (reader, writer):
         writer.write(b"a")
         await reader.got.wait()
@@ -113,9 +117,7 @@ async def test_the_rest_ends_even_if_nothing_more_comes(monkeypatch: pytest.Monk
 
 async def test_much_data_is_read_amid_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """As much as that is not worth waiting with."""
-    monkeypatch.setattr(kube.coalescing, "SECONDS", 3600)
-    coalescing = Coalescing(is_on=True)
-    coalescing.under_way = MUCH
+    coalescing = busy(monkeypatch, 3600)
     async with reading(coalescing) as (reader, writer):
         writer.write(b"a")
         await reader.got.wait()
@@ -126,9 +128,7 @@ async def test_much_data_is_read_amid_the_rest(monkeypatch: pytest.MonkeyPatch) 
 
 async def test_the_end_of_a_connection_is_heard_amid_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """It wakes whatever is waited for; and a connection that is gone does not disturb the others."""
-    monkeypatch.setattr(kube.coalescing, "SECONDS", 0.2)
-    coalescing = Coalescing(is_on=True)
-    coalescing.under_way = MUCH
+    coalescing = busy(monkeypatch, 0.2)
     async with reading(coalescing) as (first, to_first), reading(coalescing) as (second, to_second):
         to_first.write(b"a")
         await first.got.wait()
