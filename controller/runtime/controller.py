@@ -21,6 +21,7 @@ from kube.resource import Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
+WORKERS = 40  # of a kind: they wait for the API server, and answers that come together cost less than one by one
 RECONCILE_SECONDS = 60.0
 PERIOD = 36_000.0  # every object is looked at again after about ten hours, from the cache
 
@@ -37,7 +38,7 @@ class Controller:
         *,
         reconcile: Callable[[Request], Awaitable[Result]],
         metrics: Metrics,
-        workers: int = 5,
+        workers: int = WORKERS,
         timeout: float = RECONCILE_SECONDS,
         period: float = PERIOD,
         own_writes: OwnWrites | None = None,

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from controller.runtime.caches import Caches
 from controller.runtime.conditions import is_ready, ready_in
 from controller.runtime.contests import ContestedError
-from controller.runtime.controller import Controller
+from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import Recorder
 from controller.runtime.guard import NameTakenError, StillThereError
 from controller.runtime.kind_metrics import KindMetrics
@@ -40,7 +40,7 @@ class Planned:
         recorder: Recorder,
         metrics: Metrics,
         *,
-        workers: int = 5,
+        workers: int = WORKERS,
         settings: Mapping[str, Any] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from controller.runtime.caches import Caches
-from controller.runtime.controller import Controller
+from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import Recorder
 from controller.runtime.health import Heartbeat, Readiness
 from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings
@@ -72,7 +72,7 @@ class Runtime:
         name: str,
         reconcile: Callable[[Request], Awaitable[Result]],
         *watched: For | Owns | Watches,
-        workers: int = 5,
+        workers: int = WORKERS,
     ) -> Controller:
         """Call `reconcile` for whatever the changes of what is `watched` wake."""
         controller = Controller(name, reconcile=reconcile, metrics=self.metrics, workers=workers)
@@ -80,7 +80,9 @@ class Runtime:
         self.add(controller)
         return controller
 
-    def add_kind(self, kind: PlannedKind[Any], *, workers: int = 5, settings: Mapping[str, Any] | None = None) -> None:
+    def add_kind(
+        self, kind: PlannedKind[Any], *, workers: int = WORKERS, settings: Mapping[str, Any] | None = None
+    ) -> None:
         """Carry out the plans of a kind."""
         planned = Planned(
             kind, self.client, self.caches, self.recorder, self.metrics, workers=workers, settings=settings

@@ -11,10 +11,11 @@ from prometheus_client import CollectorRegistry
 
 from config import crds
 from config.api.widget import Widget
+from config.settings import Settings
 from gatewright import testing
 from gatewright.runtime import Resource, Runtime
 from tests.fakes.apiserver import FakeApiServer
-from tests.gatewright.documented import blocks, executed
+from tests.gatewright.documented import PAGE, blocks, executed
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -106,6 +107,21 @@ async def test_the_tests_pass() -> None:
     tests = executed(blocks()["tests"], **names)
     for name in ("test_a_gear_is_made", "test_a_widget_is_made"):
         await tests[name]()
+
+
+def test_what_is_added_without_a_number_works_as_wide_as_our_own_kinds() -> None:
+    """A controller by hand and a kind of one's own get the default of `--workers`, which the page says."""
+    default, runtime = Settings().workers, testing.FakeRuntime()
+    executed(blocks()["Widgets"])["setup"](runtime)
+    runtime.add_kind(executed(blocks()["Gear"])["GEAR"])
+    wide = {
+        name: runtime.metrics.registry.get_sample_value(
+            "controller_runtime_max_concurrent_reconciles", {"controller": name}
+        )
+        for name in ("widgets", "gear")
+    }
+    assert wide == {"widgets": default, "gear": default}
+    assert f"`runtime.control(…, workers={default})`, which is the default" in PAGE.read_text()
 
 
 def test_no_example_is_long() -> None:
