@@ -2,6 +2,9 @@
 
 Whatever volume the server finds, its passwords are those of the Secret: where there is a database already, they are set
 as it starts. So a volume that outlived its Secret serves again.
+
+What outlives the server, its Secret and its claims, has a name that says MySQL: a PostgreSQL that is asked for in its
+place has others, and each finds its own again.
 """
 
 from collections.abc import Mapping
@@ -18,6 +21,7 @@ VERSION = "app.kubernetes.io/version"
 PORT = 3306
 USER = 999  # whom the image runs as by itself
 DATABASE = LOGIN = "app"
+VOLUME = "mysql"
 START = """\
 if [ -d /var/lib/mysql/mysql ]; then
   umask 077
@@ -73,12 +77,12 @@ class Server(NamedTuple):
 
 def password(server: str, key: str) -> Object:
     """Return where a password of the server of this name comes from."""
-    return {"secretKeyRef": {"name": f"{server}-credentials", "key": key}}
+    return {"secretKeyRef": {"name": f"{server}-mysql-credentials", "key": key}}
 
 
 def writes(server: Server, template: Object | None) -> list[Write]:
     """Return all that is made for a server; `template` is that of its claim, where it was made before."""
-    metadata = server.metadata("credentials")
+    metadata = server.metadata("mysql-credentials")
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
     return [
@@ -104,7 +108,7 @@ def _service(server: Server, metadata: Object, more: Object) -> Object:
 def _template(server: Server) -> Object:
     """Return the template of the claim of a new server."""
     return {
-        "metadata": {"name": "data", "labels": server.metadata()["labels"]},
+        "metadata": {"name": VOLUME, "labels": server.metadata()["labels"]},
         "spec": claim_spec(server.storage, server.storage_class_name),
     }
 
@@ -147,7 +151,7 @@ def _pod(server: Server) -> Object:
         "livenessProbe": {**answers, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6},
         "securityContext": restricted.container(),
         "volumeMounts": [
-            {"name": "data", "mountPath": "/var/lib/mysql", "subPath": "mysql"},
+            {"name": VOLUME, "mountPath": "/var/lib/mysql", "subPath": "mysql"},
             *({"name": volume, "mountPath": path} for volume, path in scratch.items()),
         ],
     }

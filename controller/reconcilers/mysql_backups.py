@@ -44,7 +44,7 @@ BACKUP_ORIGIN = SCHEDULE | {
 
 
 def name_of(server: str) -> str:
-    """Return the name that all objects of a server's backups have."""
+    """Return the name of what makes a server's backups; the claim that keeps them has one that says MySQL."""
     return f"{server}-backup"
 
 
@@ -53,13 +53,14 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     own = {"app": name_of(server.name), "app.kubernetes.io/component": "backup"}
     metadata = server.metadata("backup", **own)
     if spec.destination is None:
-        about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": metadata}
+        kept = server.metadata("mysql-backup", **own)
+        about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": kept}
         asked = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
         said = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
         come_from = METADATA | origin(said, "spec.database.storageClassName")
         return [
             Once({**about, "spec": asked}, known_by={**OURS, **own}, origin=come_from),
-            Apply(_cron_job(server, metadata, spec), CRON_JOB_ORIGIN),
+            Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]
     login = {"username": "root", "secretRef": {"name": reference["name"], "passwordKey": reference["key"]}}
@@ -67,7 +68,7 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     return [Apply(dumps.backup(metadata, "mysql", connection, spec), BACKUP_ORIGIN)]
 
 
-def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup) -> Object:
+def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup, *, claim: str) -> Object:
     container = {
         "name": "backup",
         "image": server.image,
@@ -87,7 +88,7 @@ def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup) -> Object:
         "securityContext": restricted.pod(USER),
         "containers": [container],
         "volumes": [
-            {"name": "backup", "persistentVolumeClaim": {"claimName": metadata["name"]}},
+            {"name": "backup", "persistentVolumeClaim": {"claimName": claim}},
             {"name": "tmp", "emptyDir": {}},
         ],
     }

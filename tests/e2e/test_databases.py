@@ -156,3 +156,33 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", "--for=condition=Ready", "postgresql/shop", "--timeout=30s")
     kubectl("delete", "postgresql/shop", "--timeout=30s")
     kubectl("wait", "pvc/data-shop-0", "pvc/shop-backup", "--for=delete", "--timeout=60s")
+
+
+def test_a_stack_changes_its_database_and_changes_it_back(laptop: Laptop, namespace: str) -> None:
+    """One is taken out and the other asked for, at once: each keeps its own claims, and finds them again."""
+
+    def database(spec: dict[str, Any] | None) -> None:
+        patch = {"spec": {"database": spec}}
+        laptop.kubectl("patch", "appstack/shop", "--type=merge", "-p", json.dumps(patch), "-n", namespace)
+
+    def become(type: str) -> dict[str, str]:
+        """Ask for a database of this type, wait for it, and return its claims, each with its uid."""
+        database({"type": type, "storage": "1Gi", "backup": {"enabled": True}})
+        port = {"postgresql": 5432, "mysql": 3306}[type]
+        endpoint = f"{type}://shop-db.{namespace}.svc:{port}"
+        laptop.wait("appstack/shop", f"jsonpath={{.status.endpoints.database}}={endpoint}", namespace)
+        laptop.wait("appstack/shop", "condition=Ready", namespace)
+        labelled = ("pvc", "-l", f"app.kubernetes.io/name={type}", "-n", namespace)
+        items = json.loads(laptop.kubectl("get", *labelled, "-o=json"))["items"]
+        return {each["metadata"]["name"]: each["metadata"]["uid"] for each in items}
+
+    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}, "spec": {}}
+    laptop.kubectl("apply", "-n", namespace, "-f-", input=stack)
+    first = become("postgresql")
+    assert sorted(first) == ["data-shop-db-0", "shop-db-backup"]
+    database(None)
+    assert sorted(become("mysql")) == ["mysql-shop-db-0", "shop-db-mysql-backup"]
+    database(None)
+    assert become("postgresql") == first
+    secrets = laptop.kubectl("get", "secrets", "-n", namespace, "-o=name").split()
+    assert secrets == [f"secret/shop-db-{each}" for each in ("credentials", "mysql-credentials", "user-app")]

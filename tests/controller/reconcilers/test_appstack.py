@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from controller.reconcilers.appstack import APP_STACK
+from controller.reconcilers.postgresql import POSTGRESQL
 from controller.runtime.given import Given
-from controller.runtime.plan import Object, Plan
+from controller.runtime.plan import Object, Once, Plan
 from tests.controller.reconcilers.platforms import IMAGES, container, deleted, given, made, ready, stack
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -91,6 +92,25 @@ def test_what_is_taken_out_is_removed(type: str, left_out: str, removed: list[st
     before = made(planned(stack(**everything))).values()
     fewer = {name: value for name, value in everything.items() if name != left_out}
     assert deleted(planned(stack(**fewer), given(before))) == removed
+
+
+@pytest.mark.parametrize(
+    ("type", "kept"),
+    [
+        ("postgresql", ["shop-db-credentials", "shop-db-user-app", "shop-db-backup", "data-shop-db-0"]),
+        ("mysql", ["shop-db-mysql-credentials", "shop-db-mysql-backup", "mysql-shop-db-0"]),
+    ],
+)
+def test_each_database_keeps_what_it_has_under_names_of_its_own(type: str, kept: list[str]) -> None:
+    """Secrets and claims of one are not in the way of the other, which may take its place and give it back."""
+    plan = planned(stack(database={"type": type, "backup": {"enabled": True}}))
+    if type == "postgresql":
+        child = made(plan)["PostgreSQL", "shop-db"]
+        plan = POSTGRESQL.plan(POSTGRESQL.type.model_validate(child), Given(), NOW)
+    once = [write.object for step in plan.steps for write in step.writes if isinstance(write, Once)]
+    (template,) = made(plan)["StatefulSet", "shop-db"]["spec"]["volumeClaimTemplates"]
+    claim = f"{template['metadata']['name']}-shop-db-0"
+    assert [*(each["metadata"]["name"] for each in once), claim] == kept
 
 
 def test_readiness_that_is_lost_is_reported_and_nothing_is_torn_down() -> None:

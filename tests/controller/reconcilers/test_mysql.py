@@ -41,7 +41,7 @@ def test_a_server_its_services_and_its_passwords() -> None:
         ("CronJob", "shop-db-backup"),
     ]
     once, claim = (write for step in plan.steps for write in step.writes if isinstance(write, Once))
-    assert (claim.object["metadata"]["name"], once.known_by) == ("shop-db-backup", {})
+    assert (claim.object["metadata"]["name"], once.known_by) == ("shop-db-mysql-backup", {})
     assert claim.known_by == {
         "app.kubernetes.io/name": "mysql",
         "app.kubernetes.io/managed-by": "gatewright",
@@ -49,7 +49,7 @@ def test_a_server_its_services_and_its_passwords() -> None:
         "app": "shop-db-backup",
     }
     assert claim.known_by.items() < claim.object["metadata"]["labels"].items()
-    assert once.object["metadata"]["name"] == "shop-db-credentials"
+    assert once.object["metadata"]["name"] == "shop-db-mysql-credentials"
     assert once.object["metadata"]["labels"]["platform"] == "shop"
     assert once.generate == {"data.root-password": Random(32), "data.password": Random(32)}
     assert (server(plan)["spec"]["replicas"], server(plan)["spec"]["serviceName"]) == (1, "shop-db-headless")
@@ -86,7 +86,7 @@ def test_its_pod_is_restricted_sized_and_asked_whether_it_lives() -> None:
 
 def secret(key: str) -> Object:
     """Where a password comes from."""
-    return {"valueFrom": {"secretKeyRef": {"name": "shop-db-credentials", "key": key}}}
+    return {"valueFrom": {"secretKeyRef": {"name": "shop-db-mysql-credentials", "key": key}}}
 
 
 def test_its_container_is_told_what_the_official_image_asks_for() -> None:
@@ -100,7 +100,7 @@ def test_its_container_is_told_what_the_official_image_asks_for() -> None:
     ]
     assert found["ports"] == [{"name": "mysql", "containerPort": 3306, "protocol": "TCP"}]
     assert found["volumeMounts"] == [
-        {"name": "data", "mountPath": "/var/lib/mysql", "subPath": "mysql"},
+        {"name": "mysql", "mountPath": "/var/lib/mysql", "subPath": "mysql"},
         {"name": "run", "mountPath": "/var/run/mysqld"},
         {"name": "tmp", "mountPath": "/tmp"},
     ]
@@ -118,7 +118,7 @@ def test_its_backups_log_in_as_root_and_write_to_their_claim() -> None:
     ]
     assert (found["command"], pod["restartPolicy"]) == (["bash", "-c", DUMP], "OnFailure")
     assert {each["name"]: each["mountPath"] for each in found["volumeMounts"]} == {"backup": "/backup", "tmp": "/tmp"}
-    assert pod["volumes"][0] == {"name": "backup", "persistentVolumeClaim": {"claimName": "shop-db-backup"}}
+    assert pod["volumes"][0] == {"name": "backup", "persistentVolumeClaim": {"claimName": "shop-db-mysql-backup"}}
 
 
 def test_the_backend_gets_its_login() -> None:
@@ -126,7 +126,7 @@ def test_the_backend_gets_its_login() -> None:
     variables = {each["name"]: each for each in container(made(planned()), "shop-backend")["env"]}
     assert variables["DATABASE_PORT"]["value"] == "3306"
     assert variables["DATABASE_URL"]["value"].startswith("mysql://$(DATABASE_USER):")
-    reference = {"name": "shop-db-credentials", "key": "password"}
+    reference = {"name": "shop-db-mysql-credentials", "key": "password"}
     assert variables["DATABASE_PASSWORD"]["valueFrom"] == {"secretKeyRef": reference}
 
 
@@ -184,7 +184,7 @@ def test_backups_may_go_elsewhere() -> None:
             "host": "shop-db",
             "port": 3306,
             "username": "root",
-            "secretRef": {"name": "shop-db-credentials", "passwordKey": "root-password"},
+            "secretRef": {"name": "shop-db-mysql-credentials", "passwordKey": "root-password"},
         },
     }
     assert backup["spec"]["destination"]["bucket"] == "dumps"
@@ -198,7 +198,7 @@ def test_backups_that_are_switched_off_go() -> None:
 
 def claim(storage: str) -> Object:
     """The claim of the server's volume."""
-    metadata = {"name": "data-shop-db-0", "namespace": "eu", "uid": "c", "labels": {"app": "shop-db"}}
+    metadata = {"name": "mysql-shop-db-0", "namespace": "eu", "uid": "c", "labels": {"app": "shop-db"}}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
