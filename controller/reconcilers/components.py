@@ -7,7 +7,7 @@ from typing import NamedTuple
 from config.api.components import Cache, Workload
 from config.quantities import parse_quantity
 from controller.reconcilers import restricted
-from controller.reconcilers.application import ORIGIN, Application, applied, obstacle, origins
+from controller.reconcilers.application import ORIGIN, Application, applied, obstacle, old_replicas, origins
 from controller.reconcilers.images import image
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
@@ -236,5 +236,7 @@ def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Prob
         return False, problem
     ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
     is_current = status.get("observedGeneration", 0) >= workload["metadata"].get("generation", 0)
+    if old := old_replicas(workload):
+        return False, f"{updated} of {replicas} replicas are updated, {old} old still running"
     holds = is_current and ready == updated == replicas
     return holds, "" if holds else f"{min(ready, updated)} of {replicas} replicas are ready"

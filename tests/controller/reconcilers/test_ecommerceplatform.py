@@ -346,6 +346,7 @@ def condition(reason: str, message: str, **more: Any) -> Object:
     return unready(DATABASE, observedGeneration=1, conditions=[ready], **more)
 
 
+ONE_OF_BEFORE = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 1}
 QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}
 
 
@@ -374,6 +375,13 @@ QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "
             "0 of 1 replicas are ready",
             RUNNING,
             "Degraded",
+        ),
+        (
+            seen_without("Deployment", "shop-backend", unready(BACKEND, **ONE_OF_BEFORE)),
+            "backend",
+            "1 of 1 replicas are updated, 1 old still running",
+            RUNNING | {"observedGeneration": 0},
+            "Deploying",
         ),
         (
             seen_without("Deployment", "shop-backend", unready(BACKEND, observedGeneration=0)),

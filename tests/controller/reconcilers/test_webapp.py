@@ -17,6 +17,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SEEN: Object = {"observedGeneration": 2, "updatedReplicas": 3}  # as the Deployment's controller leaves it
 BEHIND: Object = {"observedGeneration": 1}
 REPLACING: Object = {"updatedReplicas": 1}
+OLD_ONES: Object = {"replicas": 4}  # one more than it should have, until the new ones are ready
 
 
 def webapp(**spec: Any) -> WebApp:
@@ -35,14 +36,14 @@ def made(plan: Plan) -> list[Object]:
     return [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
 
 
-def deployment(ready: int | None = None, replicas: int = 3, **more: Any) -> Object:
+def deployment(ready: int | None = None, wanted: int = 3, **more: Any) -> Object:
     """Its Deployment, with so many pods ready."""
     status = {**({} if ready is None else {"readyReplicas": ready}), **more}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": "shop", "generation": 2},
-        "spec": {"replicas": replicas},
+        "spec": {"replicas": wanted},
         "status": status,
     }
 
@@ -102,10 +103,11 @@ def test_resources_and_security_context_are_passed_on() -> None:
         ([deployment()], {"phase": "Deploying", "replicas": 3, "readyReplicas": 0}),
         ([deployment(2)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 2}),
         ([deployment(3)], {"phase": "Running", "replicas": 3, "readyReplicas": 3}),
-        ([deployment(2, replicas=2)], {"phase": "Deploying", "replicas": 2, "readyReplicas": 2}),
+        ([deployment(2, wanted=2)], {"phase": "Deploying", "replicas": 2, "readyReplicas": 2}),
         ([deployment(3, **SEEN)], {"phase": "Running", "replicas": 3, "readyReplicas": 3}),
         ([deployment(3, **SEEN | BEHIND)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
         ([deployment(3, **SEEN | REPLACING)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
+        ([deployment(3, **SEEN | OLD_ONES)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
     ],
 )
 def test_the_status_follows_the_deployment(children: list[Object], status: Object) -> None:
@@ -129,6 +131,21 @@ def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: 
     assert plan.steps[0].problem == Problem(f"failed to create deployment: {message}", reason)
     fine = {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated", "message": "…"}
     assert planned(Given(children=[deployment(2, conditions=[fine])])).steps[0].problem is None
+
+
+def test_a_paused_deployment_is_told_only_where_it_stands_in_the_way() -> None:
+    """Pods that should be replaced and never will be: what to do is said."""
+    paused = deployment(3, **SEEN | REPLACING)
+    paused["spec"]["paused"] = True
+    (message, reason) = (
+        "Deployment shop is paused, and its pods are not replaced; kubectl rollout resume deployment/shop",
+        "DeploymentPaused",
+    )
+    step = planned(Given(children=[paused])).steps[0]
+    assert step.problem == Problem(f"failed to create deployment: {message}", reason)
+    paused["status"] |= SEEN
+    step = planned(Given(children=[paused])).steps[0]
+    assert (step.holds, step.problem) == (True, None)
 
 
 def test_webapps_are_found_by_image() -> None:
