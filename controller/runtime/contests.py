@@ -69,6 +69,6 @@ def last_manager(stored: Object) -> str:
     others = [
         each
         for each in stored["metadata"].get("managedFields") or ()
-        if each["manager"] != FIELD_MANAGER and not each.get("subresource")
+        if each["manager"] != FIELD_MANAGER and each.get("subresource") != "status"
     ]
     return max(others, key=lambda each: each.get("time") or "", default={"manager": "somebody"})["manager"]

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from controller.runtime import contests
-from controller.runtime.contests import Contests
+from controller.runtime.claims import FIELD_MANAGER
+from controller.runtime.contests import Contests, last_manager
 from controller.runtime.events import EVENT
 from controller.runtime.plan import Patch, Plan, Reference, Seen, Step
 from controller.runtime.planned_kind import Reads
@@ -51,6 +52,17 @@ def test_a_contest_is_answered_once_a_minute_and_ends_by_itself() -> None:
     clock.now += 120
     assert of.error("a") is None
     assert of.may_put_right("a")
+
+
+def test_who_scales_is_named_and_who_reports_is_not() -> None:
+    """What is written through /scale, as autoscalers and kubectl do, counts; a status does not, nor what is ours."""
+    written = [("hpa", "scale", 3), ("deployer", "", 1), ("reporter", "status", 5), (FIELD_MANAGER, "", 6)]
+    managed = [
+        {"manager": manager, "subresource": subresource, "time": f"2026-01-01T00:00:0{second}Z"}
+        for manager, subresource, second in written
+    ]
+    assert last_manager({"metadata": {"managedFields": managed}}) == "hpa"
+    assert last_manager({"metadata": {}}) == "somebody"
 
 
 class Rewriter:
