@@ -1,13 +1,13 @@
 """What the controller would make of a manifest, through all generations, without a cluster or given what is there."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
-from config.converters import ConversionError, stored
+from config.converters import ConversionError, as_written, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
@@ -27,6 +27,7 @@ class Parent:
 
     kind: PlannedKind[Any]
     object: Object
+    written: str  # the version of the manifest, by which its fields are called
 
     @property
     def title(self) -> str:
@@ -43,14 +44,19 @@ class Parent:
         try:
             plan = self.kind.plan(self.kind.type.model_validate(self.object), seen, now)
         except ValidationError as error:
-            raise DocumentError(f"{self.title}: {FaultsError(faults(self.kind.type, error))}") from None
+            raise DocumentError(f"{self.title}: {self.told(str(FaultsError(faults(self.kind.type, error))))}") from None
         if plan.problem is not None:
-            raise DocumentError(f"{self.title}: {plan.problem.message}")
+            raise DocumentError(f"{self.title}: {self.told(plan.problem.message)}")
         return plan
+
+    def told(self, text: str) -> str:
+        """Return what is said of it with its fields called as they were written."""
+        resource = self.kind.resource
+        return as_written(text, resource.group, self.written, resource.kind)
 
     def with_object(self, object: Object) -> "Parent":
         """Return it with what policies set, where it is now."""
-        return Parent(self.kind, object | {"metadata": {"namespace": self.namespace} | object["metadata"]})
+        return replace(self, object=object | {"metadata": {"namespace": self.namespace} | object["metadata"]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,8 @@ def parent_of(document: Document, namespace: str) -> Parent:
     if not value["metadata"].get("name"):
         path = "metadata.name"
         raise DocumentError(f"{document.where(path)}: {path}: missing; what is made is named after it")
+    written = document.value["apiVersion"].rpartition("/")[2]
+    parent = Parent(kind, value | {"metadata": {"namespace": namespace} | value["metadata"]}, written)
     try:
         parse(kind.type.model_fields["spec"].annotation, value.get("spec"))
         kind.type.model_validate(value)
@@ -106,8 +114,9 @@ def parent_of(document: Document, namespace: str) -> Parent:
     except FaultsError as error:
         paths = [(f"spec.{path}" if path else "spec", text) for path, text in error.faults]
     else:
-        return Parent(kind, value | {"metadata": {"namespace": namespace} | value["metadata"]})
-    raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in paths))
+        return parent
+    named = [(parent.told(path), text) for path, text in paths]
+    raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in named))
 
 
 def is_ours(document: Document) -> bool:
@@ -131,7 +140,8 @@ def planned(
                 yield made
                 kind = _kinds().get((made.resource.api_version, made.resource.kind))
                 if kind is not None:
-                    yield from planned(Parent(kind, defaulted(made.object)), now, settings, seen)
+                    child = Parent(kind, defaulted(made.object), kind.resource.version)
+                    yield from planned(child, now, settings, seen)
 
 
 def _kinds() -> dict[tuple[str, str], PlannedKind[Any]]:

@@ -1,22 +1,34 @@
 """Turns objects of our kinds from one version into another: pure functions, for the webhook's /convert.
 
-A kind of several versions has a module here with `UP`, which turns each other version into the stored one, and `DOWN`,
-which turns that into each other.
+A kind of several versions has a module here with `UP`, which turns each other version into the stored one, `DOWN`,
+which turns that into each other, and `NAMES`: what each other version calls the fields that the stored one calls
+otherwise.
 """
 
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from config.converters import voteconfig
 from config.converters.errors import ConversionError
 
-__all__ = ["ConversionError", "convert", "stored"]
+__all__ = ["ConversionError", "as_written", "convert", "stored"]
 
 Object = dict[str, Any]
 Converters = Mapping[str, Callable[[Object], Object]]
 
-KINDS: Mapping[tuple[str, str], tuple[str, Converters, Converters]] = {
-    (voteconfig.GROUP, voteconfig.KIND): (voteconfig.STORED, voteconfig.UP, voteconfig.DOWN)
+
+class Versions(NamedTuple):
+    """The stored version of a kind, and how each other one becomes it, is made of it, and calls its fields."""
+
+    hub: str
+    up: Converters
+    down: Converters
+    names: Mapping[str, Mapping[str, str]]
+
+
+KINDS: Mapping[tuple[str, str], Versions] = {
+    (voteconfig.GROUP, voteconfig.KIND): Versions(voteconfig.STORED, voteconfig.UP, voteconfig.DOWN, voteconfig.NAMES)
 }
 
 
@@ -31,7 +43,7 @@ def convert(object: Object, desired: str) -> Object:
     known = KINDS.get((group, kind))
     if known is None or group != wanted_group:
         raise ConversionError(f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot become {desired[:256]}")
-    hub, up, down = known
+    hub, up, down, _ = known
     for each in (version, wanted):
         if each != hub and each not in up:
             raise ConversionError(f"{kind} has no version {each[:64]}; it has {', '.join(sorted({hub, *up}))}")
@@ -48,4 +60,12 @@ def stored(object: Object) -> Object:
     """Return an object in the version that is stored and planned; one of a kind with a single version as it is."""
     group, _, version = str(object.get("apiVersion")).rpartition("/")
     known = KINDS.get((group, str(object.get("kind"))))
-    return object if known is None or version not in known[1] else convert(object, f"{group}/{known[0]}")
+    return object if known is None or version not in known.up else convert(object, f"{group}/{known.hub}")
+
+
+def as_written(text: str, group: str, version: str, kind: str) -> str:
+    """Return what is said of a stored object, with its fields called as in the version that it was written in."""
+    known = KINDS.get((group, kind))
+    for stored_name, name in known.names.get(version, {}).items() if known else ():
+        text = re.sub(rf"(?<![\w.]){re.escape(stored_name)}(?!\w)", name, text)
+    return text

@@ -69,7 +69,8 @@ def to_v1alpha1(new: Object) -> Object:
 
 UP = {OLD: to_v1}
 DOWN = {OLD: to_v1alpha1}
-__all__ = ["DOWN", "GROUP", "KEPT", "KIND", "STORED", "UP"]
+NAMES = {OLD: {"spec.poll.question": "spec.question"}}
+__all__ = ["DOWN", "GROUP", "KEPT", "KIND", "NAMES", "STORED", "UP"]
 
 
 def _with(object: Object, metadata: Object, spec: Object) -> Object:

@@ -388,6 +388,34 @@ def test_what_cannot_be_planned_keeps_nothing_else_from_being_printed(run):
     assert [line.partition(":")[0] for line in err.splitlines()] == ["VoteConfig x", "AppConfig y"]
 
 
+POLL = """\
+apiVersion: voting.schoolofdevops.com/v1alpha1
+kind: VoteConfig
+metadata: {name: pets}
+spec:
+  options: [{id: cats}]
+  question: 5
+"""
+
+
+def test_fields_are_called_as_in_the_version_that_was_written(run):
+    """A field that the stored version has elsewhere is named where it stands in the file, and on its line."""
+    file = write("pets.yaml", POLL)
+    code, out, _ = run("check", "--policies", PRODUCTION, file)
+    assert (code, out.splitlines()) == (
+        1,
+        [
+            "denied  VoteConfig default/pets  (pets.yaml:1)",
+            "  pets.yaml:6: voteconfig-rules: spec.question: 5 is an integer; it must be a string. Correct its type.",
+            "  pets.yaml:6: voteconfig-schema: spec.question: 5; should be a valid string. Correct it.",
+            "1 object: 1 denied",
+        ],
+    )
+    assert run("plan", file) == (3, "", "pets.yaml:6: spec.question: 5: should be a valid string\n")
+    write("pets.yaml", POLL.replace("  question: 5\n", ""))
+    assert run("plan", file) == (3, "", "VoteConfig pets: spec.question: must be set\n")
+
+
 ON_DEPLOYMENTS = POLICY.replace("maximun", "maximum") + "  match: {any: [{kinds: [Deployment]}]}\n"
 
 

@@ -1,6 +1,7 @@
 """What the controller would make is judged with its parent: by every policy, for every kind, as if it were sent."""
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,8 +16,20 @@ from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.planned_kind import PlannedKind
 from gatewright.planning import planner, planners_of
+from tests.webhook.asking import in_force
 from tests.webhook.test_any_review import PLANNERS, TEXT
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, Planners, RefusedError
+from webhook.engine import (
+    NAMESPACE_LABELS,
+    NOW,
+    SERVED,
+    Engine,
+    Params,
+    Planners,
+    Policy,
+    RefusedError,
+    Request,
+    Violation,
+)
 from webhook.engine.look_ups import LOOK_UPS, with_object
 from webhook.engine.policy_set import load
 from webhook.harness.reviews import Admission
@@ -127,6 +140,26 @@ def test_what_a_type_refuses_is_told_by_field():
         "spec.image: missing; it is required. Add it.",
         'spec.port: "http"; should be a valid integer. Correct it.',
     ]
+
+
+def polite(request: Request, params: Params) -> Iterator[Violation]:
+    """Find a question that shouts."""
+    if (question := request.string("data.question")) and question.isupper():
+        yield Violation("data.question", f'"{question}"', "nobody shouts here", "write it in lower case")
+
+
+@pytest.mark.parametrize(("version", "field"), [("v1", "spec.poll.question"), ("v1alpha1", "spec.question")])
+def test_a_denial_names_the_fields_of_the_version_that_was_sent(version, field):
+    """The API server turns it into the version that is judged; in message and cause the field is the sender's."""
+    engine = Engine([in_force(Policy("polite", validate=polite, kinds=("ConfigMap",)))], PLANNERS)
+    group, kind = "voting.schoolofdevops.com", "VoteConfig"
+    spec = {"poll": {"question": "WHICH?"}, "options": [{"id": "cats"}]}
+    vote = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "pets"}, "spec": spec}
+    admission = Admission(object=vote, namespace="shop", sent=(group, version, kind))
+    status = ask(engine, admission, LOOKED_UP).response["status"]
+    said = f'{field}: "WHICH?"; nobody shouts here. Write it in lower case.'
+    assert status["message"] == f"1 violation\n- polite: {said}"
+    assert status["details"]["causes"] == [{"reason": "polite", "message": said, "field": field}]
 
 
 RULES = """

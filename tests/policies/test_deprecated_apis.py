@@ -1,7 +1,5 @@
 """Old API versions that an API server still serves reach the webhook converted; what counts is what was sent."""
 
-import orjson
-
 from config.documents import parse_documents
 from webhook import review
 from webhook.engine import Engine
@@ -23,9 +21,8 @@ ENGINE = Engine(load(parse_documents(POLICY, "policies.yaml"), catalogue()))
 
 def found(sent: str) -> list[str]:
     """Return what is found where a CronJob was sent in the version `sent`, and came as batch/v1."""
-    decoded = orjson.loads(encode(Admission(smallest("CronJob"), namespace="default")))
-    decoded["request"]["requestKind"] = {"group": "batch", "version": sent, "kind": "CronJob"}
-    verdict = ENGINE.validate(review.read(orjson.dumps(decoded)))
+    admission = Admission(smallest("CronJob"), namespace="default", sent=("batch", sent, "CronJob"))
+    verdict = ENGINE.validate(review.read(encode(admission)))
     return [
         violation.message
         for outcome in verdict.outcomes

@@ -26,15 +26,8 @@ class Child:
 
     def told(self, outcome: Outcome) -> Outcome:
         """Return an outcome about the child in words about its parent."""
-        if not (outcome.violations or outcome.tolerated or outcome.malformed or outcome.patched):
-            return outcome  # nothing to translate, as mostly
-        return replace(
-            outcome,
-            violations=tuple(map(self._told, outcome.violations)),
-            tolerated=tuple(map(self._told, outcome.tolerated)),
-            malformed=None if outcome.malformed is None else self._told(outcome.malformed),
-            patched=False,
-        )
+        told = outcome.retold(self._told)
+        return replace(told, patched=False) if told.patched else told
 
     def _told(self, violation: Violation) -> Violation:
         source = None if violation.of else traced(violation.path, self.origin, self.parent)

@@ -14,7 +14,7 @@ from webhook.engine.making import of_made
 from webhook.engine.planners import SERVED, Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
 from webhook.engine.request import Request
-from webhook.engine.verdict import Outcome, Verdict, without_repeats
+from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 
 NOTHING_NEEDED: frozenset[str] = frozenset()
 
@@ -82,7 +82,7 @@ class Engine:
         planner = self._planners.asked_about(request.about)
         if planner is not None:
             outcomes = without_repeats(outcomes, self._of_made(planner, request))
-        return Verdict(outcomes)
+        return Verdict(as_sent(outcomes, request.about))
 
     def _found(self, request: Request) -> Iterator[Outcome]:
         asked = self._validating.get(request.about.target)
@@ -125,7 +125,7 @@ class Engine:
             outcome = _ask(bound, seen, lambda bound, seen=seen: bound.mutate(seen, patcher))  # type: ignore[misc]
             if outcome is not None:
                 outcomes.append(outcome)
-        return Verdict(tuple(outcomes), patcher.operations, patcher.object)
+        return Verdict(as_sent(outcomes, request.about), patcher.operations, patcher.object)
 
     def targets(self, *, mutating: bool, fails_closed: bool) -> tuple[Target, ...]:
         """Return what the policies of one sort look at, in a fixed order: what a webhook must be registered for."""

@@ -1,10 +1,12 @@
 """What the engine answers: one outcome for each policy that applied, never an HTTP word."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from config.converters import as_written
 from webhook.engine.policy import Violation
+from webhook.engine.request import About
 
 NAME = "metadata.name"
 
@@ -35,6 +37,17 @@ class Outcome:
         if self.error is not None:
             return self.fails_closed
         return bool(self.violations) and "Deny" in self.actions
+
+    def retold(self, tell: Callable[[Violation], Violation]) -> "Outcome":
+        """Return it with each finding in other words; itself where there is none, as mostly."""
+        if not (self.violations or self.tolerated or self.malformed):
+            return self
+        return replace(
+            self,
+            violations=tuple(map(tell, self.violations)),
+            tolerated=tuple(map(tell, self.tolerated)),
+            malformed=None if self.malformed is None else tell(self.malformed),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,18 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
         denied |= {_said(outcome, each) for each in new}
         tolerated |= {_said(outcome, each) for each in (*new, *kept)}
     return tuple(found)
+
+
+def as_sent(outcomes: Iterable[Outcome], about: About) -> tuple[Outcome, ...]:
+    """Return the outcomes with fields called as in the version that was sent, where another one was judged."""
+    if about.requested is None or about.requested[1] == about.version:
+        return tuple(outcomes)
+    group, version, kind = about.requested
+
+    def tell(violation: Violation) -> Violation:
+        return violation if violation.of else replace(violation, path=as_written(violation.path, group, version, kind))
+
+    return tuple(outcome.retold(tell) for outcome in outcomes)
 
 
 def _said(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:

@@ -15,7 +15,7 @@ from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.harness.bases import is_cluster_scoped
-from webhook.harness.reviews import Admission
+from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.trial import Answer, ask
 from webhook.review import TRY_AGAIN, MalformedRequestError, warnings
 
@@ -120,7 +120,8 @@ def _namespace(value: dict[str, Any], namespace: str) -> str:
 
 def _judge(engine: Engine, document: Document, where: str, looked_up: dict[str, Any]) -> Judged:
     try:
-        admission = Admission(object=defaulted(stored(document.value)), namespace=where)
+        sent = group_version_kind(document.value)
+        admission = Admission(object=defaulted(stored(document.value)), namespace=where, sent=sent)
         answer = ask(engine, admission, looked_up)
     except (ConversionError, MalformedRequestError) as error:
         raise DocumentError(f"{document.where()}: {error}") from None

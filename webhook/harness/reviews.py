@@ -24,6 +24,7 @@ class Admission:
     parent_name: str = ""  # where the object has none of its own (exec)
     username: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:authenticated",)
+    sent: tuple[str, str, str] | None = None  # group, version and kind, where the object was written in another version
 
     @property
     def about(self) -> dict[str, Any]:
@@ -46,7 +47,8 @@ def review(admission: Admission) -> bytes:
     metadata = metadata if isinstance(metadata, dict) else {}
     request = {
         "uid": SERVER_UID,
-        "kind": {"group": group, "version": version, "kind": kind},
+        "kind": _named(group, version, kind),
+        "requestKind": _named(*(admission.sent or (group, version, kind))),
         "resource": {
             "group": parent_group,
             "version": version if admission.parent_kind is None else "v1",
@@ -61,3 +63,7 @@ def review(admission: Admission) -> bytes:
         "oldObject": admission.old_object,
     }
     return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+
+
+def _named(group: str, version: str, kind: str) -> dict[str, str]:
+    return {"group": group, "version": version, "kind": kind}

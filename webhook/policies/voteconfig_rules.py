@@ -2,7 +2,7 @@
 
 Why: two options with one key, or an id that no key may have, would be let in and never take effect. Always in force: it
 belongs to the kind, and says at once what the VoteConfig's status would say later. v1alpha1 is judged as the v1 that it
-is stored as.
+is stored as, and told of its own fields.
 
 Allowed: options with the ids `cats` and `dogs-2`.
 Denied:  two options with the id `cats`, or `a-b` beside `A.b`: both would be `OPTION_A_B`; the id `big cats`; more than

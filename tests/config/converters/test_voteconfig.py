@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.converters import ConversionError, convert, stored
+from config.converters import ConversionError, as_written, convert, stored
 from config.converters.voteconfig import KEPT
 
 V1, OLD = "voting.schoolofdevops.com/v1", "voting.schoolofdevops.com/v1alpha1"
@@ -138,3 +138,28 @@ def test_what_is_planned_is_the_stored_version() -> None:
     assert stored(vote(OLD, {"question": "Which?"})) == vote(V1, {"poll": {"question": "Which?"}})
     for object in (NEW, {"apiVersion": "example.com/v1", "kind": "WebApp"}):
         assert stored(object) is object
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("v1alpha1", "spec.question, spec.options: must be set"),
+        ("v1", "spec.poll.question, spec.options: must be set"),
+        ("v3", "spec.poll.question, spec.options: must be set"),
+    ],
+)
+def test_fields_are_called_as_they_were_written(version: str, said: str) -> None:
+    """What is said of the stored version is told in the names of the other one; kinds of one version pass."""
+    stored_said = "spec.poll.question, spec.options: must be set"
+    assert as_written(stored_said, "voting.schoolofdevops.com", version, "VoteConfig") == said
+    assert as_written(stored_said, "example.com", version, "WebApp") == stored_said
+
+
+def test_only_whole_names_of_fields_are_translated() -> None:
+    """Another field whose name begins or ends alike keeps it; what is below one goes with it."""
+    for text, said in {
+        "spec.poll.questions": "spec.poll.questions",
+        "data.spec.poll.question": "data.spec.poll.question",
+        "spec.poll.question.text": "spec.question.text",
+    }.items():
+        assert as_written(text, "voting.schoolofdevops.com", "v1alpha1", "VoteConfig") == said

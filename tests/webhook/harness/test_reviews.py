@@ -18,6 +18,7 @@ def test_a_review_is_whole():
         "request": {
             "uid": "00000000-0000-0000-0000-000000000000",
             "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "requestKind": {"group": "", "version": "v1", "kind": "Pod"},
             "resource": {"group": "", "version": "v1", "resource": "pods"},
             "subResource": "",
             "operation": "CREATE",
