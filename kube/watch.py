@@ -20,11 +20,12 @@ from kube.stream import AT_ONCE, Lines
 LOG = logging.getLogger("gatewright.kube.watch")
 
 WATCH_SECONDS = (290, 580)  # how long a watch is asked to last; random, so that not all end at once
-IDLE_MARGIN = 5.0  # how long after that a silent one is given up
-BOOKMARKED = 80.0  # one with bookmarks has a line each minute: a connection that is silent for longer is dead
+UNMARKED_SECONDS = (65, 75)  # one without bookmarks, whose proper end is the sign of life
+BOOKMARKED = 80.0  # there is a bookmark each minute, or the end before: a connection that is silent for longer is dead
 LISTING_IDLE = 30.0  # a server silent for so long amid the first objects does not know watch-list
 SHORT = 1.0  # a watch that ends sooner, without an event, is a failure
-SILENT = 60.0  # a watch without even a bookmark for so long proves nothing: list anew
+SILENT = 60.0  # a watch that ends after so long without even a bookmark proves nothing: list anew,
+LISTED_AGAIN = 300.0  # but no sooner than so long after the last list: not every resource has bookmarks
 PAGE = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
@@ -64,7 +65,8 @@ class Watch:
         self._changes = Changes(store)
         self._version = ""  # where to go on from; "" is the beginning
         self._watch_list = True
-        self._bookmarks = True  # until a silence shows that there are none
+        self._listed_at = 0.0
+        self._bookmarks = True  # not after a silence, until one comes
         self._page = PAGE
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
@@ -110,7 +112,7 @@ class Watch:
         """List if nothing is known, then watch until the stream ends."""
         if self._version:
             await self._watch()
-        elif self._watch_list and self._client.watch_list:
+        elif self._bookmarks and self._watch_list and self._client.watch_list:
             self._changes.begin_listing()
             try:
                 await self._watch()
@@ -141,12 +143,11 @@ class Watch:
         except Gone:
             self._page = 0  # it changes faster than we turn pages: all at once from now on
             raise
-        self._changes.end_listing(version)
-        self._version = version
+        self._end_listing(version)
 
     async def _watch(self) -> None:
         """Follow one stream to its end; while listing it begins with everything that exists."""
-        seconds = int(self._uniform(*WATCH_SECONDS))
+        seconds = int(self._uniform(*(WATCH_SECONDS if self._bookmarks else UNMARKED_SECONDS)))
         query = selectors(self._labels, self._fields)
         query |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
         if self._changes.listing:
@@ -166,39 +167,37 @@ class Watch:
             self.resource, self._namespace, query, take, metadata_only=self._metadata_only
         ) as stream:
             self._hear()
-            while not await stream.ended(within=min(self._patience(seconds) - stream.silent(), BOOKMARKED)):
-                if stream.silent() >= (limit := self._patience(seconds)):
-                    self._give_up(limit, heard=heard)
+            while not await stream.ended(within=self._patience - stream.silent()):
+                if stream.silent() >= self._patience:
+                    self._give_up()
         lasted = self._monotonic() - started
         if self._changes.listing:
             raise ServerError(200, "Incomplete", "the watch ended amid the first objects")
         if not happened and lasted < SHORT:
             raise ServerError(200, "ClosedAtOnce", "the watch ended as soon as it began")
-        if not heard and lasted >= SILENT:
+        if not heard and lasted >= SILENT and self._monotonic() - self._listed_at >= LISTED_AGAIN:
             self._version = ""
 
     @property
-    def quiet(self) -> float:
-        """For how many seconds it may hear nothing while all is well."""
-        return BOOKMARKED if self._bookmarks else WATCH_SECONDS[1] + IDLE_MARGIN
+    def _patience(self) -> float:
+        """For how long a watch may be silent."""
+        return LISTING_IDLE if self._changes.listing else BOOKMARKED
 
-    def _patience(self, seconds: float) -> float:
-        """Return for how long a watch that lasts so many seconds may be silent."""
-        if self._changes.listing:
-            return LISTING_IDLE
-        idle = seconds + IDLE_MARGIN
-        return min(idle, BOOKMARKED) if self._bookmarks else idle
+    def _give_up(self) -> Never:
+        """Leave a stream that says nothing, and take what exists from a list: that is answered, or known not to be.
 
-    def _give_up(self, limit: float, *, heard: bool) -> Never:
-        """Leave a stream that says nothing.
-
-        Not every resource has bookmarks: one whose watch says nothing at all is believed to have none until one comes.
+        So it does not matter how many connections are dead. If there are no bookmarks, it happens once.
         """
+        limit = self._patience
         if self._changes.listing:
             self._watch_list = False
-        elif not heard:
+        else:
             self._version, self._bookmarks = "", False
         raise Unreachable(f"the watch was silent for {limit:g} s")
+
+    def _end_listing(self, version: str) -> None:
+        self._changes.end_listing(version)
+        self._version, self._listed_at = version, self._monotonic()
 
     def _take(self, kind: str, object: Object) -> bool:
         """Take one event; say whether something happened, beyond listing what exists."""
@@ -213,8 +212,7 @@ class Watch:
         elif not is_listed:
             self._bookmarks = True
         elif INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
-            changes.end_listing(version)
-            self._version = version
+            self._end_listing(version)
         if is_listed:
             return False
         self._version = version

@@ -9,7 +9,6 @@ from controller.runtime.caches import Caches
 from controller.runtime.leader import Election
 
 SILENCE = 150.0  # seconds
-MARGIN = 70.0  # a watch that was silent for longer than it may be has so long to be opened anew
 LAG = 5.0
 
 
@@ -35,7 +34,7 @@ class Readiness:
                 why = f" ({watch.problem})" if watch.problem else ""
                 if not watch.store.synced.is_set():
                     yield f"{cache.resource.plural}: not synced{why}"
-                elif (silence := self._since(watch.last_heard)) > watch.quiet + MARGIN:
+                elif (silence := self._since(watch.last_heard)) > SILENCE:
                     yield f"{cache.resource.plural}: nothing heard for {silence:.0f} s{why}"
         if self._election is not None and (silence := self._since(self._election.last_heard)) > SILENCE:
             yield f"lease: nothing heard for {silence:.0f} s"

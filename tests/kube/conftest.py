@@ -17,6 +17,7 @@ from kube.errors import AlreadyExists
 from kube.resource import Resource
 from kube.stream import Stream
 from tests.fakes.apiserver import FakeApiServer
+from tests.fakes.hurried_loop import HurriedLoop
 
 ON_BOTH_LOOPS = ("test_coalescing", "test_connection", "test_connections", "test_proxy", "test_stream")
 
@@ -82,7 +83,9 @@ GIZMO_CRD = {
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """The event loop of the product; for what depends on the ways of event loops also the one of Python."""
+    """The event loop of the product, or one that hurries; for what depends on the ways of event loops also Python's."""
+    if item.path.stem == "test_dead_connections":
+        return {"hurried": HurriedLoop}
     product: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"uvloop": uvloop.new_event_loop}
     return product | {"asyncio": asyncio.new_event_loop} if item.path.stem in ON_BOTH_LOOPS else product
 

@@ -305,54 +305,6 @@ async def test_a_watch_that_ends_at_once_is_a_failure(server: FakeApiServer, cli
     assert follower.delays == [0.8, 1.6, 3.2]
 
 
-async def test_a_silent_watch_is_given_up(
-    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A watch without a word past its time proves nothing: what happened meanwhile is found by listing."""
-    monkeypatch.setattr(kube.watch, "WATCH_SECONDS", (0.01, 0.01))
-    monkeypatch.setattr(kube.watch, "IDLE_MARGIN", 0.1)
-    async with following(client) as follower:
-        await follower.synced()
-        server.watches.silent = True
-        server.close_watches()
-        await server.requests.until(watching(2))
-        put(server, "one")
-        server.watches.silent = False
-        assert await follower.next() == ("added", "default/one")
-    assert versions(server.requests)[-1] == ""
-
-
-async def test_a_watch_that_should_have_bookmarks_is_given_up_sooner(
-    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A bookmark comes each minute: a silence of 80 s is a dead connection, and the watch goes on from where it was."""
-    assert kube.watch.BOOKMARKED <= 90
-    monkeypatch.setattr(kube.watch, "BOOKMARKED", 0.1)
-    async with following(client) as follower:
-        await follower.synced()
-        for watcher in server.watches.open:
-            watcher.silent = True
-        put(server, "one")
-        assert await follower.next() == ("added", "default/one")
-        assert follower.delays == [0.8]
-    assert versions(server.requests) == ["", str(server.storage.version - 1)]
-
-
-async def test_a_resource_without_bookmarks_is_left_in_peace(
-    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may be silent for as long as the watch lasts, once it has shown that it is."""
-    monkeypatch.setattr(kube.watch, "BOOKMARKED", 0.02)
-    async with following(client) as follower:
-        await follower.failures(2)
-        await server.requests.until(watching(3))
-        await asyncio.sleep(0.1)  # five times as long as was too long before
-        assert follower.delays == [0.8, 1.6]
-        put(server, "one")
-        assert await follower.next() == ("added", "default/one")
-    assert versions(server.requests) == ["", str(server.storage.version - 1), ""]
-
-
 async def test_a_resource_that_is_gone_has_no_objects(server: FakeApiServer, client: Client) -> None:
     """When its CRD is removed all is deleted, and when the CRD comes back what then exists is listed."""
     put(server, "one")
@@ -377,6 +329,7 @@ async def test_a_watch_that_ends_without_a_word_is_listed_anew(
     """A server that sends not even a bookmark may be behind what we know: its version is from the future to it."""
     monkeypatch.setattr(kube.watch, "SHORT", 0)
     monkeypatch.setattr(kube.watch, "SILENT", 0)
+    monkeypatch.setattr(kube.watch, "LISTED_AGAIN", 0)
     async with following(client) as follower:
         await follower.synced()
         server.close_watches()

@@ -50,7 +50,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/properties/test_outages.py::test_nothing_is_lost_while_the_server_is_away
     controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
 11 Half-open connections are noticed within 90 seconds
-    kube/test_watch.py::test_a_watch_that_should_have_bookmarks_is_given_up_sooner
+    kube/test_dead_connections.py::test_a_change_is_known_in_time_however_many_connections_die
     controller/properties/test_outages.py::test_connections_that_break_or_fall_silent
     controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
 12 Signals of load are heeded

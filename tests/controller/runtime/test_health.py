@@ -5,8 +5,6 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
-import kube.backoff
-import kube.watch
 from controller.runtime.health import Heartbeat, Readiness
 from controller.runtime.runtime import Runtime
 from tests.controller.runtime.conftest import CONFIGMAP, SECRET
@@ -41,29 +39,6 @@ async def test_a_synced_process_is_ready(runtime: Runtime) -> None:
         late = Readiness(runtime.caches, clock=clock).check()
         stop.set()
     assert late == "configmaps: nothing heard for 200 s; secrets: nothing heard for 200 s"
-
-
-async def test_a_resource_without_bookmarks_may_be_silent_for_as_long_as_its_watch_lasts(
-    runtime: Runtime, server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ten minutes without a word, as some APIs have them, are no reason to be taken out of service."""
-    monkeypatch.setattr(kube.watch, "BOOKMARKED", 0.05)
-    monkeypatch.setattr(kube.backoff, "LONGEST_UNREACHABLE", 0.05)
-    stop = asyncio.Event()
-    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        group.create_task(runtime.run(stop))
-        for name in ("configmaps", "secrets"):
-            await server.requests.until(lambda log, name=name: sum(name in each.path for each in log.watches) > 2)
-        (watch,) = runtime.caches.of(SECRET).watches
-        clock = Clock()
-        clock.now = (watch.last_heard or 0.0) + 600
-        monkeypatch.setattr(kube.watch, "BOOKMARKED", 80.0)
-        in_time = Readiness(runtime.caches, clock=clock).check()
-        clock.now += 100
-        late = Readiness(runtime.caches, clock=clock).check()
-        stop.set()
-    assert in_time is None
-    assert (late or "").startswith("configmaps: nothing heard for ")
 
 
 async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(runtime: Runtime, server: FakeApiServer) -> None:

@@ -12,6 +12,7 @@ from tests.fakes.apiserver.refusals import Object, Refusal, invalid
 from tests.fakes.apiserver.selectors import Matches, matcher
 from tests.fakes.apiserver.storage import Event, Storage
 
+BOOKMARK_EVERY = 60.0
 BOOKMARK_BEFORE_END = 2.0
 END = b""
 CUT = b'{"type":"ADDED","object":{"metada'  # what is left of a line when the connection breaks
@@ -72,6 +73,8 @@ class Watches:
         self.open: list[Watcher] = []
         self.silent = False
         """Whether new watches say nothing, and do not end."""
+        self.bookmarks = True
+        """Whether there are bookmarks, beside the one that ends the initial events."""
         self.watch_list = True
         """Whether `sendInitialEvents` is known."""
         self.delay: Callable[[], float] = lambda: 0.0
@@ -128,9 +131,7 @@ class Watches:
     async def serve(self, request: web.Request, watcher: Watcher, seconds: float) -> web.StreamResponse:
         """Write the lines of a watch until it ends, its time is over or its connection breaks."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        bookmark = asyncio.get_running_loop().call_later(
-            max(0.0, seconds - BOOKMARK_BEFORE_END) * self.second, lambda: watcher.bookmark(self._storage.version)
-        )
+        bookmarks = asyncio.create_task(self._bookmark(watcher, seconds))
         try:
             await response.prepare(request)
             async with asyncio.timeout(None if self.silent else seconds * self.second):
@@ -146,6 +147,13 @@ class Watches:
         except TimeoutError:
             pass
         finally:
-            bookmark.cancel()
+            bookmarks.cancel()
             self.stop(watcher)
         return response
+
+    async def _bookmark(self, watcher: Watcher, left: float) -> None:
+        """Say how far we are every minute, and shortly before the end."""
+        while self.bookmarks and (wait := min(BOOKMARK_EVERY, left - BOOKMARK_BEFORE_END)) > 0:
+            await asyncio.sleep(wait * self.second)
+            watcher.bookmark(self._storage.version)
+            left -= wait

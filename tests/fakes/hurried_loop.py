@@ -1,0 +1,47 @@
+"""An event loop in which nobody waits: while nothing is under way its time goes on to the next timer."""
+
+import asyncio
+import selectors
+from typing import Any
+
+REST = 0.01  # seconds of real time without any news, after which nothing is under way
+
+
+class HurriedLoop(asyncio.SelectorEventLoop):
+    """Minutes pass in milliseconds, in `loop.time()` and all that goes by it."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+        self.elsewhere = 0
+        """Calls that threads have not come back from, such as looking up a name."""
+        super().__init__(_Selector(self))
+
+    def time(self) -> float:
+        """Return the real time, and what was not waited for."""
+        return super().time() + self.ahead
+
+    def run_in_executor(self, executor: Any, function: Any, *arguments: Any) -> Any:
+        """Let a thread do it; that takes real time."""
+        future = super().run_in_executor(executor, function, *arguments)
+        self.elsewhere += 1
+        future.add_done_callback(self._came_back)
+        return future
+
+    def _came_back(self, future: object) -> None:
+        del future
+        self.elsewhere -= 1
+
+
+class _Selector(selectors.DefaultSelector):
+    def __init__(self, loop: HurriedLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> Any:
+        """Wait for news, but for the next timer only as long as somebody may still have some."""
+        if timeout is None or timeout <= REST or self._loop.elsewhere:
+            return super().select(timeout)
+        if news := super().select(REST):
+            return news
+        self._loop.ahead += timeout - REST
+        return []
