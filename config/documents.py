@@ -1,6 +1,7 @@
 """Read multi-document YAML as the API server would, and remember on which line each field stands."""
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,6 +84,13 @@ def read_documents(path: Path) -> Iterator[Document]:
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}") from None
     yield from parse_documents(data, str(path))
+
+
+def documents_of(manifest: str) -> list[Document]:
+    """Return the documents of what is named on a command line: a file, a directory, or - for standard input."""
+    if manifest == "-":
+        return list(parse_documents(sys.stdin.buffer.read(), "<stdin>"))
+    return [document for file in yaml_files(Path(manifest)) for document in read_documents(file)]
 
 
 def yaml_files(path: Path) -> list[Path]:

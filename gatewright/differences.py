@@ -49,7 +49,7 @@ class Difference:
         before, after = _shown(self.before, None), _shown(self.after, self.before)
         found = difflib.unified_diff(before, after, f"{name} (there)", f"{name} (planned)", lineterm="")
         if self.note:
-            yield f"# {name}: {self.note}"
+            yield from (f"# {line}" for line in f"{name}: {self.note}".splitlines())
         yield from found
 
 

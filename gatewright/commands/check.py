@@ -1,9 +1,7 @@
 """`gatewright check`: judge manifests as the webhook would."""
 
-import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +9,7 @@ import orjson
 from rich.console import Console
 from rich.text import Text
 
-from config.documents import Document, parse_documents, read_documents, yaml_files
+from config.documents import documents_of
 from config.settings import Settings
 from gatewright.options import INSTALLED_IN, POLICIES, settings_options
 from gatewright.planning import planners_of
@@ -38,7 +36,7 @@ def command(settings: Settings, manifests: tuple[str, ...], output: str, namespa
     """
     home = home or settings.namespace or HOME
     engine = engine_of(settings.policies, home, planners_of(settings, home))
-    documents = [document for manifest in manifests for document in _read(manifest)]
+    documents = [document for manifest in manifests for document in documents_of(manifest)]
     judged = list(judge(engine, documents, namespace, datetime.now(UTC)))
     if output == "json":
         policies = {policy.title: policy for policy in engine.policies}
@@ -46,12 +44,6 @@ def command(settings: Settings, manifests: tuple[str, ...], output: str, namespa
     else:
         _print(console(), judged)
     return max((BAD.get(each.verdict, 0) for each in judged), default=0)
-
-
-def _read(manifest: str) -> list[Document]:
-    if manifest == "-":
-        return list(parse_documents(sys.stdin.buffer.read(), "<stdin>"))
-    return [document for file in yaml_files(Path(manifest)) for document in read_documents(file)]
 
 
 def _record(judged: Judged, policies: Mapping[str, BoundPolicy]) -> dict[str, Any]:

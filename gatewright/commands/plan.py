@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from config.documents import DocumentError, read_documents, yaml_files
+from config.documents import DocumentError, documents_of
 from config.settings import Settings, planner_settings
 from gatewright.differences import Cluster, Difference
 from gatewright.hidden import hidden
@@ -33,14 +33,16 @@ STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 @click.option("--diff", is_flag=True, help="print what would change, against the cluster of --kubeconfig or nothing")
 @click.option("-n", "--namespace", default="default", help="where objects go that name no namespace [default]")
 @INSTALLED_IN
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
-def command(settings: Settings, files: tuple[Path, ...], diff: bool, namespace: str, home: str | None) -> int:
-    """Print, as YAML, what the controller would make of the custom resources in FILE, all steps of each.
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+def command(settings: Settings, files: tuple[str, ...], diff: bool, namespace: str, home: str | None) -> int:
+    """Print, as YAML, what the controller would make of custom resources, all steps of each.
+
+    FILE is YAML or JSON, a directory of such files, or - for standard input.
 
     With --diff, what that would change: the API server of --kubeconfig is asked what would come of it, and changes
     nothing. Without a kubeconfig all is new. What the webhook would say of it, with --policies, is told as well.
     """
-    documents = [document for path in files for file in yaml_files(path) for document in read_documents(file)]
+    documents = [document for file in files for document in documents_of(file)]
     ours = [document for document in documents if is_ours(document)] or documents
     parents = [parent_of(document, namespace) for document in ours]
     now = datetime.now(UTC)
@@ -49,18 +51,21 @@ def command(settings: Settings, files: tuple[Path, ...], diff: bool, namespace: 
     judged = [each for each in judge(engine, documents, namespace, now) if each.document in ours]
     changed = [parent.with_object(each.object) for parent, each in zip(parents, judged, strict=True)]
     try:
-        _print_all(settings, changed, now, diff=diff)
+        is_carried_out = _print_all(settings, changed, now, diff=diff)
     finally:
         for each in judged:
             _tell(each)
-    return max((BAD.get(each.verdict, 0) for each in judged), default=0)
+    return max([0 if is_carried_out else 1, *(BAD.get(each.verdict, 0) for each in judged)])
 
 
-def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff: bool) -> None:
-    """Print what can be planned, and raise DocumentError with what is wrong with the others."""
-    given = planner_settings(settings)
+def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff: bool) -> bool:
+    """Print what can be planned, and raise DocumentError with what is wrong with the others.
+
+    Tell whether all of it could be carried out, as far as the cluster was asked.
+    """
+    given, is_carried_out = planner_settings(settings), True
     if diff and settings.kubeconfig is not None:
-        wrong = asyncio.run(_print_differences(settings, settings.kubeconfig, parents, now))
+        wrong, is_carried_out = asyncio.run(_print_differences(settings, settings.kubeconfig, parents, now))
     else:
         made, wrong = _all_of(parents, now, given)
         if diff:
@@ -70,6 +75,7 @@ def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff
             click.echo("---\n".join(f"{each.comment}{written(hidden(each.write.object))}" for each in made), nl=False)
     if wrong:
         raise DocumentError("\n".join(wrong))
+    return is_carried_out
 
 
 def _all_of(parents: list[Parent], now: datetime, given: Mapping[str, Any]) -> tuple[list[Planned], list[str]]:
@@ -82,8 +88,10 @@ def _all_of(parents: list[Parent], now: datetime, given: Mapping[str, Any]) -> t
     return made, wrong
 
 
-async def _print_differences(settings: Settings, kubeconfig: Path, parents: list[Parent], now: datetime) -> list[str]:
-    wrong = list[str]()
+async def _print_differences(
+    settings: Settings, kubeconfig: Path, parents: list[Parent], now: datetime
+) -> tuple[list[str], bool]:
+    wrong, is_carried_out = list[str](), True
     try:
         async with Client(await load(kubeconfig, settings.context)) as client:
             cluster = Cluster(client, planner_settings(settings), now)
@@ -91,11 +99,12 @@ async def _print_differences(settings: Settings, kubeconfig: Path, parents: list
                 try:
                     async for difference in cluster.differences(parent):
                         _print(difference)
+                        is_carried_out = is_carried_out and not difference.note
                 except DocumentError as error:
                     wrong.append(str(error))
     except ApiError as error:
         raise DocumentError(f"{kubeconfig}: the API server cannot be asked: {error}") from error
-    return wrong
+    return wrong, is_carried_out
 
 
 def _print(difference: Difference) -> None:

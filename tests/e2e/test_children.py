@@ -146,6 +146,17 @@ def test_a_plan_says_what_would_change(laptop: Laptop, judged: str, tmp_path: Pa
         assert [line for line in said.stdout.splitlines()[2:] if line[0] in "+-"] == changed
 
 
+def test_a_plan_that_the_api_server_refuses_is_none_to_go_on_with(laptop: Laptop, tmp_path: Path) -> None:
+    """Exit code 1, as with a denial, so that a pipeline stops; the reason stands above what would be made."""
+    file = tmp_path / "webapp.json"
+    file.write_text(json.dumps(manifests.webapp()))
+    said = once("plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", "nowhere", str(file))
+    assert (said.returncode, said.stderr) == (1, "")
+    assert said.stdout.splitlines()[0] == (
+        '# apps/v1 Deployment nowhere/shop: the API server refuses it: 404 NotFound: namespaces "nowhere" not found'
+    )
+
+
 def test_production_judges_what_is_made(laptop: Laptop) -> None:
     """With the shipped set, a platform whose workloads would be denied is denied by the fields that ask for them."""
     store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())

@@ -379,6 +379,13 @@ def test_a_plan_is_yaml(run):
     ]
 
 
+def test_plan_reads_standard_input(run, monkeypatch):
+    """As check does, and kubectl with -f -."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(WEBAPP.encode())))
+    code, out, err = run("plan", "-")
+    assert (code, out.splitlines()[0], err) == (0, "# WebApp shop: step deployment", "")
+
+
 def test_what_cannot_be_planned_keeps_nothing_else_from_being_printed(run):
     """Every object that lacks something is named on stderr, and the others are planned."""
     lacking = "apiVersion: voting.schoolofdevops.com/v1\nkind: VoteConfig\nmetadata: {name: x}\n"

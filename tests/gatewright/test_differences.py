@@ -30,6 +30,7 @@ kind: WebApp
 metadata: {name: shop, namespace: shop}
 spec: {replicas: 2, image: registry.company.com/shop:1.4}
 """
+SHOPS = SimpleNamespace(namespace="shop")
 DATABASE = """\
 apiVersion: database.example.com/v1
 kind: PostgreSQL
@@ -114,7 +115,7 @@ async def test_what_is_secret_is_not_printed(server):
     assert all(line[1:].endswith("(secret)") for lines in printed_secrets for line in lines if "password" in line)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}
     secrets = [secret | {"data": {"a": "MQ==", "b": "MQ=="}}, secret | {"data": {"a": "MQ==", "b": "Mg=="}}]
-    made = SimpleNamespace(object=secret, parent=SimpleNamespace(namespace="shop"))
+    made = SimpleNamespace(object=secret, parent=SHOPS)
     assert list(Difference(made, *secrets).lines())[2:] == [
         "@@ -1,7 +1,7 @@",
         " apiVersion: v1",
@@ -144,6 +145,16 @@ async def test_what_the_api_server_refuses_is_said(server):
     for lines, kind in ((deployment, "apps/v1 Deployment"), (service, "v1 Service")):
         assert lines[0].startswith(f"# {kind} nowhere/shop: the API server refuses it: 404 NotFound: ")
         assert lines[1] == f"--- {kind} nowhere/shop (there)"
+
+
+def test_a_reason_of_several_lines_is_no_part_of_the_diff():
+    """A denial lists violations with a dash, as removed lines begin."""
+    made = SimpleNamespace(object={"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}}, parent=SHOPS)
+    denied = Difference(made, None, None, "denied the request: 1 violation\n- service-types: spec.type: NodePort")
+    assert list(denied.lines()) == [
+        "# v1 Service shop/shop: denied the request: 1 violation",
+        "# - service-types: spec.type: NodePort",
+    ]
 
 
 async def test_an_api_server_that_is_away_is_no_answer():
