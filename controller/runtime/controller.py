@@ -43,10 +43,14 @@ class Controller:
         period: float = PERIOD,
         own_writes: OwnWrites | None = None,
         describe: Callable[[Request], dict[str, Any]] | None = None,
+        on_mistake: Callable[[Request, Exception], Awaitable[None]] | None = None,
         on_result: Callable[[Request, Outcome, float], None] | None = None,
         uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """Take the reconcile; `describe` gives a request's log fields, `on_result` hears of each reconcile's end."""
+        """Take the reconcile; `describe` gives a request's log fields, `on_result` hears of each reconcile's end.
+
+        `on_mistake` tells people of an exception that nobody meant to raise, once that is logged.
+        """
         self.name = name
         self.queue: WorkQueue[Request] = WorkQueue()
         self.caches: list[Cache] = []
@@ -57,6 +61,7 @@ class Controller:
         self._period = period
         self._own_writes = own_writes or OwnWrites()
         self._describe = describe or self._named
+        self._on_mistake = on_mistake
         self._on_result = on_result or (lambda request, outcome, seconds: None)
         self._uniform = uniform
         self._backoff = Backoff(uniform=uniform)
@@ -193,11 +198,20 @@ class Controller:
                 exc_info=None if expected else error,
             )
             self._metrics.failed(self.name, in_time=not limit.expired(), expected=expected)
+            if not expected:
+                await self._tell(request, error, fields)
             return "error", wait
         self._backoff.forget(request)
         if result.requeue_after is None:
             return "success", None
         return "requeue_after", result.requeue_after.total_seconds()
+
+    async def _tell(self, request: Request, mistake: Exception, fields: dict[str, Any]) -> None:
+        """Tell people of a mistake that is in the log already; whatever that raises is logged too, and ends nothing."""
+        if self._on_mistake is not None:
+            (untold,) = await asyncio.gather(self._on_mistake(request, mistake), return_exceptions=True)
+            if untold is not None:
+                LOG.warning("The mistake could not be told", extra={"fields": fields}, exc_info=untold)
 
     def _wait_after(self, request: Request, error: Exception) -> float:
         if isinstance(error, RetryableError) and error.retry_after is not None:

@@ -1,7 +1,9 @@
 """The object that a plan is for, as it was read at the start of its reconcile."""
 
+from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Object
 from controller.runtime.result import Request
+from controller.runtime.status import PLAN_FAILED
 from kube.resource import Resource
 
 
@@ -22,10 +24,15 @@ class Parent:
         """What must happen before it is gone."""
         self.is_deleting = "deletionTimestamp" in metadata
         """Whether its deletion was asked for: it gets no children then."""
-        self.is_settled: bool = self.status.get("observedGeneration") == self.generation
-        """Whether the status says that the present spec was seen to."""
         self.reference = controller_reference(resource, object)
         """The owner reference that makes an object its child."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the status says that the present spec was seen to: that there was a plan for it."""
+        ready = ready_in(self.status)
+        was_planned = ready is None or ready.get("reason") != PLAN_FAILED
+        return was_planned and self.status.get("observedGeneration") == self.generation
 
 
 def controller_reference(resource: Resource, owner: Object) -> Object:

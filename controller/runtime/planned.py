@@ -1,13 +1,12 @@
 """Carries out plans: all reads before them, all writes after them, and the status once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import ValidationError
 
 from controller.runtime.caches import Caches
-from controller.runtime.conditions import is_ready, ready_in
 from controller.runtime.contests import ContestedError
 from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import Recorder
@@ -17,16 +16,17 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.neighbours import NamesAwaited, readers
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
-from controller.runtime.plan import Apply, Event, Object, Once, Plan, Problem, Step, identity
+from controller.runtime.plan import Apply, Once, Plan, Step, identity
 from controller.runtime.planned_kind import PlannedKind, T
 from controller.runtime.queue import LOW
-from controller.runtime.result import Outcome, Request, Result, TerminalError
-from controller.runtime.status import Failure, status_of, status_of_unreadable, unreadable, was_ready
+from controller.runtime.reports import Reports
+from controller.runtime.result import Outcome, Request, Result
+from controller.runtime.status import Failure, mistaken, status_of, unreadable
 from controller.runtime.view import View, index_name
 from controller.runtime.wakes import primary
 from controller.runtime.writes import Writer
 from kube.client import Client
-from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.errors import AlreadyExists, ApiError, Conflict
 
 
 class Planned:
@@ -45,7 +45,6 @@ class Planned:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._kind = kind
-        self._recorder = recorder
         self._now = now
         self._settings = settings or {}
         self._caches = {
@@ -59,10 +58,10 @@ class Planned:
         self._own_writes = OwnWrites()
         self._writer = Writer(kind, client, self._caches, self._own_writes)
         self._metrics = KindMetrics(kind.resource.kind, metrics, kind.counts)
+        self._reports = Reports(self._writer, recorder, self._metrics, now)
         named = (f"{kind.name}.{each}" for each in ("name", "namespace", "generation", "resourceVersion"))
         self._logged = (*named, "phase", "replicas.desired", "replicas.ready")
-        self._been_ready: dict[Request, str] = {}
-        self._views: dict[Request, View] = {}  # of reconciles that are about to begin
+        self._views: dict[Request, View] = {}  # of what is being reconciled
         self._names_awaited = NamesAwaited()
         self.controller = Controller(
             kind.name,
@@ -71,6 +70,7 @@ class Planned:
             workers=workers,
             own_writes=self._own_writes,
             describe=self._describe,
+            on_mistake=self._mistaken,
             on_result=self._count,
         )
         self.controller.watch(self._primaries, primary, periodic=True)
@@ -86,14 +86,14 @@ class Planned:
 
     async def reconcile(self, request: Request) -> Result:
         """Make what exists for one object what its plan says, and write the status of that."""
-        view = self._views.pop(request, None) or self._view(request)
+        view = self._views.get(request) or self._view(request)
         for unseen in self._own_writes.unseen(request):  # the caches had their time
             view.answered(unseen.cache.resource, unseen.key, await self._writer.live(unseen.cache.resource, unseen.key))
         stored = view.parent
         if stored is None:
             self._writer.forget(request)
             self._names_awaited.forget(request)
-            self._been_ready.pop(request, None)
+            self._reports.forget(request)
             return Result()
         parent = Parent(request, self._kind.resource, stored)
         if parent.is_deleting and self._kind.finalizer not in parent.finalizers:
@@ -102,10 +102,8 @@ class Planned:
             object = self._kind.type.model_validate(stored)
         except ValidationError as error:
             problem = unreadable(error)
-            await self._write_status(
-                status_of_unreadable(problem, parent.status, generation=parent.generation, now=self._now()), parent
-            )
-            raise self._permanent(parent, problem) from error
+            await self._reports.unplanned(problem, parent)
+            raise self._reports.permanent(problem, parent) from error
         return await self._see_to(object, parent, view)
 
     async def _see_to(self, object: Any, parent: Parent, view: View) -> Result:
@@ -122,13 +120,13 @@ class Planned:
         if is_conflict and self.controller.tries_again_at_once(parent.request):
             raise failures[0].error  # not worth a status
         status = status_of(plan, failures, parent.status, generation=parent.generation, now=self._now())
-        await self._write_status(status, parent)
-        self._tell(plan, failures, parent)
+        await self._reports.status(status, parent)
+        self._reports.tell(plan, failures, parent)
         for failure in failures:
             if not failure.is_permanent:
                 raise failure.error
         if plan.problem or failures:
-            raise self._permanent(parent, plan.problem or failures[0].problem)
+            raise self._reports.permanent(plan.problem or failures[0].problem, parent)
         return Result(requeue_after=plan.requeue_after)
 
     async def _carry_out(self, plan: Plan, object: Any, parent: Parent, view: View) -> tuple[Plan, list[Failure]]:
@@ -168,23 +166,6 @@ class Planned:
         if contested is not None:
             raise contested
 
-    async def _write_status(self, status: Object, parent: Parent) -> None:
-        """Write the status if it changed, and count what that change means."""
-        try:
-            written = await self._writer.status(status, parent)
-        except NotFound:
-            return  # it is gone: the next reconcile sees that
-        if written:
-            self._metrics.status(parent.status, status)
-        ready = is_ready(status)
-        self._metrics.phase(parent.request, status.get("phase") or ("Ready" if ready else "NotReady"))
-        before = self._been_ready.get(parent.request) == parent.uid or was_ready(ready_in(parent.status))
-        if ready or before:
-            self._been_ready[parent.request] = parent.uid
-        if ready and not before:
-            born = datetime.fromisoformat(parent.object["metadata"]["creationTimestamp"])
-            self._metrics.created(parent.request, (self._now() - born).total_seconds())
-
     async def _hold(self, plan: Plan, parent: Parent) -> list[Failure]:
         """Add our finalizer before anything is done that must be undone."""
         finalizer = self._kind.finalizer
@@ -206,20 +187,14 @@ class Planned:
             return [Failure(Step("finalizer", (), doing=doing), error)]
         return []
 
-    def _tell(self, plan: Plan, failures: Sequence[Failure], parent: Parent) -> None:
-        """Tell what the plan wants told, and of failures that go on until somebody does something."""
-        for event in plan.events:
-            self._recorder.tell(parent.object, event)
-        for failure in failures:
-            if isinstance(failure.error, ContestedError) or (parent.is_deleting and not failure.is_permanent):
-                reason = "CleanUpFailed" if parent.is_deleting else failure.problem.reason
-                self._recorder.tell(parent.object, Event(reason, failure.problem.message, "Warning"))
-
-    def _permanent(self, parent: Parent, problem: Problem) -> TerminalError:
-        """Tell of an error that only a change can mend, and return it."""
-        reason = problem.reason if problem.reason == "NameTaken" else "ReconcileFailed"
-        self._recorder.tell(parent.object, Event(reason, problem.message, "Warning"))
-        return TerminalError(problem.message)
+    async def _mistaken(self, request: Request, error: Exception) -> None:
+        """Let the status say that planning an object, or carrying out its plan, met a mistake in the code."""
+        stored = self._views[request].parent
+        if stored is not None:
+            parent, problem = Parent(request, self._kind.resource, stored), mistaken(self._kind.resource.kind, error)
+            if parent.is_deleting:
+                self._reports.warn("CleanUpFailed", problem, parent)
+            await self._reports.unplanned(problem, parent)
 
     def _look_again(self) -> None:
         """Plan anew for all: an API that planners can do without has come or gone."""
@@ -241,6 +216,7 @@ class Planned:
         return {field: value for field, value in zip(self._logged, said, strict=True) if value is not None}
 
     def _count(self, request: Request, outcome: Outcome, seconds: float) -> None:
+        self._views.pop(request, None)
         if self._primaries.entry(request.key) is None:
             self._metrics.forget(request)
         else:

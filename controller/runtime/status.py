@@ -13,6 +13,9 @@ from controller.runtime.result import TerminalError
 from kube.errors import ApiError
 
 FAILED = "Failed"
+PLAN_FAILED = "PlanFailed"  # the reason of a mistake in the code, not in the object
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of a Python object: another one at each try
+QUOTED = 200  # characters of an exception's text
 REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # what a condition takes: no sentence of some webhook
 READIED = frozenset({"Updating", "Degraded"})  # reasons of an object that was ready before
 
@@ -71,7 +74,18 @@ def unreadable(error: ValidationError) -> Problem:
     return Problem("; ".join(f"{path}: {each['msg']}" for path, each in faults), "Invalid")
 
 
-def status_of_unreadable(problem: Problem, stored: Object, *, generation: int, now: datetime) -> Object:
+def mistaken(kind: str, error: Exception) -> Problem:
+    """Return the problem of an object whose plan met an exception that nobody meant to raise.
+
+    Of its text the first line, shortened: what follows often quotes whole objects.
+    """
+    said, name = ADDRESS.sub("", str(error).strip().partition("\n")[0]), type(error).__name__
+    what = f"{name}: {said[:QUOTED]}{'…' if len(said) > QUOTED else ''}" if said else name
+    whose = "a mistake in the code, of which the controller's log has the traceback"
+    return Problem(f"failed to plan {kind}: {what}; {whose}; tried again up to every five minutes", PLAN_FAILED)
+
+
+def status_of_unplanned(problem: Problem, stored: Object, *, generation: int, now: datetime) -> Object:
     """Return the status of an object that no plan can be made for: what was observed stays."""
     old = stored.get("conditions") or []
     others = [each for each in old if each["type"] != READY]

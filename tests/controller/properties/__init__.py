@@ -13,6 +13,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
 3 No hot loop: failures, flipping statuses, defaults, rewritten fields
     controller/properties/test_writes.py::test_what_always_fails_is_tried_ever_more_seldom
     controller/properties/test_writes.py::test_a_status_that_is_never_the_same_is_no_loop
+    controller/runtime/test_mistakes.py::test_it_shows_until_it_is_mended
     controller/properties/test_writes.py::test_what_the_server_fills_in_is_no_loop
     controller/runtime/test_contests.py::test_a_field_that_is_rewritten_again_and_again
     controller/runtime/test_contests.py::test_who_is_overruled_on_the_way_in_does_not_insist

@@ -86,6 +86,38 @@ async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer,
     assert counted(runtime, "timeouts") == 0
 
 
+@pytest.mark.usefixtures("hasty")
+async def test_who_tells_of_a_mistake_may_fail_too(server: FakeApiServer, caplog: pytest.LogCaptureFixture) -> None:
+    """What nobody meant to raise is told, and nothing else; that telling fails ends nothing, and the log has both."""
+    caplog.set_level(logging.WARNING, "gatewright.controller")
+    raised = [Conflict(409, "Conflict", "again"), TimeoutError(), ValueError("a bug"), TerminalError("never")]
+    met, ended, told = iter(raised), asyncio.Event(), []
+
+    async def reconcile(request: Request) -> Result:
+        error = next(met)
+        if isinstance(error, TerminalError):
+            ended.set()
+        raise error
+
+    async def tell(request: Request, error: Exception) -> None:
+        told.append((request, error))
+        raise KeyError("conditions")
+
+    async with running(server, reconcile, workers=1, on_mistake=tell):
+        configmap(server)
+        await ended.wait()
+    assert told == [(ONE, raised[2])]
+    retried = "Retryable error occurred, requeuing"
+    logged = [(each.getMessage(), each.exc_info and type(each.exc_info[1])) for each in caplog.records]
+    assert logged == [
+        (retried, None),
+        (retried, None),
+        (retried, ValueError),
+        ("The mistake could not be told", KeyError),
+        ("Permanent error occurred", None),
+    ]
+
+
 def counted(runtime: Runtime, what: str) -> float | None:
     """How often something happened to the controller's reconciles."""
     name = f"controller_runtime_reconcile_{what}_total"

@@ -5,10 +5,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Plan, Problem, Step
-from controller.runtime.status import Failure, status_of, status_of_unreadable
+from controller.runtime.status import Failure, mistaken, status_of, status_of_unplanned
 from kube.errors import ApiError, Forbidden, Invalid, ServerError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -122,9 +123,39 @@ def test_a_problem_of_the_plan_is_permanent() -> None:
 def test_an_unreadable_object_keeps_what_was_observed() -> None:
     """Only Ready, the phase and the generation change when no plan can be made."""
     stored = {**written(), "replicas": 3}
-    status = status_of_unreadable(Problem("spec.port: bad"), stored, generation=2, now=LATER)
+    status = status_of_unplanned(Problem("spec.port: bad"), stored, generation=2, now=LATER)
     assert (status["replicas"], status["phase"], status["observedGeneration"]) == (3, "Failed", 2)
     assert ready(status) == ("False", "Incomplete", "spec.port: bad")
+
+
+def faults() -> ValidationError:
+    """What pydantic says of a value: it quotes it, below the first line."""
+    with pytest.raises(ValidationError) as raised:
+        TypeAdapter(int).validate_python("hunter2")
+    assert "hunter2" in str(raised.value)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
+        (KeyError("teeth"), "KeyError: 'teeth'"),
+        (AssertionError(), "AssertionError"),
+        (ValueError(f"no {'x' * 300}"), f"ValueError: no {'x' * 197}…"),
+        (
+            KeyError(test_a_problem_of_the_plan_is_permanent),
+            "KeyError: <function test_a_problem_of_the_plan_is_permanent>",
+        ),
+        (faults(), "ValidationError: 1 validation error for int"),
+    ],
+)
+def test_a_mistake_is_told_by_its_type_and_the_first_line_of_its_text(error: Exception, said: str) -> None:
+    """Short, the same at each try, and without the object that it may quote further down."""
+    hint = (
+        "a mistake in the code, of which the controller's log has the traceback; tried again up to every five minutes"
+    )
+    assert mistaken("Gear", error) == (f"failed to plan Gear: {said}; {hint}", "PlanFailed")
 
 
 HOLDS, WAITS = Step("cache", [], condition="CacheReady"), Step("cache", [], holds=False, condition="CacheReady")

@@ -1,0 +1,202 @@
+"""A plan that meets a mistake in the code: the status says so, once, and it is tried again."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from controller.runtime.plan import Apply, Plan, Seen, Step
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
+from tests.controller.runtime.test_lists import SERVICE
+from tests.controller.runtime.test_lists import plan as service
+from tests.controller.runtime.test_planned import name, single
+
+HINT = "a mistake in the code, of which the controller's log has the traceback; tried again up to every five minutes"
+SAID = f"failed to plan Thing: ZeroDivisionError: no size; {HINT}"
+
+pytestmark = pytest.mark.usefixtures("hasty")
+
+
+class Flawed:
+    """A planner that raises as long as it `flaw` says so, and counts how often."""
+
+    def __init__(
+        self, plan: Callable[[Thing, Seen, datetime], Plan] = single, flaw: Callable[[Thing, Seen], bool] | None = None
+    ) -> None:
+        self.raised = 0
+        self.is_mended = False
+        self._plan = plan
+        self._flaw = flaw or (lambda thing, seen: thing.spec.size == 0)
+        self._again = asyncio.Event()
+
+    def __call__(self, thing: Thing, seen: Seen, now: datetime) -> Plan:
+        """Plan, or raise."""
+        if not self.is_mended and self._flaw(thing, seen):
+            self.raised += 1
+            self._again.set()
+            raise ZeroDivisionError("no size")
+        return self._plan(thing, seen, now)
+
+    async def until_raised(self, more: int) -> None:
+        """Wait until it has raised so many times more."""
+        wanted = self.raised + more
+        while self.raised < wanted:
+            self._again.clear()
+            await self._again.wait()
+
+
+def resize(things: Things, size: int) -> None:
+    """Ask for another size."""
+    things.server.change(things.resource, "thing", {"spec": {"size": size}}, NAMESPACE)
+
+
+def panics(things: Things) -> float | None:
+    """How many reconciles met a mistake."""
+    counted = "controller_runtime_reconcile_panics_total"
+    return things.runtime.metrics.registry.get_sample_value(counted, {"controller": "thing"})
+
+
+async def test_it_shows_until_it_is_mended(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+    """One status however often it is tried, of the present generation; then all is as if nothing had happened."""
+    caplog.set_level(logging.WARNING, "gatewright.controller")
+    plan = Flawed()
+    async with running(plan) as things:
+        things.create()
+        ready = await things.until_ready()
+        resize(things, 0)
+        failed = await things.until_ready("False", "PlanFailed")
+        await plan.until_raised(4)
+        thing = await things.until(things.resource, "thing")
+        child = await things.until(CONFIGMAP, "thing")
+        while_failed = things.writes()
+        plan.is_mended = True
+        await things.until_ready()
+        mended = await things.until(things.resource, "thing")
+        await things.until_quiet()
+        written = [each for each in things.writes() if "marker" not in each]
+    made = ["PATCH configmaps/thing", "PATCH things/thing/status"]
+    assert (while_failed, written) == (
+        [*made, "PATCH things/thing/status"],
+        [*made, "PATCH things/thing/status", *made],
+    )
+    assert child["data"] == {"size": "1"}
+    assert thing["status"] == {"phase": "Failed", "observedGeneration": 2, "conditions": [failed]}
+    assert failed == {
+        "type": "Ready",
+        "status": "False",
+        "reason": "PlanFailed",
+        "message": SAID,
+        "observedGeneration": 2,
+        "lastTransitionTime": failed["lastTransitionTime"],
+    }
+    assert mended["status"] == {
+        "phase": "Running",
+        "observedGeneration": 2,
+        "conditions": [
+            ready
+            | {"observedGeneration": 2, "lastTransitionTime": mended["status"]["conditions"][0]["lastTransitionTime"]}
+        ],
+    }
+    assert panics(things) == plan.raised == len(caplog.records)
+    for record in caplog.records:
+        assert record.getMessage() == "Retryable error occurred, requeuing"
+        assert record.exc_info
+        assert isinstance(record.exc_info[1], ZeroDivisionError)
+
+
+async def test_an_object_that_was_never_planned_says_so_too(running: Running) -> None:
+    """It has no phase yet, and there is no other condition."""
+    async with running(Flawed()) as things:
+        things.create(size=0)
+        failed = await things.until_ready("False", "PlanFailed")
+        thing = await things.until(things.resource, "thing")
+        written = things.writes()
+    assert failed["message"] == SAID
+    assert thing["status"] == {"observedGeneration": 1, "conditions": [failed]}
+    assert written == ["PATCH things/thing/status"]
+
+
+async def test_what_was_made_before_the_mistake_stays(running: Running) -> None:
+    """The plan on the server's answers raises: the child is there, and is not made again."""
+    plan = Flawed(flaw=lambda thing, seen: seen.child(CONFIGMAP, name(thing)) is not None)
+    async with running(plan) as things:
+        things.create()
+        await things.until_ready("False", "PlanFailed")
+        await plan.until_raised(3)
+        assert things.writes() == ["PATCH configmaps/thing", "PATCH things/thing/status"]
+        plan.is_mended = True
+        await things.until_ready()
+        written = things.writes()
+    assert written == ["PATCH configmaps/thing", "PATCH things/thing/status", "PATCH things/thing/status"]
+
+
+async def test_a_plan_that_cannot_be_carried_out_is_a_mistake_too(running: Running) -> None:
+    """A child that its kind does not declare is never written."""
+
+    def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+        del thing, seen, now
+        return Plan((Step("config", [Apply(configmap("thing"))]),), Status())
+
+    async with running(plan, owns=()) as things:
+        things.create()
+        failed = await things.until_ready("False", "PlanFailed")
+        written = things.writes()
+    undeclared = "ValueError: Thing does not declare that it owns v1 ConfigMap"
+    assert failed["message"] == f"failed to plan Thing: {undeclared}; {HINT}"
+    assert written == ["PATCH things/thing/status"]
+
+
+async def test_a_status_that_cannot_be_written_hides_nothing(
+    running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has the mistake first, then why the status does not say it; it says so as soon as that can be written."""
+    caplog.set_level(logging.WARNING, "gatewright.controller")
+    plan = Flawed()
+    async with running(plan) as things:
+        things.server.fail(2, 500, method="PATCH", path="/things/thing/status")
+        things.create(size=0)
+        failed = await things.until_ready("False", "PlanFailed")
+        written = things.writes()
+    mistake, untold = ("Retryable error occurred, requeuing", "no size"), "500 InternalError: a fault of the test: 500"
+    logged = [(each.getMessage(), str(each.exc_info[1])) for each in caplog.records if each.exc_info]
+    assert logged[:5] == [mistake, ("The mistake could not be told", untold)] * 2 + [mistake]
+    assert failed["message"] == SAID
+    assert written == ["PATCH things/thing/status"] * 3
+
+
+async def test_a_clean_up_that_meets_a_mistake_is_told(running: Running) -> None:
+    """Condition and Warning event say why the object does not go; mended, it goes."""
+
+    def done(thing: Thing, seen: Seen, now: datetime) -> Plan:
+        del seen, now
+        return Plan((), Status(), finalized="deletionTimestamp" in thing.metadata)
+
+    plan = Flawed(done, flaw=lambda thing, seen: "deletionTimestamp" in thing.metadata)
+    async with running(plan, finalizer="test.example/finalizer") as things:
+        things.create()
+        await things.until_ready()
+        things.server.delete(things.resource, "thing", NAMESPACE)
+        failed = await things.until_ready("False", "PlanFailed")
+        event = await things.until_told("CleanUpFailed")
+        plan.is_mended = True
+        await things.until_gone(things.resource, "thing")
+    assert (event["type"], event["note"]) == ("Warning", failed["message"])
+
+
+async def test_a_spec_that_met_a_mistake_was_not_seen_to(running: Running) -> None:
+    """A child that is behind its parent was not edited by hand: what others added to its lists stays."""
+    plan = Flawed(service, flaw=lambda thing, seen: thing.spec.size == 8080)
+    async with running(plan, owns=(SERVICE,)) as things:
+        things.create(size=80)
+        await things.until_ready()
+        beside: Object = {"spec": {"ports": [{"name": "http", "port": 80}, {"name": "theirs", "port": 9090}]}}
+        things.server.change(SERVICE, "thing", beside, NAMESPACE)
+        await things.until_quiet()
+        resize(things, 8080)
+        await things.until_ready("False", "PlanFailed")
+        plan.is_mended = True
+        await things.until_ready()
+        child = await things.until(SERVICE, "thing")
+    assert {each["port"] for each in child["spec"]["ports"]} == {8080, 9090}
