@@ -27,7 +27,7 @@ class Parent:
 
     kind: PlannedKind[Any]
     object: Object
-    written: str  # the version of the manifest, by which its fields are called
+    written: str = ""  # the version of its manifest, where it has one: that is how its fields are called
 
     @property
     def title(self) -> str:
@@ -140,8 +140,7 @@ def planned(
                 yield made
                 kind = _kinds().get((made.resource.api_version, made.resource.kind))
                 if kind is not None:
-                    child = Parent(kind, defaulted(made.object), kind.resource.version)
-                    yield from planned(child, now, settings, seen)
+                    yield from planned(Parent(kind, defaulted(made.object)), now, settings, seen)
 
 
 def _kinds() -> dict[tuple[str, str], PlannedKind[Any]]:
