@@ -33,7 +33,10 @@ class Contests:
         self._contests: dict[Hashable, _Contest] = {}
 
     def error(self, place: Hashable) -> ContestedError | None:
-        """Return what to say of a contested object, and when it can be put right again; None if it is not contested."""
+        """Return what to say of a contested object, and when to look again; None if it is not contested.
+
+        Until it can be put right again; from then on what is right needs nobody, until it is over.
+        """
         contest = self._contests.get(place)
         if contest is None:
             return None
@@ -41,7 +44,8 @@ class Contests:
         if since >= OVER:
             del self._contests[place]
             return None
-        return ContestedError(contest.message, retry_after=max(REST - since, 1.0)) if contest.message else None
+        until = (REST if since < REST else OVER) - since
+        return ContestedError(contest.message, retry_after=max(until, 1.0)) if contest.message else None
 
     def may_put_right(self, place: Hashable) -> bool:
         """Tell whether it is time to put an object right."""

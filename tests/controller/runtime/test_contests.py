@@ -54,6 +54,20 @@ def test_a_contest_is_answered_once_a_minute_and_ends_by_itself() -> None:
     assert of.may_put_right("a")
 
 
+def test_what_stays_right_is_looked_at_twice_until_it_is_over() -> None:
+    """Once it could be put right again, and once when nobody changed it any more; not every second in between."""
+    clock = Clock()
+    of = Contests(clock)
+    for _ in range(contests.OFTEN):
+        of.put_right("a", "why")
+    waits = []
+    while error := of.error("a"):
+        assert error.retry_after is not None
+        waits.append(error.retry_after)
+        clock.now += error.retry_after
+    assert waits == [60, 60]
+
+
 def test_who_scales_is_named_and_who_reports_is_not() -> None:
     """What is written through /scale, as autoscalers and kubectl do, counts; a status does not, nor what is ours."""
     written = [("hpa", "scale", 3), ("deployer", "", 1), ("reporter", "status", 5), (FIELD_MANAGER, "", 6)]
