@@ -10,7 +10,7 @@ from controller.reconcilers.claims import amount
 from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql_claims import claims_of, largest, patches, refused, stored_template
+from controller.reconcilers.mysql_claims import claims_of, labelled, largest, patches, refused, stored_template
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
 from controller.runtime.conditions import ready_in
@@ -137,6 +137,7 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
     writes = [
         *mysql.writes(server, stored_template(stored)),
         *patches(claims, server.storage, whole.labels),
+        *(labelled(each, whole.labels, {}) for each in claims_of(whole.seen, mysql_backups.name_of(name))),
         *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
         *removed(whole, _backup_places(name, but=backup if is_backed_up else ())),
     ]

@@ -9,7 +9,7 @@ from controller.runtime.plan import Object, Patch, Problem, Reference, Seen
 from controller.runtime.planned_kind import Reads
 
 OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
-INDEX = "database"  # the name of a server
+INDEX = "database"  # the name of a server, or of its backups
 
 
 def by_parent(parent: Object) -> Iterator[str]:
@@ -33,22 +33,22 @@ def stored_template(stateful_set: Object | None) -> Object | None:
     }
 
 
-def claims_of(seen: Seen, server: str) -> Sequence[Object]:
-    """Return the claims that there are for a server and its backups."""
-    return [claim for claim in seen.find(CLAIM, INDEX, server) if "deletionTimestamp" not in claim["metadata"]]
+def claims_of(seen: Seen, name: str) -> Sequence[Object]:
+    """Return the claims that there are for a server, or for its backups."""
+    return [claim for claim in seen.find(CLAIM, INDEX, name) if "deletionTimestamp" not in claim["metadata"]]
 
 
 def patches(claims: Sequence[Object], storage: str, labels: Mapping[str, str]) -> list[Patch]:
     """Return what each claim lacks: labels, and the size that is asked for; one that is larger stays as it is."""
-    return [_patch(claim, storage, labels) for claim in claims]
+    size = {"spec": sized(storage)}
+    return [labelled(claim, labels, size if asked(claim) <= amount(storage) else {}) for claim in claims]
 
 
-def _patch(claim: Object, storage: str, labels: Mapping[str, str]) -> Patch:
+def labelled(claim: Object, labels: Mapping[str, str], fields: Mapping[str, Object]) -> Patch:
+    """Return the patch of a claim that lacks labels, or other fields."""
     about = claim["metadata"]
-    fields: Object = {"metadata": {"labels": dict(labels)}}
-    if asked(claim) <= amount(storage):
-        fields["spec"] = sized(storage)
-    return Patch(Reference(CLAIM, about["name"], about["uid"], about["namespace"]), fields)
+    reference = Reference(CLAIM, about["name"], about["uid"], about["namespace"])
+    return Patch(reference, {"metadata": {"labels": dict(labels)}, **fields})
 
 
 def refused(claims: Sequence[Object], template: Object | None, storage: str, class_name: str | None) -> Problem | None:

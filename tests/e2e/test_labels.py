@@ -11,7 +11,7 @@ from tests.e2e.manifests import Object
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
-SELECTED = "deployments,services,statefulsets,configmaps,cronjobs,secrets"
+SELECTED = "deployments,services,statefulsets,configmaps,cronjobs,secrets,pvc"
 MADE = (
     "deployment/shop",
     "service/shop",
@@ -19,8 +19,12 @@ MADE = (
     "statefulset/test-db",
     "statefulset/production-store-db",
     "cronjob/production-store-db-backup",
+    "pvc/mysql-production-store-db-0",
+    "pvc/production-store-db-mysql-backup",
+    "pvc/data-test-db-0",
 )
 KEPT = "Secret"  # made once, and never changed
+ADDED_TO = "PersistentVolumeClaim"  # people's data: nothing is taken off
 
 
 def labelled(object: Object, **labels: str) -> Object:
@@ -39,8 +43,17 @@ def objects(**labels: str) -> list[Object]:
     return [labelled(each, **labels) for each in found]
 
 
+def made_of_them(laptop: Laptop, namespace: str) -> list[Object]:
+    """Return what was made of the objects: all that has labels."""
+    found = json.loads(laptop.kubectl("get", SELECTED, "-n", namespace, "-o=json"))["items"]
+    return [each for each in found if each["metadata"].get("labels")]
+
+
 def test_a_label_follows(laptop: Laptop, namespace: str) -> None:
-    """Of all that is made, but what is made once; and nothing stands in its way that cannot change."""
+    """Of all that is made, but what is made once; and nothing stands in its way that cannot change.
+
+    Taken off, it goes everywhere but from volume claims, which have people's data and labels: they are only added to.
+    """
     for team in ("red", "blue"):
         made = objects(team=team)
         laptop.kubectl("apply", "-n", namespace, "-f-", input={"apiVersion": "v1", "kind": "List", "items": made})
@@ -48,8 +61,8 @@ def test_a_label_follows(laptop: Laptop, namespace: str) -> None:
             laptop.wait(what, "create", namespace)
         label = f"--for=jsonpath={{.metadata.labels.team}}={team}"
         laptop.kubectl("wait", *MADE, label, "-n", namespace, "--timeout=30s")
-    found = json.loads(laptop.kubectl("get", SELECTED, "-n", namespace, "-o=json"))["items"]
-    teams = {(each["kind"], each["metadata"]["labels"].get("team")) for each in found if each["metadata"].get("labels")}
+    found = made_of_them(laptop, namespace)
+    teams = {(each["kind"], each["metadata"]["labels"].get("team")) for each in found}
     assert {team for kind, team in teams if kind != KEPT} == {"blue"}
     assert {team for kind, team in teams if kind == KEPT} == {"red"}
     pods = [
@@ -58,5 +71,12 @@ def test_a_label_follows(laptop: Laptop, namespace: str) -> None:
         if each["kind"] in ("Deployment", "StatefulSet")
     ]
     assert {each["team"] for each in pods} == {"blue"}
+
+    laptop.kubectl("apply", "-n", namespace, "-f-", input={"apiVersion": "v1", "kind": "List", "items": objects()})
+
+    def still_labelled() -> set[str]:
+        return {each["kind"] for each in made_of_them(laptop, namespace) if "team" in each["metadata"]["labels"]}
+
+    laptop.gatewright.until("taken off", lambda: still_labelled() == {KEPT, ADDED_TO})
     events = json.loads(laptop.kubectl("get", "events", "-n", namespace, "-o=json"))["items"]
     assert [each["message"] for each in events if each["reason"] in ("ReconcileFailed", "Contested")] == []

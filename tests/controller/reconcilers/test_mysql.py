@@ -237,6 +237,20 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
     assert [found] == list(by_parent({"metadata": {"name": "shop"}})) == ["shop-db"]
 
 
+def test_labels_reach_claims_that_were_made_before() -> None:
+    """That of the data and that of the backups, whose size is left alone; what others put on them is."""
+    dumps = claim("10Gi")
+    dumps["metadata"] |= {"name": "shop-db-mysql-backup", "labels": {"app": "shop-db-backup", "theirs": "yes"}}
+    found = {(CLAIM, "database", "shop-db"): [claim("100Gi")], (CLAIM, "database", "shop-db-backup"): [dumps]}
+    plan = planned(Given(found=found))
+    patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
+    labels = {"metadata": {"labels": {"platform": "shop"}}}
+    assert [(each.reference.name, each.fields) for each in patches] == [
+        ("mysql-shop-db-0", {**labels, "spec": {"resources": {"requests": {"storage": "100Gi"}}}}),
+        ("shop-db-mysql-backup", labels),
+    ]
+
+
 def test_what_a_default_made_stays_when_the_default_changes() -> None:
     """The version that runs and the size that there is, as long as nothing else is said."""
     children = [ready(each) for each in made(planned(version="8.0")).values()]
