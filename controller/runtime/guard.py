@@ -16,7 +16,7 @@ class NameTakenError(TerminalError):
 
 
 class StillThereError(RetryableError):
-    """A child of an object that was deleted and made anew: the garbage collector is about to remove it."""
+    """A child that is about to go, since it was deleted, or its owner was and is there anew; then it is made again."""
 
 
 def refuse_foreign(resource: Resource, key: str, current: Object, parent: Parent) -> None:
@@ -30,3 +30,12 @@ def refuse_foreign(resource: Resource, key: str, current: Object, parent: Parent
         raise StillThereError(f"{resource.kind} {name} of a deleted {owner.kind} is still there")
     belongs = f"belongs to {owner.kind} {owner.name}" if owner else f"was not made by this {parent.resource.kind}"
     raise NameTakenError(f"{resource.kind} {name} exists and {belongs}; rename one of them", resource, key)
+
+
+def refuse_deleted(resource: Resource, current: Object) -> None:
+    """Raise if our child `current` was deleted, and is there only as long as its finalizers are."""
+    metadata = current["metadata"]
+    if "deletionTimestamp" in metadata:
+        what, held = f"{resource.kind} {metadata['name']}", ", ".join(metadata.get("finalizers") or ())
+        held_by = f", and is held by its finalizers ({held})" if held else ""
+        raise StillThereError(f"{what} was deleted{held_by}; it is made anew once it is gone")

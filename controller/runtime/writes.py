@@ -11,7 +11,7 @@ from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.contests import Contests, last_manager
 from controller.runtime.drift import covers, digest, drifted
 from controller.runtime.generate import generated
-from controller.runtime.guard import refuse_foreign
+from controller.runtime.guard import refuse_deleted, refuse_foreign
 from controller.runtime.lists import disowned, is_rewritten, written_anew
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.parent import Parent
@@ -113,8 +113,7 @@ class Writer:
                 return True
             view.answered(resource, key, current)
         refuse_foreign(resource, key, current, parent)
-        if "deletionTimestamp" in current["metadata"]:
-            return False
+        refuse_deleted(resource, current)
         before = partial(self._applied_before, resource, key, current, parent)
         if self._applied.is_right(resource, key, current, desired, before):
             if error := self._contests.error((resource, key)):
@@ -176,6 +175,7 @@ class Writer:
         current = view.get(resource, key)
         if current is not None:
             _refuse_others(resource, key, current, once, parent)
+            refuse_deleted(resource, current)
             return False
         if not may_create:
             return False

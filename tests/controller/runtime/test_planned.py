@@ -218,6 +218,26 @@ async def test_the_child_of_an_earlier_object_of_the_name_is_waited_for(running:
     assert made["metadata"]["ownerReferences"][0]["uid"] == new["metadata"]["uid"]
 
 
+async def test_a_child_that_is_deleted_and_held_is_told(running: Running) -> None:
+    """Whom it waits for is named, nothing is written to it, and it is made anew once it is gone."""
+    async with running(single) as things:
+        things.create()
+        await things.until_ready()
+        things.server.change(CONFIGMAP, "thing", {"metadata": {"finalizers": ["some.one/else"]}}, NAMESPACE)
+        things.server.requests.clear()
+        things.server.delete(CONFIGMAP, "thing", NAMESPACE)
+        ready = await things.until_ready("False", "StillThere")
+        assert ready["message"] == (
+            "failed to create config: ConfigMap thing was deleted, and is held by its finalizers (some.one/else); it is "
+            "made anew once it is gone"
+        )
+        assert things.writes() == ["PATCH things/thing/status"]
+        things.server.change(CONFIGMAP, "thing", {"metadata": {"finalizers": None}}, NAMESPACE)
+        await things.until_ready()
+        child = await things.until(CONFIGMAP, "thing")
+    assert "deletionTimestamp" not in child["metadata"]
+
+
 async def test_a_secret_is_made_once_and_no_plan_sees_it(running: Running) -> None:
     """Its random value survives every later pass, and planners get the metadata only."""
     seen_secrets: list[Any] = []
