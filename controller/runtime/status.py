@@ -35,13 +35,13 @@ class Failure(NamedTuple):
 
     @property
     def problem(self) -> Problem:
-        """The failure as a condition says it: first what was being done."""
+        """The failure as a condition says it, in one line, which is all that columns show: first what was being done."""
         reason, said = type(self.error).__name__.removesuffix("Error"), str(self.error)
         if isinstance(self.error, ApiError):
             reason, said = self.error.reason or "ReconcileFailed", self.error.message
             if not REASON.fullmatch(reason):
                 reason = type(self.error).__name__
-        return Problem(f"{self.step.failed_to}: {said}", reason)
+        return Problem(f"{self.step.failed_to}: {' '.join(said.splitlines())}", reason)
 
 
 def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, generation: int, now: datetime) -> Object:

@@ -228,8 +228,8 @@ async def test_a_child_that_is_deleted_and_held_is_told(running: Running) -> Non
         things.server.delete(CONFIGMAP, "thing", NAMESPACE)
         ready = await things.until_ready("False", "StillThere")
         assert ready["message"] == (
-            "failed to create config: ConfigMap thing was deleted, and is held by its finalizers (some.one/else); it is "
-            "made anew once it is gone"
+            "failed to create config: ConfigMap thing was deleted, and is held by its finalizers (some.one/else); it "
+            "is made anew once it is gone"
         )
         assert things.writes() == ["PATCH things/thing/status"]
         things.server.change(CONFIGMAP, "thing", {"metadata": {"finalizers": None}}, NAMESPACE)

@@ -82,6 +82,14 @@ def test_a_reason_is_a_word_though_a_webhook_gave_a_sentence() -> None:
     assert ready(written(Failure(STEP, quota)))[1] == "QuotaExceeded"
 
 
+def test_a_message_is_one_line() -> None:
+    """Of several lines, as our own denials have, `kubectl get -o wide` shows the first alone."""
+    denied = Forbidden(403, "Forbidden", "denied the request: 1 violation\n- service-types: spec.type: NodePort")
+    assert ready(written(Failure(STEP, denied)))[2] == (
+        "failed to create database: denied the request: 1 violation - service-types: spec.type: NodePort"
+    )
+
+
 @pytest.mark.parametrize(
     ("stored", "generation", "reason"),
     [({}, 1, "Progressing"), (written(), 2, "Updating"), (written(), 1, "Degraded")],
