@@ -35,7 +35,7 @@ class Failure(NamedTuple):
 
     @property
     def problem(self) -> Problem:
-        """The failure as a condition says it, in one line, which is all that columns show: first what was being done."""
+        """The failure as a condition says it, in the one line that a column shows: first what was being done."""
         reason, said = type(self.error).__name__.removesuffix("Error"), str(self.error)
         if isinstance(self.error, ApiError):
             reason, said = self.error.reason or "ReconcileFailed", self.error.message
