@@ -66,6 +66,19 @@ def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, genera
     }
 
 
+def says(stored: Object, status: Object) -> bool:
+    """Tell whether a stored status says just this, beside conditions of other types that are somebody else's.
+
+    All that we write speaks of one generation: a condition that does not speak of this one is none that we wrote last.
+    """
+    conditions = stored.get("conditions") or ()
+    if len(conditions) <= len(status["conditions"]):
+        return stored == status
+    types, generation = {each["type"] for each in status["conditions"]}, status["observedGeneration"]
+    ours = [each for each in conditions if each["type"] in types or each.get("observedGeneration") == generation]
+    return {**stored, "conditions": ours} == status
+
+
 def unreadable(error: ValidationError) -> Problem:
     """Return the problem of a stored object that is not what its type says, naming each field."""
     faults = [(".".join(map(str, each["loc"])), each) for each in error.errors(include_input=False)]

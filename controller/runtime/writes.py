@@ -19,6 +19,7 @@ from controller.runtime.patches import Patches
 from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Reference, Write
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
+from controller.runtime.status import says
 from controller.runtime.view import View
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
@@ -59,7 +60,7 @@ class Writer:
     async def status(self, status: Object, parent: Parent) -> bool:
         """Write the parent's status unless it says so already."""
         stored, odd = parent.status, self._status.get(parent.request)
-        if stored == status or (odd is not None and odd == (digest(status), digest(stored))):
+        if says(stored, status) or (odd is not None and odd == (digest(status), digest(stored))):
             return False
         named = {"name": parent.request.name, "namespace": parent.request.namespace, "uid": parent.uid}
         answer = await self._client.apply(
@@ -70,7 +71,7 @@ class Writer:
             subresource="status",
         )
         answered = answer.get("status", {})
-        if answered == status:
+        if says(answered, status):
             self._status.pop(parent.request, None)
         else:
             self._status[parent.request] = (digest(status), digest(answered))

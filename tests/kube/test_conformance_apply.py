@@ -159,6 +159,22 @@ async def test_the_status_is_applied_by_itself(api: Api) -> None:
     assert both["metadata"]["generation"] == 1
 
 
+@pytest.mark.parametrize("then", [["Cache", "Database", "Ready"], ["Database", "Cache", "Ready"], ["Ready"]])
+async def test_conditions_stand_in_the_order_in_which_they_were_applied(api: Api, then: list[str]) -> None:
+    """Ours among themselves, and after them what others added."""
+
+    async def applied(manager: str, *types: str) -> list[str]:
+        conditions = [{"type": each, "status": "True"} for each in types]
+        status = {"metadata": api.named("one"), "status": {"conditions": conditions}}
+        answer = await api.client.apply(GIZMO, status, field_manager=manager, subresource="status")
+        return [each["type"] for each in answer["status"]["conditions"]]
+
+    await api.gizmo("one")
+    assert await applied("us", "Database", "Ready") == ["Database", "Ready"]
+    assert await applied("them", "Approved") == ["Database", "Ready", "Approved"]
+    assert await applied("us", *then) == [*then, "Approved"]
+
+
 async def test_an_apply_to_the_object_leaves_the_status(api: Api) -> None:
     """What an apply says of the status is dropped."""
     applied = await api.client.apply(

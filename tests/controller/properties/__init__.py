@@ -7,6 +7,8 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/runtime/test_claims.py::test_a_field_that_a_new_release_does_not_set_goes
+    controller/properties/test_writes.py::test_what_others_say_in_a_status_costs_nothing
+    controller/properties/test_writes.py::test_what_a_new_release_says_no_more_goes_from_a_status
 2 Exact writes: each child and each status once
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/test_webapp_on_a_cluster.py::test_webapps_cost_no_more_writes_than_promised

@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry
 import controller.runtime.backoff
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
-from controller.runtime.plan import Plan, Seen
+from controller.runtime.plan import Plan, Seen, Step
 from controller.runtime.queue import LOW
 from controller.runtime.result import Request, Result
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Status, Thing, Things
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Planner, Running, Status, Thing, Things
 from tests.controller.runtime.test_planned import single
 
 MANY = 300
@@ -24,6 +24,21 @@ def versions(things: Things) -> dict[str, str]:
     """The resource version of everything."""
     everything = [*things.server.list(things.resource), *things.server.list(CONFIGMAP)]
     return {f"{each['kind']} {each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in everything}
+
+
+def say(things: Things, *conditions: Object, name: str = "thing") -> None:
+    """Let somebody else apply conditions of a Thing's status, and take away those of before."""
+    named = {"name": name, "namespace": NAMESPACE}
+    things.server.apply(things.resource, {"metadata": named, "status": {"conditions": [*conditions]}}, "them", "status")
+
+
+def requests_for(name: str, things: Things) -> list[str]:
+    """Return the requests about one Thing and its children."""
+    return [
+        f"{each.method} {each.path.partition(f'/{NAMESPACE}/')[2]}"
+        for each in things.server.requests.log
+        if name in each.path.split("/")
+    ]
 
 
 async def test_objects_cost_their_writes_once_and_then_nothing(running: Running) -> None:
@@ -50,6 +65,100 @@ async def test_objects_cost_their_writes_once_and_then_nothing(running: Running)
     assert len(cold) == 2 * MANY
     assert set(cold.values()) == {1}
     assert (passed, restarted) == ([], [])
+
+
+async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> None:
+    """Conditions of theirs stay, whatever they do with them; a pass and a restart cost no request."""
+    async with running(single) as things:
+        things.create()
+        await things.until_ready()
+        theirs = [{"type": "Approved", "status": "True"}, {"type": "Old", "status": "True", "observedGeneration": 0}]
+        say(things, *theirs)
+        await things.until_quiet()
+        before = versions(things)
+        things.server.requests.clear()
+        things.runtime.controllers[0].add(things.request(), priority=LOW)
+        await things.until_quiet()
+        passed = requests_for("thing", things)
+        assert versions(things).items() >= before.items()
+    things.server.requests.clear()
+    async with running(single) as things:
+        await things.until_quiet()
+        restarted = requests_for("thing", things)
+        assert versions(things).items() >= before.items()
+        say(things, theirs[0] | {"status": "False"})
+        things.server.change(CONFIGMAP, "thing", {"metadata": {"labels": {"some": "body"}}}, NAMESPACE)
+        await things.until_quiet()
+        changed = requests_for("thing", things)
+        thing = await things.until(things.resource, "thing")
+    assert (passed, restarted, changed) == ([], [], [])
+    assert {each["type"]: each["status"] for each in thing["status"]["conditions"]} == {
+        "Ready": "True",
+        "Approved": "False",
+    }
+
+
+@pytest.mark.parametrize(("conditions", "fields"), [(["Kept"], ["kept", "dropped"]), (["Kept", "Dropped"], ["kept"])])
+async def test_what_a_new_release_says_no_more_goes_from_a_status(
+    running: Running, conditions: list[str], fields: list[str]
+) -> None:
+    """One write for each object, whatever others say there; the next start costs none."""
+
+    def release(conditions: list[str], fields: list[str]) -> Planner:
+        def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+            del thing, seen, now
+            steps = [Step(each.lower(), (), condition=each) for each in conditions]
+            return Plan(steps, Status(dict.fromkeys(fields, 1)))
+
+        return plan
+
+    async with running(release(["Kept", "Dropped"], ["kept", "dropped"])) as things:
+        for name in ("one", "two"):
+            things.create(name)
+            await things.until_ready(name=name)
+        say(things, {"type": "Approved", "status": "True"}, name="one")
+        await things.until_quiet()
+    written, left = [], {}
+    for _ in range(2):
+        things.server.requests.clear()
+        async with running(release(conditions, fields)) as things:
+            await things.until_quiet()
+            written.append(sorted(requests_for("one", things) + requests_for("two", things)))
+            left = {name: await things.until(things.resource, name) for name in ("one", "two")}
+    assert written == [["PATCH things/one/status", "PATCH things/two/status"], []]
+    assert {name: {each["type"] for each in left[name]["status"]["conditions"]} for name in left} == {
+        "one": {*conditions, "Ready", "Approved"},
+        "two": {*conditions, "Ready"},
+    }
+    assert {field for each in left.values() for field in each["status"]} == {
+        *fields,
+        "conditions",
+        "observedGeneration",
+    }
+
+
+async def test_what_might_be_ours_is_asked_of_the_server_at_a_start(running: Running) -> None:
+    """A condition of this very generation, or a field: one apply, which changes nothing and is not repeated."""
+    async with running(single) as things:
+        things.create("one")
+        things.create("two")
+        await things.until_ready(name="one")
+        await things.until_ready(name="two")
+        say(things, {"type": "Approved", "status": "True", "observedGeneration": 1}, name="one")
+        things.server.change(things.resource, "two", {"status": {"note": "theirs"}}, NAMESPACE, "status")
+        await things.until_quiet()
+        before = versions(things)
+    things.server.requests.clear()
+    async with running(single) as things:
+        await things.until_quiet()
+        for name in ("one", "two"):
+            things.runtime.controllers[0].add(things.request(name), priority=LOW)
+        await things.until_quiet()
+        assert sorted(requests_for("one", things) + requests_for("two", things)) == [
+            "PATCH things/one/status",
+            "PATCH things/two/status",
+        ]
+        assert versions(things).items() >= before.items()
 
 
 async def test_a_status_that_is_never_the_same_is_no_loop(running: Running) -> None:

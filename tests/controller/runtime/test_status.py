@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Plan, Problem, Step
-from controller.runtime.status import Failure, mistaken, status_of, status_of_unplanned
+from controller.runtime.status import Failure, mistaken, says, status_of, status_of_unplanned
 from kube.errors import ApiError, Forbidden, Invalid, ServerError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -214,3 +214,33 @@ def test_ready_says_what_is_wrong_before_what_is_waited_for() -> None:
     plan = Plan((replace(WAITS, name="database"), replace(WAITS, note=NOT_PULLED)), Status())
     status = status_of(plan, [], {}, generation=1, now=NOW)
     assert ready(status) == ("False", "ImagePull", "failed to create cache: no such image")
+
+
+APPROVED = {"type": "Approved", "status": "True", "reason": "Looked", "message": ""}
+
+
+@pytest.mark.parametrize(
+    ("more", "first", "said"),
+    [
+        ({}, [], True),
+        ({}, [APPROVED], True),
+        ({}, [APPROVED | {"observedGeneration": 6}], True),
+        ({}, [APPROVED | {"observedGeneration": 7}], False),
+        ({}, [{"type": "Ready", "status": "True"}], False),
+        ({"note": "theirs"}, [], False),
+        ({"phase": "Failed"}, [], False),
+    ],
+)
+def test_what_others_say_beside_ours(more: dict[str, Any], first: list[dict[str, Any]], said: bool) -> None:
+    """Only a condition that does not speak of our generation is surely not one that we wrote and want no more."""
+    status = written(generation=7)
+    assert says({**status, **more, "conditions": [*first, *status["conditions"]]}, status) is said
+
+
+def test_what_is_not_said_yet() -> None:
+    """An object without a status, with one of an earlier generation, or with less than all conditions."""
+    status = written(generation=7)
+    assert not says({}, status)
+    assert not says({"conditions": None}, status)
+    assert not says(written(generation=6), status)
+    assert not says({**status, "conditions": [APPROVED]}, status)

@@ -104,7 +104,10 @@ def remove(object: Any, path: Path) -> None:
 
 
 def merge(live: Any, applied: Any, kind: Definition, names: Path = ()) -> Any:
-    """Return `live` with what is applied in it: mappings and keyed lists by their members, the rest as a whole."""
+    """Return `live` with what is applied in it: mappings and keyed lists by their members, the rest as a whole.
+
+    Applied items stand in their order, and others where they stood, among them.
+    """
     if isinstance(live, dict) and isinstance(applied, dict) and not (names and kind.atomic(names)):
         merged = dict(live)
         for name, each in applied.items():
@@ -113,14 +116,13 @@ def merge(live: Any, applied: Any, kind: Definition, names: Path = ()) -> Any:
     keys = kind.list_keys(names) if names and isinstance(applied, list) else None
     if keys is None or not isinstance(live, list):
         return applied
-    items = list(live)
-    for item in applied:
-        place = position(items, element_of(item, keys))
-        if place is None:
-            items.append(item)
-        else:
-            items[place] = merge(items[place], item, kind, names)
-    return items
+    items, left, named = [], list(live), [element_of(item, keys) for item in applied]
+    for element, item in zip(named, applied, strict=True):
+        while left and element_of(left[0], keys) not in named:
+            items.append(left.pop(0))
+        place = position(left, element)
+        items.append(item if place is None else merge(left.pop(place), item, kind, names))
+    return items + left
 
 
 def tree(paths: set[Path]) -> Object:
