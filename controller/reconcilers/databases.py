@@ -1,5 +1,6 @@
 """The database of AppStack and EcommercePlatform: a PostgreSQL object, or a MySQL server."""
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil
@@ -25,6 +26,7 @@ DEFAULT_POSTGRESQL = "17"
 NAME = LOGIN = "app"  # the one database that is made, and who owns it
 GIBI = Fraction(2**30)
 WAITING = frozenset({"Progressing", "Updating", "Degraded"})  # reasons of a child that is on its way, or was there
+FIELD = re.compile(r"(^|; )(spec\.\w+)")  # where a problem says what it is about
 POSTGRESQL_ORIGIN = {
     **metadata_origin(),
     "spec.version": "spec.database.version",
@@ -114,8 +116,15 @@ def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
         return False, ""
     if ready["status"] == "True":
         return True, ""
-    told = f"{child['kind']} {child['metadata']['name']}: {ready['message']}"
+    told = FIELD.sub(_our_field, ready["message"])
+    if told == ready["message"]:
+        told = f"{child['kind']} {child['metadata']['name']}: {told}"
     return False, told if ready["reason"] in WAITING else Problem(told, ready["reason"])
+
+
+def _our_field(found: re.Match[str]) -> str:
+    """Return where the parent has the field that a PostgreSQL's problem begins with: that is the one to correct."""
+    return found[1] + POSTGRESQL_ORIGIN.get(found[2], found[2])
 
 
 def _mysql(whole: Whole, name: str, spec: Database) -> Component:

@@ -346,6 +346,8 @@ def condition(reason: str, message: str, **more: Any) -> Object:
     return unready(DATABASE, observedGeneration=1, conditions=[ready], **more)
 
 
+REFUSED = "spec.version: 17; the data is of PostgreSQL 14; spec.storage: 1Gi; volumes of 2Gi cannot shrink"
+UNLIKELY = "failed to grow storage: the claim is invalid: spec.resources.requests.storage: too much"
 ONE_OF_BEFORE = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 1}
 QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}
 
@@ -368,6 +370,20 @@ QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "
             Problem("PostgreSQL shop-db: no room", "Invalid"),
             DEPLOYING,
             "Failed",
+        ),
+        (
+            seen_without("PostgreSQL", "shop-db", condition("Refused", REFUSED, phase="Failed")),
+            "database",
+            Problem(REFUSED.replace("spec.", "spec.database."), "Refused"),
+            DEPLOYING,
+            "Failed",
+        ),
+        (
+            seen_without("PostgreSQL", "shop-db", condition("Invalid", UNLIKELY)),
+            "database",
+            Problem(f"PostgreSQL shop-db: {UNLIKELY}", "Invalid"),
+            RUNNING,
+            "Degraded",
         ),
         (
             seen_without("Deployment", "shop-backend", unready(BACKEND, observedGeneration=1, updatedReplicas=1)),
