@@ -77,24 +77,24 @@ def test_a_package_is_carried_out_with_the_rights_it_asks_for(
 ) -> None:
     """Scaffolded, installed, defined and permitted by what Gatewright prints, its sample becomes ready."""
     group = f"{namespace}.example.com"  # its definition, and its rights, are the cluster's
-    for path, text in in_package(NewKind("Gadget", group, "v1", "gadgets"), "our-kinds", is_new=True).items():
+    for path, text in in_package(NewKind("Sprocket", group, "v1", "sprockets"), "our-kinds", is_new=True).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
-    declare(tmp_path, gadget="our_kinds.gadget:GADGET")
+    declare(tmp_path, sprocket="our_kinds.sprocket:SPROCKET")
     account = ("--namespace", namespace, "--controller-account", "maker")
     control_plane.kubectl("create", "serviceaccount", "maker", "-n", namespace)
-    for printed in (once("crds", "Gadget", path=tmp_path), once("rbac", *account, path=tmp_path)):
+    for printed in (once("crds", "Sprocket", path=tmp_path), once("rbac", *account, path=tmp_path)):
         control_plane.kubectl("apply", "-f", "-", input=printed.stdout)
-    control_plane.kubectl("wait", "--for=condition=Established", f"crd/gadgets.{group}")
+    control_plane.kubectl("wait", "--for=condition=Established", f"crd/sprockets.{group}")
     own = control_plane.service_account_kubeconfig(namespace, "maker")
-    options = ("--kubeconfig", str(own), "--kinds", "Gadget", "--no-leader-elect")
+    options = ("--kubeconfig", str(own), "--kinds", "Sprocket", "--no-leader-elect")
     mark = control_plane.audit_mark()
     with running(tmp_path / "controller.log", str(COMMAND), "controller", *options, PYTHONPATH=str(tmp_path)):
-        control_plane.kubectl("apply", "-n", namespace, "-f", str(tmp_path / "samples/my-gadget.yaml"))
-        gadget = f"gadgets.{group}/my-gadget"
-        control_plane.kubectl("wait", "--for=condition=Ready", gadget, "-n", namespace, "--timeout=30s")
+        control_plane.kubectl("apply", "-n", namespace, "-f", str(tmp_path / "samples/my-sprocket.yaml"))
+        sprocket = f"sprockets.{group}/my-sprocket"
+        control_plane.kubectl("wait", "--for=condition=Ready", sprocket, "-n", namespace, "--timeout=30s")
         message = control_plane.kubectl(
-            "get", "configmap", "my-gadget", "-n", namespace, "-o", "jsonpath={.data.message}"
+            "get", "configmap", "my-sprocket", "-n", namespace, "-o", "jsonpath={.data.message}"
         )
         assert message.stdout == "hello"
     user = f"system:serviceaccount:{namespace}:maker"

@@ -24,15 +24,15 @@ from webhook import policies
 
 ROOT = Path(__file__).parents[2]
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
-GADGET = NewKind("Gadget", "example.com", "v1", "gadgets")
+SPROCKET = NewKind("Sprocket", "example.com", "v1", "sprockets")
 WRITTEN = [
     "pyproject.toml",
     "README.md",
     "Makefile",
     "our_kinds/__init__.py",
-    "our_kinds/gadget.py",
-    "tests/test_gadget.py",
-    "samples/my-gadget.yaml",
+    "our_kinds/sprocket.py",
+    "tests/test_sprocket.py",
+    "samples/my-sprocket.yaml",
 ]
 
 TEAMS = """\
@@ -51,18 +51,18 @@ def validate(request, params):
         yield Violation("spec.message", "bye", "stays", "greet")
 
 
-POLICY = Policy("gadget-words", validate=validate, kinds=("Gadget",))
+POLICY = Policy("sprocket-words", validate=validate, kinds=("Sprocket",))
 """
 CASES = """\
-policy: gadget-words
+policy: sprocket-words
 cases:
-  - {name: the smallest, object: {kind: Gadget}, expect: allowed}
-  - {name: one that leaves, object: {kind: Gadget, spec: {message: bye}}, expect: {denied: [{path: spec.message}]}}
+  - {name: the smallest, object: {kind: Sprocket}, expect: allowed}
+  - {name: one that leaves, object: {kind: Sprocket, spec: {message: bye}}, expect: {denied: [{path: spec.message}]}}
 ---
 policy: required-labels
 params: {labels: {team: "*"}}
 cases:
-  - {name: one of all kinds, object: {kind: Gadget}, expect: {denied: [{path: "metadata.labels[team]"}]}}
+  - {name: one of all kinds, object: {kind: Sprocket}, expect: {denied: [{path: "metadata.labels[team]"}]}}
 """
 
 Run = Callable[..., tuple[int, str, str]]
@@ -86,8 +86,8 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
 @pytest.fixture
 def package(run: Run, tmp_path: Path) -> Iterator[Path]:
     """A package as it is scaffolded, and installed."""
-    assert run("scaffold", "Gadget", "--package", "our-kinds")[0] == 0
-    declare(tmp_path / "our-kinds", gadget="our_kinds.gadget:GADGET")
+    assert run("scaffold", "Sprocket", "--package", "our-kinds")[0] == 0
+    declare(tmp_path / "our-kinds", sprocket="our_kinds.sprocket:SPROCKET")
     with installed(tmp_path / "our-kinds"):
         yield tmp_path / "our-kinds"
 
@@ -99,7 +99,7 @@ def files(directory: Path) -> set[str]:
 
 def test_a_package_is_written(run: Run, tmp_path: Path) -> None:
     """Each file is named, and what to do next."""
-    code, out, err = run("scaffold", "Gadget", "--package", "our-kinds")
+    code, out, err = run("scaffold", "Sprocket", "--package", "our-kinds")
     assert (code, err) == (0, "")
     *named, then = out.splitlines()
     assert named == [f"wrote our-kinds/{each}" for each in WRITTEN]
@@ -109,7 +109,7 @@ def test_a_package_is_written(run: Run, tmp_path: Path) -> None:
 
 def test_a_second_kind_joins_the_package(run: Run, tmp_path: Path) -> None:
     """What stands around the first one is left as it is; the line that declares the second is told."""
-    run("scaffold", "Gadget", "--package", "our-kinds")
+    run("scaffold", "Sprocket", "--package", "our-kinds")
     project = (tmp_path / "our-kinds/pyproject.toml").read_text()
     code, out, err = run("scaffold", "Gizmo", "--group", "toys.example.com", "--package", "our-kinds")
     assert (code, err) == (0, "")
@@ -133,31 +133,31 @@ def test_a_checkout_gets_a_kind_of_its_own(run: Run, tmp_path: Path) -> None:
         (tmp_path / each).parent.mkdir(parents=True)
         (tmp_path / each).touch()
     before = files(tmp_path)
-    code, out, err = run("scaffold", "Gadget")
+    code, out, err = run("scaffold", "Sprocket")
     assert (code, err) == (0, "")
     assert out.splitlines()[-1].startswith("next: make manifests")
     assert (
         files(tmp_path) - before
-        == set(in_project(GADGET))
+        == set(in_project(SPROCKET))
         == {
-            "config/api/gadget.py",
-            "controller/reconcilers/gadget.py",
-            "tests/config/api/test_gadget.py",
-            "tests/controller/reconcilers/test_gadget.py",
-            "config/samples/my-gadget.yaml",
-            "docs/kinds/gadget.md",
+            "config/api/sprocket.py",
+            "controller/reconcilers/sprocket.py",
+            "tests/config/api/test_sprocket.py",
+            "tests/controller/reconcilers/test_sprocket.py",
+            "config/samples/my-sprocket.yaml",
+            "docs/kinds/sprocket.md",
         }
     )
 
 
 def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
     """One file that is there already, and none is written."""
-    there = tmp_path / "our-kinds/samples/my-gadget.yaml"
+    there = tmp_path / "our-kinds/samples/my-sprocket.yaml"
     there.parent.mkdir(parents=True)
     there.write_text("mine")
-    expected = "our-kinds/samples/my-gadget.yaml: exists already; nothing was written\n"
-    assert run("scaffold", "Gadget", "--package", "our-kinds") == (3, "", expected)
-    assert files(tmp_path) == {"our-kinds/samples/my-gadget.yaml"}
+    expected = "our-kinds/samples/my-sprocket.yaml: exists already; nothing was written\n"
+    assert run("scaffold", "Sprocket", "--package", "our-kinds") == (3, "", expected)
+    assert files(tmp_path) == {"our-kinds/samples/my-sprocket.yaml"}
     assert there.read_text() == "mine"
 
 
@@ -165,7 +165,7 @@ def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
     """Where one file cannot be written, those before it are taken back."""
     (tmp_path / "our-kinds").mkdir()
     (tmp_path / "our-kinds/tests").write_text("a file, where a directory should be")
-    code, out, err = run("scaffold", "Gadget", "--package", "our-kinds")
+    code, out, err = run("scaffold", "Sprocket", "--package", "our-kinds")
     assert (code, out, err) == (3, "", "our-kinds/tests: File exists; nothing was written\n")
     assert files(tmp_path) == {"our-kinds/tests"}
 
@@ -173,23 +173,23 @@ def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["gadget"], '"gadget": a kind is written in CamelCase, such as Gadget'),
+        (["sprocket"], '"sprocket": a kind is written in CamelCase, such as Gadget'),
         (["VM"], '"VM": a kind is written in CamelCase, such as Gadget'),
         (["Lambda"], '"Lambda": the code of every kind uses this name for something else'),
         (["Plan"], '"Plan": the code of every kind uses this name for something else'),
-        (["Gadget", "--group", "toys"], '"toys": a group is a domain name, such as example.com'),
-        (["Gadget", "--version", "1"], '"1": a version is written as v1, v1beta1 or v1alpha1'),
+        (["Sprocket", "--group", "toys"], '"toys": a group is a domain name, such as example.com'),
+        (["Sprocket", "--version", "1"], '"1": a version is written as v1, v1beta1 or v1alpha1'),
         (
-            ["Gadget", "--plural", "Gadgets"],
-            "\"Gadgets\": a plural is lower-case letters, digits and '-', such as gadgets",
+            ["Sprocket", "--plural", "Sprockets"],
+            "\"Sprockets\": a plural is lower-case letters, digits and '-', such as gadgets",
         ),
         (["Widget"], '"Widget": there is a kind Widget of example.com already'),
         (["Gear", "--plural", "widgets"], '"Gear": there is a kind Widget of example.com already'),
-        (["Gadget"], "this directory is no checkout of Gatewright; say --package DIR for a package of your own"),
-        (["Gadget", "--package", "config"], '"config": Gatewright or Python has a package of this name'),
-        (["Gadget", "--package", "json"], '"json": Gatewright or Python has a package of this name'),
+        (["Sprocket"], "this directory is no checkout of Gatewright; say --package DIR for a package of your own"),
+        (["Sprocket", "--package", "config"], '"config": Gatewright or Python has a package of this name'),
+        (["Sprocket", "--package", "json"], '"json": Gatewright or Python has a package of this name'),
         (
-            ["Gadget", "--package", "2-kinds"],
+            ["Sprocket", "--package", "2-kinds"],
             "\"2-kinds\": a package is named in letters, digits and '-', such as our-kinds",
         ),
     ],
@@ -213,12 +213,12 @@ def test_a_name_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, argumen
 def test_a_project_that_cannot_be_joined_is_told(run: Run, tmp_path: Path, project: str, error: str) -> None:
     """With what is wrong with it."""
     (tmp_path / "pyproject.toml").write_text(project)
-    assert run("scaffold", "Gadget", "--package", ".") == (3, "", f"pyproject.toml: {error}\n")
+    assert run("scaffold", "Sprocket", "--package", ".") == (3, "", f"pyproject.toml: {error}\n")
 
 
 @pytest.mark.parametrize(
     ("kind", "plural"),
-    [("Gadget", "gadgets"), ("Proxy", "proxies"), ("Key", "keys"), ("Box", "boxes"), ("Bus", "buses")],
+    [("Sprocket", "sprockets"), ("Proxy", "proxies"), ("Key", "keys"), ("Box", "boxes"), ("Bus", "buses")],
 )
 def test_plurals_are_built_as_usual(kind: str, plural: str) -> None:
     """And can be said where they are not."""
@@ -227,25 +227,25 @@ def test_plurals_are_built_as_usual(kind: str, plural: str) -> None:
 
 def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> None:
     """Its definition, its rights, and what would be made of its sample."""
-    code, out, err = run("crds", "Gadget")
+    code, out, err = run("crds", "Sprocket")
     assert (code, err) == (0, "")
-    assert yaml.safe_load(out)["metadata"]["name"] == "gadgets.example.com"
+    assert yaml.safe_load(out)["metadata"]["name"] == "sprockets.example.com"
     code, out, err = run("rbac")
     assert (code, err) == (0, "")
     role, binding, *people = yaml.safe_load_all(out)
     assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
         (["configmaps"], ["create", "get", "list", "patch", "watch"]),
-        (["gadgets"], ["get", "list", "watch"]),
-        (["gadgets/finalizers"], ["update"]),
-        (["gadgets/status"], ["patch"]),
+        (["sprockets"], ["get", "list", "watch"]),
+        (["sprockets/finalizers"], ["update"]),
+        (["sprockets/status"], ["patch"]),
     ]
     assert binding["subjects"] == [
         {"kind": "ServiceAccount", "name": "gatewright-controller-manager", "namespace": "gatewright-system"}
     ]
     assert [each["metadata"]["name"] for each in people] == [
-        f"gatewright-gadgets.example.com-{each}" for each in ("view", "edit", "admin")
+        f"gatewright-sprockets.example.com-{each}" for each in ("view", "edit", "admin")
     ]
-    code, out, err = run("plan", str(package / "samples/my-gadget.yaml"))
+    code, out, err = run("plan", str(package / "samples/my-sprocket.yaml"))
     assert (code, err) == (0, "")
     assert yaml.safe_load(out)["data"] == {"message": "hello"}
 
@@ -253,7 +253,7 @@ def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> Non
 def test_what_the_kind_of_a_package_would_make_is_judged(run: Run, package: Path, tmp_path: Path) -> None:
     """When its parent is applied, as with every kind: the ConfigMap's label would be the parent's."""
     (tmp_path / "policies.yaml").write_text(TEAMS)
-    code, out, err = run("check", "--policies", "policies.yaml", str(package / "samples/my-gadget.yaml"))
+    code, out, err = run("check", "--policies", "policies.yaml", str(package / "samples/my-sprocket.yaml"))
     assert (code, err) == (1, "")
     finding = "labels: metadata.labels[team]: missing; the label is required, with a value like *."
     assert f": {finding} Add it.\n" in out
@@ -264,7 +264,7 @@ def test_policies_can_be_about_the_kind_of_a_package(run: Run, tmp_path: Path, m
     """By its name, and as one of all kinds."""
     monkeypatch.setattr(policies, "_found", dict(policies.catalogue()))
     (tmp_path / "policies").mkdir()
-    (tmp_path / "policies/gadget_words.py").write_text(POLICY)
+    (tmp_path / "policies/sprocket_words.py").write_text(POLICY)
     (tmp_path / "cases.yaml").write_text(CASES)
     assert run("test", "--policies-dir", "policies", "cases.yaml") == (0, "3 passed, 0 failed\n", "")
 
@@ -286,16 +286,16 @@ def test_without_packages_there_are_no_more_rights(run: Run) -> None:
 
 async def test_the_kind_of_a_package_converges(package: Path) -> None:
     """Its sample becomes ready, and what is edited by hand is put back."""
-    (gadget,) = [kind for kind in planned_kinds() if kind.name == "gadget"]
-    sample = yaml.safe_load((package / "samples/my-gadget.yaml").read_text())
+    (sprocket,) = [kind for kind in planned_kinds() if kind.name == "sprocket"]
+    sample = yaml.safe_load((package / "samples/my-sprocket.yaml").read_text())
     stop, changed = asyncio.Event(), asyncio.Event()
     async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
         server.storage.listeners.append(lambda _: changed.set())
-        server.define(crds.definition(gadget.type))
+        server.define(crds.definition(sprocket.type))
         runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
-        runtime.add_kind(gadget)
+        runtime.add_kind(sprocket)
         group.create_task(runtime.run(stop))
-        server.create(gadget.resource, sample | {"metadata": {"name": "my-gadget", "namespace": "default"}})
+        server.create(sprocket.resource, sample | {"metadata": {"name": "my-sprocket", "namespace": "default"}})
 
         async def until(holds: Callable[[], bool]) -> None:
             while not holds():
@@ -303,13 +303,13 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
                 await changed.wait()
 
         def status() -> object:
-            return (server.get(gadget.resource, "my-gadget", "default") or {}).get("status", {}).get("message")
+            return (server.get(sprocket.resource, "my-sprocket", "default") or {}).get("status", {}).get("message")
 
         await until(lambda: status() == "hello")
-        edited = server.change(CONFIGMAP, "my-gadget", {"data": {"message": "edited"}}, "default")
-        await until(lambda: server.get(CONFIGMAP, "my-gadget", "default") != edited)
+        edited = server.change(CONFIGMAP, "my-sprocket", {"data": {"message": "edited"}}, "default")
+        await until(lambda: server.get(CONFIGMAP, "my-sprocket", "default") != edited)
         stop.set()
-    assert server.get(CONFIGMAP, "my-gadget", "default")["data"] == {"message": "hello"}  # type: ignore[index]
+    assert server.get(CONFIGMAP, "my-sprocket", "default")["data"] == {"message": "hello"}  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -358,8 +358,8 @@ def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None
 @pytest.mark.controlplane
 def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
     """ruff, mypy and its tests, as soon as it is written; of a kind with a long name too."""
-    run("scaffold", "Gadget", "--package", "our-kinds")
-    run("scaffold", "HorizontalGadgetScaler", "--group", "toys.example.com", "--package", "our-kinds")
+    run("scaffold", "Sprocket", "--package", "our-kinds")
+    run("scaffold", "HorizontalSprocketScaler", "--group", "toys.example.com", "--package", "our-kinds")
     for command in CHECKS:
         checked(tmp_path / "our-kinds", *command)
     checked(tmp_path / "our-kinds", *MYPY)
@@ -374,8 +374,8 @@ def test_a_kind_in_a_checkout_passes_the_checks(run: Run, tmp_path: Path) -> Non
     for each in ("tests", "tests/config", "tests/config/api", "tests/controller", "tests/controller/reconcilers"):
         (tmp_path / each).mkdir()
         (tmp_path / each / "__init__.py").touch()
-    assert run("scaffold", "Gadget")[0] == 0
-    written = tuple(path for path in in_project(GADGET) if path.endswith(".py"))
+    assert run("scaffold", "Sprocket")[0] == 0
+    written = tuple(path for path in in_project(SPROCKET) if path.endswith(".py"))
     tests = tuple(path for path in written if path.startswith("tests/"))
     checked(tmp_path, "ruff", "check", paths=written)
     checked(tmp_path, "ruff", "format", "--check", paths=written)
