@@ -1,32 +1,52 @@
 """Every policy is tried in every way that a policy can be asked."""
 
+import re
+import textwrap
 from pathlib import Path
+from typing import Any
 
 from config.documents import read_documents
 from config.faults import parse
 from webhook.engine import Policy
-from webhook.harness.cases import CaseFile, Expectation
+from webhook.harness.cases import CaseFile, Expectation, load_trials
+from webhook.harness.trial import differences
 from webhook.policies import catalogue
 
 HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "CONTRIBUTING.md"
+BLOCKS = re.DOTALL | re.MULTILINE
 MANY_KINDS = 5  # what counts as "in pod templates" where a case cannot be about all kinds
 
 
-def cases_of(policy: Policy) -> CaseFile:
-    """The case file of a policy."""
-    (document,) = read_documents(HERE / f"{policy.name.replace('-', '_')}.yaml")
-    return parse(CaseFile, document.value)
+def file_of(policy: Policy) -> Path:
+    """Where the cases of a policy are."""
+    return HERE / f"{policy.name.replace('-', '_')}.yaml"
 
 
 def test_every_policy_is_tried_in_every_way():
     """Let in and not, or changed; wherever pods stand; with each parameter; on an update."""
-    missing = {name: untried(policy) for name, policy in catalogue().items()}
+    missing = {name: untried(policy, file_of(policy)) for name, policy in catalogue().items()}
     assert {name: ways for name, ways in missing.items() if ways} == {}
 
 
-def untried(policy: Policy) -> list[str]:
+def test_the_example_of_contributing_is_whole(tmp_path):
+    """Whoever begins with a copy of it has cases that pass, and lacks none."""
+    module, cases = (
+        textwrap.dedent(text) for text in re.findall(r"^   ```(?:python|yaml)\n(.*?)^   ```", PAGE.read_text(), BLOCKS)
+    )
+    space: dict[str, Any] = {}
+    exec(compile(module, str(PAGE), "exec"), space)
+    policy, file = space["POLICY"], tmp_path / "cases.yaml"
+    file.write_text(cases)
+    trials = list(load_trials(file, {policy.name: policy}))
+    assert [(trial.name, differences(trial)) for trial in trials if differences(trial)] == []
+    assert (untried(policy, file), len(trials)) == ([], 19)
+
+
+def untried(policy: Policy, cases: Path) -> list[str]:
     """In which ways no case of a policy tries it."""
-    file = cases_of(policy)
+    (document,) = read_documents(cases)
+    file = parse(CaseFile, document.value)
     expected = [case.expect for case in file.cases]
     found = [case.expect for case in file.cases if isinstance(case.expect, Expectation)]
     missing = []
