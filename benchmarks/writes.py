@@ -19,7 +19,7 @@ import uvloop
 from kube.endpoint import Endpoint, StaticToken, tls
 from kube.transport import Transport
 
-IN_FLIGHT = 40  # as many as a controller has workers for a kind
+IN_FLIGHT = 5  # as many as a controller has workers for a kind
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
 QUERY = "?fieldManager=floor"
 

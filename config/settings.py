@@ -76,7 +76,7 @@ class Settings(BaseModel):
     health_listen: Address = Field((None, 8081), description="where /healthz and /readyz are served")
     kinds: Names = Field([], description="kinds to reconcile; all by default")
     namespaces: Names = Field([], description="namespaces to look after; all by default")
-    workers: int = Field(40, ge=1, le=100, description="reconciles at the same time, for each kind")
+    workers: int = Field(5, ge=1, le=100, description="reconciles at the same time, for each kind")
     object_metrics: bool = Field(True, description="metrics with a label for each object; off for large clusters")
     registry: str = Field(
         "", description="registry of the images we choose ourselves; as they are published by default"

@@ -169,7 +169,6 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport."""
         self._transport = cast(asyncio.Transport, transport)
-        self._coalescing.join(self._transport)
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
@@ -184,11 +183,11 @@ class Connection(asyncio.Protocol):
             self._feed(self._stream)
         if not is_http or (not self._status and len(self._head) > MOST_HEAD):
             self._fail(NoAnswerError("what it says is not HTTP"))
-        self._coalescing.received()
+        self._coalescing.received(self._transport)
 
     def connection_lost(self, error: Exception | None) -> None:
         """Take note of the end, which is that of the answer where nothing else says how long it is."""
-        self._coalescing.leave(self._transport)
+        self._coalescing.closed(self._transport)
         if self._status and error is None and not any(header(self._head, name) for name in BOUNDS):
             self._finish()
         self._fail(error if isinstance(error, OSError) and error.errno else NoAnswerError(CLOSED))

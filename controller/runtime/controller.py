@@ -21,7 +21,7 @@ from kube.resource import Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
-WORKERS = 40  # of a kind: they wait for the API server, and answers that come together cost less than one by one
+WORKERS = 5  # of a kind, unless somebody wants more: mostly they wait for the API server
 RECONCILE_SECONDS = 60.0
 PERIOD = 36_000.0  # every object is looked at again after about ten hours, from the cache
 

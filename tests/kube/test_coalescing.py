@@ -27,22 +27,21 @@ class Reader(asyncio.Protocol):
         self._coalescing = coalescing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Join the others."""
+        """Take the transport."""
         self.transport = cast(asyncio.Transport, transport)
-        self._coalescing.join(self.transport)
 
     def data_received(self, data: bytes) -> None:
         """Keep a piece."""
         self.pieces.append(data)
-        self._coalescing.received()
+        self._coalescing.received(self.transport)
         self.got.set()
         if data.endswith(LAST):
             self.whole.set()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Leave the others."""
+        """Take note of the end."""
         del error
-        self._coalescing.leave(self.transport)
+        self._coalescing.closed(self.transport)
         self.closed.set()
 
     def least(self) -> int:
@@ -88,19 +87,34 @@ async def test_who_asks_for_little_is_woken_for_each_byte(is_on: bool, under_way
 
 
 async def test_what_comes_while_much_is_under_way_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first piece nobody is woken for a while; then all is read that has come on any connection."""
+    """After its first piece a connection wakes nobody for a while; then all is read that has come on any."""
     coalescing = busy(monkeypatch, 0.2)
     async with reading(coalescing) as (first, to_first), reading(coalescing) as (second, to_second):
         to_first.write(b"first")
         await first.got.wait()
-        assert (first.least(), second.least()) == (BYTES, BYTES)
+        assert (first.least(), second.least()) == (BYTES, 1)
+        to_second.write(b"second")
+        await second.got.wait()
         for piece in (b"a", b"b", b"c", LAST):
             to_first.write(piece)
             to_second.write(piece)
             await asyncio.sleep(0)  # sent by itself
         await first.whole.wait()
         await second.whole.wait()
-        assert (first.pieces, second.pieces) == ([b"first", b"abc."], [b"abc."])
+        assert (first.pieces, second.pieces) == ([b"first", b"abc."], [b"second", b"abc."])
+
+
+async def test_who_spoke_before_is_held_with_the_first_that_speaks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rest is one for all of them, whichever comes first; who has never spoken costs nothing."""
+    coalescing = busy(monkeypatch, 0.05)
+    async with reading(coalescing) as (first, to_first), reading(coalescing) as (second, to_second):
+        for reader, writer in ((first, to_first), (second, to_second)):
+            writer.write(b"a")
+            await reader.got.wait()
+        first.got.clear()
+        to_first.write(b"b")  # read when the first rest ends, with which the second begins
+        await first.got.wait()
+        assert (second.pieces, second.least()) == ([b"a"], BYTES)
 
 
 async def test_the_rest_ends_even_if_nothing_more_comes(monkeypatch: pytest.MonkeyPatch) -> None:
