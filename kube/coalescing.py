@@ -1,7 +1,7 @@
 """While much is asked of the server, what it says is read together, as a network card coalesces its interrupts.
 
 To wake for each piece costs the processor more than the work itself, for by then its caches hold something else: a
-thousand WebApps, made at once, take a quarter less of it this way. It is for who has much to do; whom others wait for,
+thousand WebApps, made at once, take a third less of it this way. It is for who has much to do; whom others wait for,
 as they do for a review, reads at once.
 """
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 MUCH = 5  # requests under way: as many as all workers of a kind send, which have more to do than people change by hand
-SECONDS = 0.03  # for which the rest waits: about as long as the API server takes to answer so many
+SECONDS = 0.04  # for which the rest waits: about as long as the API server takes to answer so many
 BYTES = 64 * 1024  # that are read at once even so
 
 
