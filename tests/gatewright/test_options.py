@@ -32,7 +32,7 @@ def test_the_help_is_the_models():
         "--listen HOST:PORT where the webhook answers over TLS [:9443]",
         "--lease-duration DURATION how long the others wait for a silent leader [15s]",
         "--leader-elect / --no-leader-elect hold a Lease",
-        "--workers NUMBER reconciles at the same time, for each kind [40]",
+        "--workers NUMBER reconciles at the same time, for each kind [5]",
         "--webhook-url URL register this URL instead of the Service",
         "--config FILE settings file: YAML, same names",
     ):
