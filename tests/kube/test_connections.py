@@ -92,7 +92,7 @@ async def test_each_request_has_its_own_time(first: float, second: float) -> Non
         await connections.exchange(REQUEST, started + first, again=False)
         with pytest.raises(TimeoutError):
             await connections.exchange(REQUEST, started + second, again=False)
-        assert second <= loop.time() - started < 5
+        assert 0.9 * second < loop.time() - started < 5  # uvloop's clock counts milliseconds
         await connections.close()
     assert [number for number, _ in server.requests] == [0, 0]
 
