@@ -20,7 +20,7 @@ def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, el
     runtime = runtime_for(settings, endpoint, observed, elects=elects)
     kinds = wanted_kinds(settings.kinds)
     for kind in kinds:
-        runtime.add_kind(kind, workers=settings.workers, settings=planner_settings(settings))
+        runtime.add_kind(kind, settings=planner_settings(settings))
     if BACKUP in kinds:
         backups = runtime.caches.of(BACKUP.resource)
         observed.registry.register(LastBackups(lambda: filter(None, map(backups.get, backups))))

@@ -106,6 +106,7 @@ def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, e
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
         lease=lease,
         namespaces=settings.namespaces,
+        workers=settings.workers,
         per_object_metrics=settings.object_metrics,
     )
     observed.ready["controller"] = runtime.readiness.check

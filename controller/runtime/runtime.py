@@ -38,10 +38,14 @@ class Runtime:
         identity: str,
         lease: LeaseSettings | None = None,
         namespaces: Sequence[str] = (),
+        workers: int = WORKERS,
         per_object_metrics: bool = True,
         user_agent: str = "gatewright-controller",
     ) -> None:
-        """Take the API server; without a lease this process leads from the start."""
+        """Take the API server; without a lease this process leads from the start.
+
+        `workers`: how many reconciles at the same time a controller has that is added without a number of its own.
+        """
         self.metrics = Metrics(registry, per_object=per_object_metrics)
         on_response = self.metrics.requests_to(endpoint.host)
         self.election: Election | None = None
@@ -62,6 +66,7 @@ class Runtime:
         self.readiness = Readiness(self.caches, self.election)
         self.heartbeat = Heartbeat()
         self.controllers: list[Controller] = []
+        self._workers = workers
 
     def add(self, controller: Controller) -> None:
         """Run a controller too; its caches are of `caches`."""
@@ -72,20 +77,26 @@ class Runtime:
         name: str,
         reconcile: Callable[[Request], Awaitable[Result]],
         *watched: For | Owns | Watches,
-        workers: int = WORKERS,
+        workers: int | None = None,
     ) -> Controller:
         """Call `reconcile` for whatever the changes of what is `watched` wake."""
-        controller = Controller(name, reconcile=reconcile, metrics=self.metrics, workers=workers)
+        controller = Controller(name, reconcile=reconcile, metrics=self.metrics, workers=workers or self._workers)
         watch(controller, self.caches, watched)
         self.add(controller)
         return controller
 
     def add_kind(
-        self, kind: PlannedKind[Any], *, workers: int = WORKERS, settings: Mapping[str, Any] | None = None
+        self, kind: PlannedKind[Any], *, workers: int | None = None, settings: Mapping[str, Any] | None = None
     ) -> None:
         """Carry out the plans of a kind."""
         planned = Planned(
-            kind, self.client, self.caches, self.recorder, self.metrics, workers=workers, settings=settings
+            kind,
+            self.client,
+            self.caches,
+            self.recorder,
+            self.metrics,
+            workers=workers or self._workers,
+            settings=settings,
         )
         self.add(planned.controller)
 
