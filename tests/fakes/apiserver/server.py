@@ -1,6 +1,7 @@
 """An API server in the test's own process: starts and stops, and does what tests ask of it behind the API's back."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -44,6 +45,7 @@ class FakeApiServer:
         self._token = token
         self._tls = tls
         self._runner: web.AppRunner | None = None
+        self._listener: socket.socket | None = None
         self._port = 0
 
     async def __aenter__(self) -> Self:
@@ -66,18 +68,18 @@ class FakeApiServer:
         application.router.add_route("*", "/{path:.*}", self._routes.answer)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=self._tls, reuse_address=True).start()
-        host, self._port = self._runner.addresses[0][:2]
+        self._listener = socket.create_server(("127.0.0.1", self._port))
+        await web.SockSite(self._runner, self._listener, ssl_context=self._tls).start()
+        host, self._port = self._listener.getsockname()
         self.url = f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
     async def stop(self) -> None:
         """Listen no more and end all watches; what is stored stays."""
-        for site in self._runner.sites if self._runner else ():
-            await site.stop()
-        for _ in range(ACCEPTED):
-            await asyncio.sleep(0)
-        self.close_watches()
-        if self._runner:
+        if self._runner and self._listener:
+            asyncio.get_running_loop().remove_reader(self._listener)  # a closed server drops what it just accepted
+            for _ in range(ACCEPTED):
+                await asyncio.sleep(0)
+            self.close_watches()
             await self._runner.cleanup()
             self._runner = None
 
