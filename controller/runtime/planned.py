@@ -58,7 +58,7 @@ class Planned:
         self._own_writes = OwnWrites()
         self._writer = Writer(kind, client, self._caches, self._own_writes)
         self._metrics = KindMetrics(kind.resource.kind, metrics, kind.counts)
-        self._reports = Reports(self._writer, recorder, self._metrics, now)
+        self._reports = Reports(kind, self._writer, recorder, self._metrics, now)
         named = (f"{kind.name}.{each}" for each in ("name", "namespace", "generation", "resourceVersion"))
         self._logged = (*named, "phase", "replicas.desired", "replicas.ready")
         self._views: dict[Request, View] = {}  # of what is being reconciled

@@ -10,13 +10,14 @@ from kube.resource import Resource
 
 
 class Definition(Protocol):
-    """Where a kind lives in the API."""
+    """Where a kind lives in the API, and the columns in which it is shown."""
 
     group: str
     version: str
     plural: str
     kind: str
     namespaced: bool
+    columns: Sequence[Any]
 
 
 class CustomObject(Protocol):
@@ -100,6 +101,8 @@ class PlannedKind(Generic[T]):
         self.indexes = dict(indexes or {})
         self.finalizer = finalizer
         self.counts = counts
+        self.shows_phase = any(column.path == ".status.phase" for column in definition.columns)
+        """Whether people look for a phase, also of what could not be planned yet."""
 
     @property
     def name(self) -> str:

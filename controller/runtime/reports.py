@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
 from controller.runtime.conditions import is_ready, ready_in
 from controller.runtime.contests import ContestedError
@@ -9,6 +10,7 @@ from controller.runtime.events import Recorder
 from controller.runtime.kind_metrics import KindMetrics
 from controller.runtime.parent import Parent
 from controller.runtime.plan import Event, Object, Plan, Problem
+from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request, TerminalError
 from controller.runtime.status import Failure, status_of_unplanned, was_ready
 from controller.runtime.writes import Writer
@@ -18,7 +20,15 @@ from kube.errors import NotFound
 class Reports:
     """What is said of one kind's objects."""
 
-    def __init__(self, writer: Writer, recorder: Recorder, metrics: KindMetrics, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        kind: PlannedKind[Any],
+        writer: Writer,
+        recorder: Recorder,
+        metrics: KindMetrics,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._kind = kind
         self._writer = writer
         self._recorder = recorder
         self._metrics = metrics
@@ -44,7 +54,13 @@ class Reports:
 
     async def unplanned(self, problem: Problem, parent: Parent) -> None:
         """Write why there is no plan; what was observed before stays."""
-        status = status_of_unplanned(problem, parent.status, generation=parent.generation, now=self._now())
+        status = status_of_unplanned(
+            problem,
+            parent.status,
+            shows_phase=self._kind.shows_phase,
+            generation=parent.generation,
+            now=self._now(),
+        )
         await self.status(status, parent)
 
     def tell(self, plan: Plan, failures: Sequence[Failure], parent: Parent) -> None:

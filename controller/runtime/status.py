@@ -98,14 +98,19 @@ def mistaken(kind: str, error: Exception) -> Problem:
     return Problem(f"failed to plan {kind}: {what}; {whose}; tried again up to every five minutes", PLAN_FAILED)
 
 
-def status_of_unplanned(problem: Problem, stored: Object, *, generation: int, now: datetime) -> Object:
-    """Return the status of an object that no plan can be made for: what was observed stays."""
+def status_of_unplanned(
+    problem: Problem, stored: Object, *, shows_phase: bool, generation: int, now: datetime
+) -> Object:
+    """Return the status of an object that no plan can be made for: what was observed stays, and its phase is Failed.
+
+    It has a phase where it had one, or where its kind `shows_phase`.
+    """
     old = stored.get("conditions") or []
     others = [each for each in old if each["type"] != READY]
     ready = condition(READY, False, problem.reason, problem.message)
     return {
         **stored,
-        **({"phase": FAILED} if "phase" in stored else {}),
+        **({"phase": FAILED} if shows_phase or "phase" in stored else {}),
         "observedGeneration": generation,
         "conditions": [*others, *dated([ready], old, generation=generation, now=now)],
     }

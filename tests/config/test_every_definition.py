@@ -47,6 +47,14 @@ def test_kubectl_knows_it(kind: type[CustomResource]) -> None:
         assert has(schema(kind), column["jsonPath"]), column
 
 
+def test_a_phase_that_is_shown_may_be_failed() -> None:
+    """The runtime says Failed of what it cannot plan, knowing no kind."""
+    shown = [kind for kind in planned_kinds() if kind.shows_phase]
+    phases = [schema(kind.type)["properties"]["status"]["properties"]["phase"]["enum"] for kind in shown]
+    assert [kind.resource.kind for kind in shown] == ["AppStack", "EcommercePlatform", "PostgreSQL", "WebApp"]
+    assert all("Failed" in each for each in phases)
+
+
 def test_short_names_are_nobody_elses() -> None:
     """What a short name means is one kind."""
     names = [name for kind in KINDS for name in kind.definition.short_names]

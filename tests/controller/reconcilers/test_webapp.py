@@ -195,9 +195,9 @@ async def test_a_spec_that_cannot_be_is_a_failed_webapp() -> None:
     with pytest.raises(TerminalError, match="must be set"):
         await reconcile(WEBAPP, client, "shop")
     status = (await client.get(WEBAPP.resource, "shop", "default"))["status"]
-    assert [(each["reason"], each["message"]) for each in status["conditions"]] == [
-        ("Incomplete", "spec.image: must be set")
-    ]
+    (ready,) = status.pop("conditions")
+    assert (ready["status"], ready["reason"], ready["message"]) == ("False", "Incomplete", "spec.image: must be set")
+    assert status == {"phase": "Failed", "observedGeneration": 1}
 
 
 @pytest.mark.parametrize("given", [{}, {"platform": "store", "team": "web", "version": "v1"}])

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 import controller.runtime.backoff
 import kube.backoff
-from config.api.definition import Definition
+from config.api.definition import Column, Definition
 from controller.runtime.events import EVENT
 from controller.runtime.plan import Plan, Seen
 from controller.runtime.planned_kind import PlannedKind
@@ -73,6 +73,12 @@ class Thing(BaseModel):
     definition: ClassVar[Definition] = Definition("test.example", "v1", "Thing", "things")
     metadata: dict[str, Any]
     spec: Spec
+
+
+class PhasedThing(Thing):
+    """The same, whose phase has a column."""
+
+    definition: ClassVar[Definition] = Thing.definition._replace(columns=(Column("Phase", ".status.phase"),))
 
 
 @dataclass
@@ -192,9 +198,9 @@ async def server() -> AsyncIterator[FakeApiServer]:
         yield server
 
 
-def kind_of(plan: Planner, **declared: Any) -> PlannedKind[Thing]:
+def kind_of(plan: Planner, *, type: type[Thing] = Thing, **declared: Any) -> PlannedKind[Thing]:
     """The kind Thing with the plan of a test."""
-    return PlannedKind(Thing, plan=plan, **{"owns": (CONFIGMAP, SECRET), **declared})
+    return PlannedKind(type, plan=plan, **{"owns": (CONFIGMAP, SECRET), **declared})
 
 
 @pytest.fixture

@@ -8,7 +8,17 @@ from datetime import datetime
 import pytest
 
 from controller.runtime.plan import Apply, Plan, Seen, Step
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
+from tests.controller.runtime.conftest import (
+    CONFIGMAP,
+    NAMESPACE,
+    Object,
+    PhasedThing,
+    Running,
+    Status,
+    Thing,
+    Things,
+    configmap,
+)
 from tests.controller.runtime.test_lists import SERVICE
 from tests.controller.runtime.test_lists import plan as service
 from tests.controller.runtime.test_planned import name, single
@@ -106,15 +116,16 @@ async def test_it_shows_until_it_is_mended(running: Running, caplog: pytest.LogC
         assert isinstance(record.exc_info[1], ZeroDivisionError)
 
 
-async def test_an_object_that_was_never_planned_says_so_too(running: Running) -> None:
-    """It has no phase yet, and there is no other condition."""
-    async with running(Flawed()) as things:
+@pytest.mark.parametrize(("type", "phase"), [(Thing, {}), (PhasedThing, {"phase": "Failed"})])
+async def test_an_object_that_was_never_planned_says_so_too(running: Running, type: type[Thing], phase: Object) -> None:
+    """It has a phase where its kind shows one, and there is no other condition."""
+    async with running(Flawed(), type=type) as things:
         things.create(size=0)
         failed = await things.until_ready("False", "PlanFailed")
         thing = await things.until(things.resource, "thing")
         written = things.writes()
     assert failed["message"] == SAID
-    assert thing["status"] == {"observedGeneration": 1, "conditions": [failed]}
+    assert thing["status"] == {**phase, "observedGeneration": 1, "conditions": [failed]}
     assert written == ["PATCH things/thing/status"]
 
 

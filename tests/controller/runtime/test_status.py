@@ -131,7 +131,7 @@ def test_a_problem_of_the_plan_is_permanent() -> None:
 def test_an_unreadable_object_keeps_what_was_observed() -> None:
     """Only Ready, the phase and the generation change when no plan can be made."""
     stored = {**written(), "replicas": 3}
-    status = status_of_unplanned(Problem("spec.port: bad"), stored, generation=2, now=LATER)
+    status = status_of_unplanned(Problem("spec.port: bad"), stored, shows_phase=False, generation=2, now=LATER)
     assert (status["replicas"], status["phase"], status["observedGeneration"]) == (3, "Failed", 2)
     assert ready(status) == ("False", "Incomplete", "spec.port: bad")
 
