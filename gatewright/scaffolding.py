@@ -10,13 +10,21 @@ from string import Template
 
 from gatewright import __version__, kind
 
-KIND = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
+KIND = re.compile(r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")  # with List it is a name of 63 letters
 GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 PLURAL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+IMPORT = re.compile(r"^(from \S+ import )([^(\n]+)$", re.MULTILINE)
+WIDTH = 120  # of a line
+LONG = 30  # letters of a kind: its objects are called otherwise then
 PACKAGE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 OURS = frozenset({"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"})
-USED = frozenset({*(name.lower() for name in kind.__all__), "configmap", "desired", "field", "made", "now", "stored"})
+USED = frozenset(
+    {
+        *(name.lower() for name in kind.__all__),
+        *("configmap", "desired", "field", "labels", "made", "message", "name", "now", "stored", "utc", "write"),
+    }
+)
 
 PROJECT = {
     "config/api/$name.py": ("type_head", "type"),
@@ -56,14 +64,14 @@ class NewKind:
     def __post_init__(self) -> None:
         """Refuse what the API server would, and what Python or the templates have a meaning for."""
         for value, pattern, wanted in (
-            (self.kind, KIND, "a kind is written in CamelCase, such as Gadget"),
+            (self.kind, KIND, "a kind is written in CamelCase, such as Gadget, in at most 59 letters"),
             (self.group, GROUP, "a group is a domain name, such as example.com"),
             (self.version, VERSION, "a version is written as v1, v1beta1 or v1alpha1"),
-            (self.plural, PLURAL, "a plural is lower-case letters, digits and '-', such as gadgets"),
+            (self.plural, PLURAL, "a plural is lower-case letters, digits and '-', at most 63, such as gadgets"),
         ):
             if not pattern.fullmatch(value):
                 raise ScaffoldError(f'"{value}": {wanted}')
-        if keyword.iskeyword(self.module) or self.module in USED:
+        if keyword.iskeyword(self.module) or keyword.iskeyword(self.kind) or self.module in USED:
             raise ScaffoldError(f'"{self.kind}": the code of every kind uses this name for something else')
 
     @property
@@ -114,6 +122,7 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
     names = {
         "Kind": kind.kind,
         "name": kind.module,
+        "it": kind.module if len(kind.module) <= LONG else "object",
         "CONSTANT": kind.constant,
         "group": kind.group,
         "version": kind.version,
@@ -123,9 +132,17 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
         "release": __version__,
     }
     return {
-        Template(path).substitute(names): "\n\n".join(Template(_template(part)).substitute(names) for part in parts)
+        Template(path).substitute(names): IMPORT.sub(
+            _fitted, "\n\n".join(Template(_template(part)).substitute(names) for part in parts)
+        )
         for path, parts in paths.items()
     }
+
+
+def _fitted(found: re.Match[str]) -> str:
+    """Return an import with a line for each name where it is longer than a line."""
+    names = "".join(f"    {name},\n" for name in found[2].split(", "))
+    return found[0] if len(found[0]) <= WIDTH else f"{found[1]}(\n{names})"
 
 
 def _template(name: str) -> str:

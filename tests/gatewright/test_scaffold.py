@@ -25,6 +25,7 @@ from webhook import policies
 ROOT = Path(__file__).parents[2]
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
 SPROCKET = NewKind("Sprocket", "example.com", "v1", "sprockets")
+LONGEST = "LongestNameOfAKindThatAnyApiServerWouldTakeInADefinitionOfIt"[:59]
 WRITTEN = [
     "pyproject.toml",
     "README.md",
@@ -173,15 +174,25 @@ def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["sprocket"], '"sprocket": a kind is written in CamelCase, such as Gadget'),
-        (["VM"], '"VM": a kind is written in CamelCase, such as Gadget'),
+        (["sprocket"], '"sprocket": a kind is written in CamelCase, such as Gadget, in at most 59 letters'),
+        (["VM"], '"VM": a kind is written in CamelCase, such as Gadget, in at most 59 letters'),
+        (
+            [f"{LONGEST}s"],
+            f'"{LONGEST}s": a kind is written in CamelCase, such as Gadget, in at most 59 letters',
+        ),
         (["Lambda"], '"Lambda": the code of every kind uses this name for something else'),
+        (["None"], '"None": the code of every kind uses this name for something else'),
         (["Plan"], '"Plan": the code of every kind uses this name for something else'),
+        (["Message"], '"Message": the code of every kind uses this name for something else'),
         (["Sprocket", "--group", "toys"], '"toys": a group is a domain name, such as example.com'),
         (["Sprocket", "--version", "1"], '"1": a version is written as v1, v1beta1 or v1alpha1'),
         (
             ["Sprocket", "--plural", "Sprockets"],
-            "\"Sprockets\": a plural is lower-case letters, digits and '-', such as gadgets",
+            "\"Sprockets\": a plural is lower-case letters, digits and '-', at most 63, such as gadgets",
+        ),
+        (
+            ["Sprocket", "--plural", "s" * 64],
+            f"\"{'s' * 64}\": a plural is lower-case letters, digits and '-', at most 63, such as gadgets",
         ),
         (["Widget"], '"Widget": there is a kind Widget of example.com already'),
         (["Gear", "--plural", "widgets"], '"Gear": there is a kind Widget of example.com already'),
@@ -355,11 +366,29 @@ def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("letters", [2, 20, 30, 31, 40, 50, 59])
+def test_a_name_of_any_length_fits_into_the_lines(run: Run, tmp_path: Path, letters: int) -> None:
+    """ruff finds nothing in what is written, and would not write a line of it otherwise; here and in a package."""
+    name = LONGEST[:letters]
+    written = in_project(NewKind(name, "example.com", "v1", plural_of(name)))
+    for path, text in written.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert run("scaffold", name, "--package", "our-kinds")[0] == 0
+    ours = ("--config", str(ROOT / "pyproject.toml"))
+    beside = ("--config", "lint.isort.known-first-party=['config', 'controller', 'gatewright', 'kube']")
+    here = tuple(path for path in written if path.endswith(".py"))
+    checked(tmp_path, "ruff", "check", "--no-cache", *ours, *beside, paths=here)
+    checked(tmp_path, "ruff", "format", "--no-cache", "--check", *ours, paths=here)
+    for each in (("check",), ("format", "--check")):
+        checked(tmp_path / "our-kinds", "ruff", *each, "--no-cache", ".")
+
+
 @pytest.mark.controlplane
 def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
-    """ruff, mypy and its tests, as soon as it is written; of a kind with a long name too."""
+    """ruff, mypy and its tests, as soon as it is written; of a kind with the longest name too."""
     run("scaffold", "Sprocket", "--package", "our-kinds")
-    run("scaffold", "HorizontalSprocketScaler", "--group", "toys.example.com", "--package", "our-kinds")
+    run("scaffold", LONGEST, "--group", "toys.example.com", "--package", "our-kinds")
     for command in CHECKS:
         checked(tmp_path / "our-kinds", *command)
     checked(tmp_path / "our-kinds", *MYPY)
