@@ -12,6 +12,7 @@ from controller.reconcilers.components import Component, Place, Whole, removed, 
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import claims_of, labelled, largest, patches, refused, stored_template
+from controller.reconcilers.mysql_versions import versions
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
 from controller.runtime.conditions import ready_in
@@ -129,13 +130,14 @@ def _our_field(found: re.Match[str]) -> str:
 
 def _mysql(whole: Whole, name: str, spec: Database) -> Component:
     stored, claims = whole.seen.child(STATEFUL_SET, name), claims_of(whole.seen, name)
-    version = spec.version or mysql.version_there(stored) or mysql.DEFAULT_VERSION
+    holds, note = rolled_out(stored, 1)
+    version = versions(spec.version, stored, claims, is_ready=holds)
     server = mysql.Server(
         name=name,
         namespace=whole.namespace,
         labels=whole.labelled("database"),
-        version=version,
-        image=image(whole.seen.settings, "mysql", version),
+        version=version.server,
+        image=image(whole.seen.settings, "mysql", version.server),
         storage=_storage(whole, spec, largest(claims)),
         storage_class_name=spec.storage_class_name,
         deletion_policy=spec.deletion_policy,
@@ -145,14 +147,13 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
     is_backed_up = whole.tier.backup if spec.backup.enabled is None else spec.backup.enabled
     writes = [
         *mysql.writes(server, stored_template(stored)),
-        *patches(claims, server.storage, whole.labels),
+        *patches(claims, server.storage, {**whole.labels, **version.labels}),
         *(labelled(each, whole.labels, {}) for each in claims_of(whole.seen, mysql_backups.name_of(name))),
         *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
         *removed(whole, _backup_places(name, but=backup if is_backed_up else ())),
     ]
-    holds, note = rolled_out(stored, 1)
     url = whole.url("mysql", "db", PORTS["mysql"])
-    if wrong := refused(claims, stored_template(stored), server.storage, spec.storage_class_name):
+    if wrong := version.wrong or refused(claims, stored_template(stored), server.storage, spec.storage_class_name):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
         return Component("database", writes, holds=False, note=wrong, url=url, problem=problem)
     return Component("database", writes, holds=holds, note=note, url=url)

@@ -10,14 +10,12 @@ place has others, and each finds its own again.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from controller.reconcilers import restricted
+from controller.reconcilers import mysql_versions, restricted
 from controller.reconcilers.claims import claim_spec, origin
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import OURS
 from controller.runtime.plan import Apply, Object, Once, Random, Write
 
-DEFAULT_VERSION = "8.4"
-VERSION = "app.kubernetes.io/version"
 PORT = 3306
 USER = 999  # whom the image runs as by itself
 DATABASE = LOGIN = "app"
@@ -35,7 +33,7 @@ exec docker-entrypoint.sh mysqld "$@"
 METADATA = metadata_origin(own=OURS)
 ORIGIN = {
     **metadata_origin("spec.template", own=OURS),
-    f"metadata.labels[{VERSION}]": "spec.database.version",
+    f"metadata.labels[{mysql_versions.LABEL}]": "spec.database.version",
     "spec.template.spec.containers[name=mysql].image": "spec.database.version",
     "spec.template.spec.containers[name=mysql].resources": "spec.database.resources",
     **origin("spec.database.storage", "spec.database.storageClassName", at="spec.volumeClaimTemplates[0]."),
@@ -93,12 +91,6 @@ def writes(server: Server, template: Object | None) -> list[Write]:
     ]
 
 
-def version_there(stateful_set: Object | None) -> str | None:
-    """Return the version that runs, whatever became of the image's name on its way."""
-    labels: Object = (stateful_set or {}).get("metadata", {}).get("labels", {})
-    return labels.get(VERSION)
-
-
 def _service(server: Server, metadata: Object, more: Object) -> Object:
     port = {"name": "mysql", "port": PORT, "targetPort": "mysql", "protocol": "TCP"}
     spec = {**more, "selector": server.selector, "ports": [port]}
@@ -119,7 +111,7 @@ def _stateful_set(server: Server, template: Object) -> Object:
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": {**metadata, "labels": {**metadata["labels"], VERSION: server.version}},
+        "metadata": {**metadata, "labels": {**metadata["labels"], mysql_versions.LABEL: server.version}},
         "spec": {
             "replicas": 1,
             "serviceName": f"{server.name}-headless",

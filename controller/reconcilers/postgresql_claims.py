@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from config.api.postgresql import PostgreSQL
+from config.data_versions import refusal
 from controller.reconcilers.claims import amount, asked, claim_spec, sized
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.postgresql_pods import COMPONENT, VERSION, labels
@@ -97,11 +98,8 @@ def _stored_template(stateful_set: Object) -> Object:
 def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str]:
     """Yield what of the spec would need other volumes than those there are."""
     spec, class_name = database.spec, _class_of(volume)
-    if spec.version != version:
-        yield (
-            f"spec.version: {spec.version}; the data is of PostgreSQL {version}, and nothing upgrades it here. "
-            f"Set it back to {version}, or move a dump to a new database"
-        )
+    if refused := refusal("postgresql", spec.version, version):
+        yield f"spec.version: {spec.version}; {refused}"
     if spec.storage_class_name not in (None, class_name):
         yield (
             f"spec.storageClassName: {spec.storage_class_name}; the volumes' class is {class_name or 'the default'} "

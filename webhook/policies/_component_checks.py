@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from config.data_versions import MYSQL, refusal
 from webhook.engine import Fields, Request, Violation
 from webhook.engine.fields import shown
 from webhook.policies._container_checks import of_image, of_resources, of_security_context, of_variables
@@ -17,7 +18,6 @@ MAKES: Mapping[str, tuple[str, str, int]] = {  # what each component makes whose
     "cache": ("Service", "-cache", 63),
 }
 STORED = ("CronJob", "-db-backup-cronjob", 52)  # what a database makes whose backups go to a store
-MYSQL_VERSION = re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?")
 DEFAULT_TYPE = "postgresql"
 
 
@@ -54,6 +54,27 @@ def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
         yield from of_object_name(database.path("storageClassName"), database.string("storageClassName"))
 
 
+def of_database_version(request: Request) -> Iterator[Violation]:
+    """Yield a violation where the database that there is could not be opened by the version that is asked for now.
+
+    Where it is not ready, the version asked for last may never have opened it: the controller knows by its volumes.
+    """
+    before = request.before()
+    if before is None or any(_is_unready(each) for each in before.each("status.conditions")):
+        return
+    database, had = request.fields("spec.database"), before.fields("spec.database")
+    type, was = (each.string("type") or DEFAULT_TYPE for each in (database, had))
+    version, data = (each.integer_or_string("version") for each in (database, had))
+    if type != was or version is None or data is None:
+        return
+    if refused := refusal(type, str(version), str(data)):
+        yield Violation(database.path("version"), str(version), *refused)
+
+
+def _is_unready(condition: Fields) -> bool:
+    return condition.string("type") == "DatabaseReady" and condition.string("status") == "False"
+
+
 def of_containers(request: Request) -> Iterator[Violation]:
     """Yield a violation for each thing that the pods of cache, backend or frontend could not have."""
     yield from of_resources(request.fields("spec.cache"))
@@ -67,7 +88,7 @@ def of_containers(request: Request) -> Iterator[Violation]:
 
 def _of_mysql(database: Fields) -> Iterator[Violation]:
     version = database.integer_or_string("version")
-    if version is not None and not MYSQL_VERSION.fullmatch(str(version)):
+    if version is not None and not MYSQL.fullmatch(str(version)):
         rule = "mysql comes in 5.7, 8.0, 8.4 and 9.x"
         yield Violation(database.path("version"), found=shown(version), rule=rule, fix="choose one of them")
     for path in ("storage", "backup.storage"):

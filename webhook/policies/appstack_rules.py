@@ -7,8 +7,9 @@ that is made of it. Always in force: it belongs to the kind.
 
 Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
 Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its backups go to a
-         store; `version: "14"` or `replicas: 3` of a mysql; another `database.type` later; of backend and frontend a
-         request above its limit, `securityContext: {privileged: true}` alone, or a variable with both `value` and
+         store; `version: "14"` or `replicas: 3` of a mysql; later another `database.type`, another `version` of a
+         postgresql, or one of a mysql that cannot open its data, such as `"8.0"` after `"9.0"`; of backend and frontend
+         a request above its limit, `securityContext: {privileged: true}` alone, or a variable with both `value` and
          `valueFrom`.
 Fix: the message names the field, what was found there and what it may be.
 """
@@ -16,7 +17,7 @@ Fix: the message names the field, what was found there and what it may be.
 from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.policies._component_checks import MAKES, of_containers, of_database, of_name
+from webhook.policies._component_checks import MAKES, of_containers, of_database, of_database_version, of_name
 
 DATABASE = "spec.database"
 
@@ -28,6 +29,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     if request.is_set(DATABASE):
         had = before is not None and before.is_set(DATABASE)
         yield from of_database(request.fields(DATABASE), before.fields(DATABASE) if before and had else None)
+    yield from of_database_version(request)
     yield from of_containers(request)
 
 

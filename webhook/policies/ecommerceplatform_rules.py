@@ -8,7 +8,8 @@ PostgreSQL object that is made of it. Always in force: it belongs to the kind.
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
 Denied:  a name of more than 42 characters, of 34 where backups go to a store, or with a dot;
          `database: {type: mysql, version: "14"}`, `storage: 0Gi` or `replicas: 3` of a mysql,
-         `backup: {schedule: "0 25 * * *"}`; another `database.type` later;
+         `backup: {schedule: "0 25 * * *"}`; later another `database.type`, another `version` of a postgresql, or one of
+         a mysql that cannot open its data, such as `"8.0"` after `"9.0"`;
          `host: https://shop.example.com`; `tlsSecretName: Shop TLS`; of backend and frontend a request above its limit,
          `securityContext: {privileged: true}` alone, or a variable with both `value` and `valueFrom`.
 Fix: the message names the field, what was found there and what it may be.
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
-from webhook.policies._component_checks import DNS_NAME, MAKES, of_containers, of_database, of_name
+from webhook.policies._component_checks import DNS_NAME, MAKES, of_containers, of_database, of_database_version, of_name
 from webhook.policies._names import of_object_name
 
 
@@ -27,6 +28,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     yield from of_name(request, list(MAKES))
     before = request.before()
     yield from of_database(request.fields("spec.database"), before.fields("spec.database") if before else None)
+    yield from of_database_version(request)
     yield from of_containers(request)
     for path in ("spec.ingressClassName", "spec.tlsSecretName"):
         yield from of_object_name(path, request.string(path))

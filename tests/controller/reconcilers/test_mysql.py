@@ -228,7 +228,8 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
     patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
     asked = [each.fields["spec"] for each in patches if "spec" in each.fields]
     assert [each["resources"]["requests"]["storage"] for each in asked] == patched
-    assert [each.fields["metadata"] for each in patches] == [{"labels": {"platform": "shop"}}]
+    labels = {"platform": "shop", "app.kubernetes.io/version": "8.4"}
+    assert [each.fields["metadata"] for each in patches] == [{"labels": labels}]
     (template,) = server(plan)["spec"]["volumeClaimTemplates"]
     assert template["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert (plan.problem.message if plan.problem else None) == problem
@@ -257,6 +258,84 @@ def test_what_a_default_made_stays_when_the_default_changes() -> None:
     found = {(CLAIM, "database", "shop-db"): [claim("900Gi")]}
     plan = planned(Given(children=children, found=found))
     assert (container(made(plan), "shop-db")["image"], plan.problem) == ("mysql:8.0", None)
+
+
+def volume(data: str | None) -> Object:
+    """The claim of the server's volume, labelled with the version that its data is of."""
+    volume = claim("100Gi")
+    if data:
+        volume["metadata"]["labels"]["app.kubernetes.io/version"] = data
+    return volume
+
+
+UNREADY: Object = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
+
+
+@pytest.mark.parametrize(
+    ("asked", "runs", "is_ready", "data", "server", "refused"),
+    [
+        ("9.0", None, False, None, "9.0", None),
+        ("9.0", "9.0", True, "8.4", "9.0", None),
+        ("9.0", "8.4", True, "8.4", "9.0", None),
+        ("8.4.3", "8.4.5", True, "8.4.5", "8.4.3", None),
+        ("8.0", "9.0", True, "9.0", "9.0", "MySQL 8.0 cannot open the data of 9.0. Set it back to 9.0"),
+        ("9.0", "9.1", True, None, "9.1", "MySQL 9.0 cannot open the data of 9.1. Set it back to 9.1"),
+        ("9.0", "8.0", True, "8.0", "8.0", "MySQL 9.0 cannot open the data of 8.0. Set it to 8.4 first"),
+        ("8.4", "9.9", False, "8.4", "8.4", None),
+        ("8.4", "9.9", False, None, "8.4", None),
+        (None, "9.9", False, "8.4", "8.4", None),
+        (
+            "8.0",
+            "9.9",
+            False,
+            "8.4",
+            "8.4",
+            "MySQL 8.0 cannot open the data of 8.4. Set it back to 8.4",
+        ),
+        (None, None, False, "9.0", "9.0", None),
+        ("8.4", None, False, "9.0", "9.0", "MySQL 8.4 cannot open the data of 9.0. Set it back to 9.0"),
+        ("11", "9.0", True, "9.0", "11", None),
+    ],
+    ids=[
+        "a new server",
+        "it came up",
+        "upwards",
+        "an earlier fix",
+        "downwards",
+        "by one minor release",
+        "passing one over",
+        "back from one that never came up",
+        "at the first try",
+        "or by saying nothing",
+        "but not beyond",
+        "a volume that was left",
+        "and another version",
+        "a version that nobody knows",
+    ],
+)
+def test_a_version_that_does_not_open_the_data_is_refused(
+    asked: str | None, runs: str | None, is_ready: bool, data: str | None, server: str, refused: str | None
+) -> None:
+    """The server stays at the version of the data, which its claim remembers once it was ready."""
+    children = []
+    if runs:
+        stored = ready(made(planned(version=runs))["StatefulSet", "shop-db"])
+        children = [stored if is_ready else stored | {"status": UNREADY}]
+    seen = Given(children=children, found={(CLAIM, "database", "shop-db"): [volume(data)]})
+    plan = planned(seen, **({"version": asked} if asked else {}))
+    assert container(made(plan), "shop-db")["image"] == f"mysql:{server}"
+    assert made(plan)["StatefulSet", "shop-db"]["metadata"]["labels"]["app.kubernetes.io/version"] == server
+    told = plan.problem and (plan.problem.reason, plan.problem.message)
+    if refused is None:
+        assert told is None
+    else:
+        end = "and go on once that is ready" if refused.endswith("first") else "or move a dump to a new database"
+        message = f"Database deployment failed: spec.database.version: {asked}; {refused}, {end}"
+        assert told == ("VersionChanged", message)
+    (patch,) = (write for step in plan.steps for write in step.writes if isinstance(write, Patch))
+    known = runs if is_ready else data
+    labels = {"platform": "shop"} | ({"app.kubernetes.io/version": known} if known else {})
+    assert patch.fields["metadata"] == {"labels": labels}
 
 
 def test_the_class_of_a_volume_cannot_change() -> None:

@@ -49,6 +49,8 @@ def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
         yield creation(old)
         if old["metadata"]["name"] in OF_KUBERNETES:
             yield Ask("PATCH", path_of(old, old["metadata"]["name"]), old)
+        if status := old.get("status"):
+            yield Ask("PATCH", path_of(old, old["metadata"]["name"], where, "status"), {"status": status})
 
 
 def _namespace(name: str, labels: Mapping[str, str]) -> Object:

@@ -1,0 +1,51 @@
+"""Which version of a database server opens the data of which other: judged when it is applied, and before it runs."""
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+MYSQL = re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?")
+MYSQL_SERIES = ("5.7", "8.0", "8.4", "9")  # none is passed over on the way up
+
+
+class Refusal(NamedTuple):
+    """Why data is not opened by a server of another version: the rule, and what mends it."""
+
+    rule: str
+    fix: str
+
+    def __str__(self) -> str:
+        """It as conditions say it."""
+        return f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}"
+
+
+def refusal(type: str, version: str, data: str) -> Refusal | None:
+    """Return why `data`, the version that it was last opened by, keeps a server of `version` from opening it."""
+    if type == "mysql":
+        return _of_mysql(version, data)
+    if version == data:
+        return None
+    rule = f"the data is of PostgreSQL {data}, and nothing upgrades it here"
+    return Refusal(rule, f"set it back to {data}, or move a dump to a new database")
+
+
+def _of_mysql(version: str, data: str) -> Refusal | None:
+    """Return why a MySQL server does not open data: it upgrades it series by series, and never takes it back."""
+    if not (MYSQL.fullmatch(version) and MYSQL.fullmatch(data)):
+        return None  # nobody knows
+    rule = f"MySQL {version} cannot open the data of {data}"
+    if _number(version) < _number(data):
+        return Refusal(rule, f"set it back to {data}, or move a dump to a new database")
+    above = dict(pairwise(MYSQL_SERIES)).get(_series(data))
+    if _series(version) in (_series(data), above):
+        return None
+    return Refusal(rule, f"set it to {above} first, and go on once that is ready")
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """Return what the format of the data goes by: fixes of a release leave it as it is."""
+    return tuple(map(int, version.split(".")[:2]))
+
+
+def _series(version: str) -> str:
+    return next(each for each in MYSQL_SERIES if f"{version}.".startswith(f"{each}."))

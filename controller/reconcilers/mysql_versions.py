@@ -1,0 +1,43 @@
+"""The version of a MySQL server: the one that is asked for, as long as it opens the data that there is.
+
+What the data is of is a label of its claim, which outlives the server. A version that was never ready is not in it:
+from an image that is not there the way back is open.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from config.data_versions import refusal
+from controller.runtime.plan import Object, Problem
+
+DEFAULT = "8.4"
+LABEL = "app.kubernetes.io/version"
+
+
+class Versions(NamedTuple):
+    """What is to run, what the data is of as far as that is known, and what is wrong with what is asked for."""
+
+    server: str
+    data: str | None
+    wrong: Problem | None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels by which a claim remembers."""
+        return {LABEL: self.data} if self.data else {}
+
+
+def versions(asked: str | None, stateful_set: Object | None, claims: Iterable[Object], *, is_ready: bool) -> Versions:
+    """Hold what is asked for against what there is; where nothing is, what is there stays."""
+    runs = _of(stateful_set) if stateful_set else None
+    data = runs if is_ready else next(filter(None, map(_of, claims)), None)
+    wanted = asked or data or runs or DEFAULT
+    if data and (refused := refusal("mysql", wanted, data)):
+        return Versions(data, data, Problem(f"spec.database.version: {wanted}; {refused}", "VersionChanged"))
+    return Versions(wanted, data, None)
+
+
+def _of(object: Object) -> str | None:
+    """Return the version that a StatefulSet or a claim is labelled with, whatever became of the image's name."""
+    labels: Object = object["metadata"].get("labels", {})
+    return labels.get(LABEL)
