@@ -368,7 +368,7 @@ def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None
 
 @pytest.mark.parametrize("letters", [2, 20, 30, 31, 40, 50, 59])
 def test_a_name_of_any_length_fits_into_the_lines(run: Run, tmp_path: Path, letters: int) -> None:
-    """ruff finds nothing in what is written, and would not write a line of it otherwise; here and in a package."""
+    """Nothing in what is written would ruff complain of, or write otherwise; here and in a package."""
     name = LONGEST[:letters]
     written = in_project(NewKind(name, "example.com", "v1", plural_of(name)))
     for path, text in written.items():

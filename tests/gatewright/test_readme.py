@@ -1,0 +1,118 @@
+"""What the README shows is what happens; where it and other pages point, there is something."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from config.api.webapp import WebApp
+from config.documents import read_documents
+from gatewright.cli import main
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SHOP = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+spec:
+  replicas: 11
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      containers: [{name: app, image: "nginx:1.21"}]
+"""
+MISTYPED = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: replica-limits}
+spec:
+  policy: replica-limits
+  params:
+    maximun: 10
+"""
+
+
+def shown() -> dict[str, str]:
+    """Each command line of the README, without what is said of it, and the output that is shown below it."""
+    consoles = "".join(re.findall(r"```console\n(.*?)```", README, re.DOTALL)).replace("\\\n", "")
+    commands = [each.partition("\n") for each in re.split(r"^\$ ", consoles, flags=re.MULTILINE) if each]
+    return {command.partition(" #")[0].strip(): output for command, _, output in commands}
+
+
+def called(capsys: pytest.CaptureFixture[str], command: str) -> tuple[int, str]:
+    """Run a command line as the README has it; return its exit code and what it prints."""
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command)[1:])
+    out, err = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, out + err
+
+
+def test_gatewright_says_what_is_shown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command that needs no cluster, with its whole output where that is shown."""
+    (tmp_path / "shop.yaml").write_text(SHOP)
+    (tmp_path / "policies.yaml").write_text(MISTYPED)
+    for directory in ("config", "tests"):
+        (tmp_path / directory).symlink_to(ROOT / directory)
+    monkeypatch.chdir(tmp_path)
+    ran = []
+    for command, output in shown().items():
+        if command.startswith("gatewright") and "--kubeconfig" not in command:
+            code, said = called(capsys, command)
+            assert said == (output or said), command
+            ran.append((" ".join(command.split()[1:2]), code))
+    assert ran == [("check", 1), ("test", 0), ("plan", 0), ("check", 3)]
+    findings = re.findall(r"^  shop\.yaml:\d+: (.+)$", README, re.MULTILINE)
+    denied = f"denied the request: {len(findings)} violations\n" + "".join(f"- {each}\n" for each in findings)
+    assert shown()["kubectl apply -n production -f shop.yaml"].endswith(denied)
+
+
+def test_kubectl_shows_the_columns_of_the_kind() -> None:
+    """Of the sample, once all of it runs."""
+    (sample,) = read_documents(ROOT / "config/samples/my-webapp.yaml")
+    head, line = (re.split(" {2,}", each) for each in shown()["kubectl get webapps"].splitlines())
+    assert head == ["NAME", *(each.name.upper() for each in WebApp.definition.columns if not each.wide)]
+    spec = sample.value["spec"]
+    replicas = str(spec["replicas"])
+    assert line[:-1] == [sample.value["metadata"]["name"], "Running", replicas, replicas, spec["image"]]
+
+
+def test_what_it_asks_for_is_what_is_needed() -> None:
+    """Versions, and the targets of make."""
+    needed = {
+        "Python": ("pyproject.toml", r'requires-python = ">=(\d+\.\d+)"'),
+        "Kubernetes": ("charts/gatewright/Chart.yaml", r'kubeVersion: ">=(\d+\.\d+)'),
+        "Go": ("tests/controlplane/go.mod", r"^go (\d+\.\d+)"),
+    }
+    for name, (file, version) in needed.items():
+        (found,) = re.findall(version, (ROOT / file).read_text(), re.MULTILINE)
+        assert re.findall(rf"\b{name} (\d+\.\d+)", README) == [found]
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"(?:^\$ |`)make ([a-z-]+)", README, re.MULTILINE)) <= set(targets)
+
+
+def test_links_lead_somewhere() -> None:
+    """Those of every page: to a file or directory that is here, and to a heading in it."""
+    assert [(str(page.relative_to(ROOT)), link) for page in PAGES for link in links(page) if is_dead(page, link)] == []
+
+
+def links(page: Path) -> list[str]:
+    """Where the prose of a page leads to, within the project."""
+    prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in link]
+
+
+def is_dead(page: Path, link: str) -> bool:
+    """Whether there is no such file, or no such heading in it."""
+    path, _, anchor = link.partition("#")
+    there = (page.parent / path) if path else page
+    if not anchor or not there.exists():
+        return not there.exists()
+    headings = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
+    return anchor not in {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
