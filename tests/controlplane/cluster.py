@@ -3,14 +3,14 @@
 import argparse
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from tests.controlplane.gobuild import BuildError, MissingToolError
+from tests.controlplane.kubectl import KubectlError
 from tests.controlplane.plane import ControlPlane, ControlPlaneError
-from tests.gatewright.processes import Gatewright, GatewrightError
+from tests.gatewright.processes import Gatewright, GatewrightError, once
 
 ROOT = Path(__file__).parents[2]
 READY = """
@@ -32,7 +32,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with tempfile.TemporaryDirectory() as directory, ControlPlane.start(Path(directory)) as plane:
-            plane.kubectl("apply", "-f", str(ROOT / "config/crd/bases"))
+            plane.kubectl("apply", "-f", "-", input=crds())
             plane.create_namespace("production")
             registry = ("--registry", "registry.company.com")  # where production's images come from, ours too
             with Gatewright.run(plane, Path(directory), *registry, policies=ROOT / "config/policies") as gatewright:
@@ -43,10 +43,18 @@ def main() -> None:
                 sys.exit(f"gatewright ended\n{gatewright.process.tail()}")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
-    except (MissingToolError, BuildError, ControlPlaneError, GatewrightError, subprocess.CalledProcessError) as error:
+    except (MissingToolError, BuildError, ControlPlaneError, GatewrightError, KubectlError) as error:
         sys.exit(str(error))
     finally:
         kubeconfig.unlink(missing_ok=True)
+
+
+def crds() -> str:
+    """Return the definitions of our kinds, and of those of packages that are installed here."""
+    printed = once("crds")
+    if printed.returncode:
+        raise GatewrightError(printed.stderr.strip())
+    return printed.stdout
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def once(*arguments: str, path: Path | None = None) -> subprocess.CompletedProce
 
 
 class GatewrightError(Exception):
-    """A process of ours died or did not get ready; the text ends with its log."""
+    """A process of ours died or did not get ready; the text says what /readyz misses, and ends with its log."""
 
 
 class Gatewright:
@@ -98,7 +98,8 @@ class Gatewright:
         deadline = time.monotonic() + READY_WITHIN
         while not sign():
             if self.process.died or time.monotonic() > deadline:
-                raise GatewrightError(f"gatewright {self.process.name}: not {what}\n{self.process.tail()}")
+                wrong = "".join(f"{each}\n" for each in self.get("/readyz")[1].splitlines() if each.startswith("[-]"))
+                raise GatewrightError(f"gatewright {self.process.name}: not {what}\n{wrong}{self.process.tail()}")
             time.sleep(0.05)
         return self
 

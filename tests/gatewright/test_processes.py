@@ -1,0 +1,21 @@
+"""What a developer is told of a process of ours that does not get ready."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.gatewright import processes
+from tests.gatewright.processes import Gatewright, GatewrightError
+
+
+def test_what_is_not_ready_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What /readyz misses and why, before the end of the log."""
+    pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
+    with Gatewright(None, tmp_path, "webhook", "--no-cluster", *pair).launch() as webhook:
+        monkeypatch.setattr(processes, "READY_WITHIN", 0.0)
+        with pytest.raises(GatewrightError) as raised:
+            webhook.until("ready", webhook.is_ready)
+        webhook.kill()
+    said, _, log = str(raised.value).partition("--- webhook: the end of ")
+    assert said == f"gatewright webhook: not ready\n[-] certificate: {tmp_path}/tls.crt: No such file or directory\n"
+    assert log.startswith(str(tmp_path))
