@@ -57,10 +57,13 @@ class Applied:
         self._answers[resource, key] = _Answer(digest(desired), metadata["uid"], metadata["resourceVersion"], None)
         return True
 
-    def was_right(self, resource: Resource, key: str, stored: Object, desired: Object) -> bool:
-        """Tell whether we applied just this to that very object before: what is wrong with it somebody changed."""
+    def was_right(self, resource: Resource, key: str, stored: Object, desired: Object) -> bool | None:
+        """Tell whether we applied just this to that very object before: what is wrong with it somebody changed.
+
+        None if this process did not apply to it: an earlier one may have.
+        """
         last = self._answers.get((resource, key))
-        return last is not None and last.uid == stored["metadata"]["uid"] and last.wanted == digest(desired)
+        return last.wanted == digest(desired) if last and last.uid == stored["metadata"]["uid"] else None
 
     def remember(self, resource: Resource, key: str, desired: Object, shown: Object) -> None:
         """Take the server's answer to an apply of `desired`."""

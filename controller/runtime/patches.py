@@ -35,7 +35,7 @@ class Patches:
         named = {"name": reference.name, "namespace": reference.namespace, "uid": reference.uid}
         wanted = {**patch.fields, "metadata": {**patch.fields.get("metadata", {}), **named}}
         sent = self._sent.setdefault((resource, key), Applied())
-        was_right = sent.was_right(resource, parent.uid, current, wanted)
+        was_right = bool(sent.was_right(resource, parent.uid, current, wanted))
         error = self._contests.error((resource, key)) if was_right else None
         is_right = covers(current, patch.fields) or sent.is_right(resource, parent.uid, current, wanted, lambda: None)
         if error and (is_right or not self._contests.may_put_right((resource, key))):

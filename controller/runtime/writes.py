@@ -132,7 +132,7 @@ class Writer:
             raise error
         if was_right and self._contests.is_near(place):
             current = await self._client.get(resource, current["metadata"]["name"], parent.request.namespace)
-        is_edited = (was_right or parent.is_settled) and is_rewritten(current, desired)
+        is_edited = (parent.is_settled if was_right is None else was_right) and is_rewritten(current, desired)
         answer = await self._apply_to(current, resource, desired, parent, anew=is_edited)
         is_changed = answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]
         self._answered(resource, key, desired, answer, parent, view)

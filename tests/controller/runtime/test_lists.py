@@ -74,3 +74,19 @@ async def test_a_port_that_was_changed_by_hand_comes_back_alone(running: Running
         things.server.change(SERVICE, "thing", beside, NAMESPACE)
         await things.until_quiet()
         assert await things.until(SERVICE, "thing", has(8080, 9090))
+
+
+async def test_what_others_added_outlasts_a_failure(running: Running) -> None:
+    """An apply of another port that failed is tried again as it was: nobody changed what is ours."""
+    async with running(plan, owns=(SERVICE,)) as things:
+        things.create(size=80)
+        await things.until_ready()
+        beside = {"spec": {"ports": [{"name": "http", "port": 80}, {"name": "theirs", "port": 9090}]}}
+        things.server.change(SERVICE, "thing", beside, NAMESPACE)
+        await things.until_quiet()
+        things.server.fail(1, 500, method="PATCH", path="services")
+        things.server.change(things.resource, "thing", {"spec": {"size": 8080}}, NAMESPACE)
+        await things.until_ready("False")
+        await things.until_ready("True")
+        service = await things.until(SERVICE, "thing")
+    assert sorted(port["port"] for port in service["spec"]["ports"]) == [8080, 9090]
