@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from config.api.appstack import AppStack
+from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.components import Whole, cache, told, without_cache, without_workload, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables, without_database
 from controller.reconcilers.labels import inherited
@@ -53,7 +54,7 @@ APP_STACK = PlannedKind(
     plan=plan,
     owns=(*OWNED, *REMOVED),
     once=(SECRET,),
-    reads=(READS_CLAIMS,),
+    reads=(READS_CLAIMS, READS_CLASSES),
     patches=(CLAIM,),
     deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, *BACKUPS),
     optional=(BACKUP,),

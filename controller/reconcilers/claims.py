@@ -1,9 +1,15 @@
-"""PersistentVolumeClaims: what they ask for, and how much that is."""
+"""PersistentVolumeClaims: what they ask for, how much that is, and whether there can be such volumes."""
 
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 from config.quantities import parse_quantity
-from controller.runtime.plan import Object
+from controller.reconcilers.indexes import by_name
+from controller.reconcilers.resources import STORAGE_CLASS
+from controller.runtime.plan import Object, Problem, Seen
+from controller.runtime.planned_kind import Reads
+
+IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 
 def claim_spec(storage: str, class_name: str | None) -> Object:
@@ -30,3 +36,26 @@ def asked(claim: Object) -> Fraction:
 def amount(storage: str | int) -> Fraction:
     """Return how much a quantity says."""
     return parse_quantity(str(storage)).value
+
+
+def by_default(storage_class: Object) -> Iterator[str]:
+    """Yield whether a StorageClass is the one of claims that name none, as its annotation says it."""
+    if said := storage_class["metadata"].get("annotations", {}).get(IS_DEFAULT):
+        yield said
+
+
+READS_CLASSES = Reads(STORAGE_CLASS, {"name": by_name, "default": by_default})
+
+
+def without_class(claims: Iterable[Object], seen: Seen) -> Problem | None:
+    """Return why a claim waits for a volume for ever: the StorageClass that would make it does not exist."""
+    for claim in claims:
+        if claim.get("status", {}).get("phase") == "Pending":
+            name, named = claim["metadata"]["name"], claim["spec"].get("storageClassName")
+            if named and not seen.find(STORAGE_CLASS, "name", named):
+                told = f'StorageClass "{named}" does not exist, and claim {name} waits for it'
+                return Problem(told, "StorageClassNotFound")
+            if named is None and not seen.find(STORAGE_CLASS, "default", "true"):
+                told = f"no StorageClass is the default, and claim {name} names none"
+                return Problem(told, "StorageClassNotFound")
+    return None

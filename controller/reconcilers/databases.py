@@ -7,7 +7,7 @@ from math import ceil
 
 from config.api.components import Database
 from controller.reconcilers import mysql, mysql_backups
-from controller.reconcilers.claims import amount
+from controller.reconcilers.claims import amount, without_class
 from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
@@ -143,20 +143,23 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
         deletion_policy=spec.deletion_policy,
         resources=_resources(whole, spec),
     )
-    backup = (CRON_JOB if spec.backup.destination is None else BACKUP,)
+    backup = CRON_JOB if spec.backup.destination is None else BACKUP
+    dumps = claims_of(whole.seen, mysql_backups.name_of(name))
     is_backed_up = whole.tier.backup if spec.backup.enabled is None else spec.backup.enabled
     writes = [
         *mysql.writes(server, stored_template(stored)),
         *patches(claims, server.storage, {**whole.labels, **version.labels}),
-        *(labelled(each, whole.labels, {}) for each in claims_of(whole.seen, mysql_backups.name_of(name))),
+        *(labelled(each, whole.labels, {}) for each in dumps),
         *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
-        *removed(whole, _backup_places(name, but=backup if is_backed_up else ())),
+        *removed(whole, _backup_places(name, but=(backup,) if is_backed_up else ())),
     ]
     url = whole.url("mysql", "db", PORTS["mysql"])
     if wrong := version.wrong or refused(claims, stored_template(stored), server.storage, spec.storage_class_name):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
         return Component("database", writes, holds=False, note=wrong, url=url, problem=problem)
-    return Component("database", writes, holds=holds, note=note, url=url)
+    needed = [*claims, *(dumps if is_backed_up and backup == CRON_JOB else ())]
+    lacking = without_class(needed, whole.seen)
+    return Component("database", writes, holds=holds and not lacking, note=lacking or note, url=url)
 
 
 def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[Place]:

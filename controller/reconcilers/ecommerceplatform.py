@@ -4,6 +4,7 @@ from datetime import datetime
 
 from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
+from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.components import Component, Whole, cache, told, without, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
 from controller.reconcilers.labels import inherited, metadata_origin
@@ -86,7 +87,7 @@ ECOMMERCE_PLATFORM = PlannedKind(
     plan=plan,
     owns=(*OWNED, *REMOVED),
     once=(SECRET,),
-    reads=(READS_CLAIMS,),
+    reads=(READS_CLAIMS, READS_CLASSES),
     patches=(CLAIM,),
     deletes=(*REMOVED, *BACKUPS),
     optional=(BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),

@@ -6,6 +6,7 @@ from typing import Literal
 from config.api.postgresql import PostgreSQL, PostgreSQLStatus
 from controller.reconcilers import postgresql_backups as backups
 from controller.reconcilers import postgresql_roles as roles
+from controller.reconcilers.claims import READS_CLASSES, without_class
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.postgresql_claims import Volumes, volumes
 from controller.reconcilers.postgresql_instances import ORIGIN, SERVICE_ORIGIN, primary, services, stateful_set
@@ -20,7 +21,6 @@ from controller.reconcilers.resources import (
     SECRET,
     SERVICE,
     STATEFUL_SET,
-    STORAGE_CLASS,
 )
 from controller.runtime.plan import Apply, Event, Object, Plan, Problem, Seen, Step, incomplete
 from controller.runtime.planned_kind import PlannedKind, Reads
@@ -51,7 +51,7 @@ def plan(database: PostgreSQL, seen: Seen, now: datetime) -> Plan:
 def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> tuple[Step, ...]:
     secrets, job = roles.secrets(database), roles.job(database, seen, there.version)
     instances = stateful_set(database, seen, there.version, there.template)
-    leading = services(database)
+    leading, lacking = services(database), without_class(there.claims, seen)
     return (
         Step(
             "credentials",
@@ -66,7 +66,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
             holds=is_up,
             doing="failed to create database",
             condition=PRIMARY,
-            note="" if is_up else _missing(database),
+            note="" if is_up else lacking or _missing(database),
         ),
         Step(
             "service",
@@ -75,7 +75,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
             holds=all(_exists(seen, SERVICE, each) for each in leading),
         ),
         Step("storage", there.patches, needs=("service",), holds=there.are_grown, doing="failed to grow storage"),
-        Step("instances", (), needs=("service",), holds=_are_ready(database, seen)),
+        Step("instances", (), needs=("service",), holds=_are_ready(database, seen), note=lacking or ""),
         Step(
             "users and databases",
             [*([Apply(job, roles.JOB_ORIGIN)] if job else ()), *roles.superseded(database, seen, job)],
@@ -178,7 +178,7 @@ POSTGRESQL = PlannedKind(
         Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(CLAIM, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(JOB, {"instance": by_label(INSTANCE)}, OF_OURS),
-        Reads(STORAGE_CLASS, {"name": by_name}),
+        READS_CLASSES,
     ),
     patches=(CLAIM,),
     deletes=(JOB, CLAIM, CRON_JOB, BACKUP),

@@ -6,7 +6,7 @@ from datetime import datetime
 from config.api.backup import Backup
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers import backup_env, dumps
-from controller.reconcilers.claims import claim_spec
+from controller.reconcilers.claims import claim_spec, without_class
 from controller.reconcilers.claims import origin as claim_origin
 from controller.reconcilers.postgresql_claims import KIND, claims_of, patch
 from controller.reconcilers.postgresql_pods import (
@@ -106,14 +106,19 @@ def are_made(database: PostgreSQL, seen: Seen) -> bool:
     if not spec.enabled:
         return True
     if spec.destination is None:
-        return seen.child(CRON_JOB, name_of(database)) is not None
+        return seen.child(CRON_JOB, name_of(database)) is not None and failure(database, seen) is None
     ready = _ready(database, seen)
     return ready is not None and ready["status"] == "True"
 
 
 def failure(database: PostgreSQL, seen: Seen) -> Problem | None:
-    """Return why the Backup object cannot do its work."""
-    ready = _ready(database, seen) if database.spec.backup.enabled and database.spec.backup.destination else None
+    """Return why the claim gets no volume, or the Backup object cannot do its work."""
+    spec = database.spec.backup
+    if not spec.enabled:
+        return None
+    if spec.destination is None:
+        return without_class(claims_of(database, seen, "backup"), seen)
+    ready = _ready(database, seen)
     if ready is None or ready["status"] == "True" or ready["reason"] in ("Progressing", "Updating", "Degraded"):
         return None
     return Problem(f"Backup {name_of(database)}: {ready['message']}", ready["reason"])

@@ -162,6 +162,27 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", "pvc/data-shop-0", "pvc/shop-backup", "--for=delete", "--timeout=60s")
 
 
+def test_a_storage_class_that_is_not_there_is_told(laptop: Laptop, namespace: str) -> None:
+    """By name, in the database's condition and in that of the stack around it; once it is there, all goes on."""
+    name = f"class-{namespace}"
+    database = {"type": "postgresql", "storage": "1Gi", "storageClassName": name}
+    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}}
+    laptop.kubectl("apply", "-n", namespace, "-f-", input={**stack, "spec": {"database": database}})
+    told = f'failed to create database: StorageClass "{name}" does not exist, and claim data-shop-db-0 waits for it'
+    for kind, condition, message in (
+        ("postgresql/shop-db", "Ready", told),
+        ("postgresql/shop-db", "PrimaryAvailable", told),
+        ("appstack/shop", "DatabaseReady", f"Database deployment failed: PostgreSQL shop-db: {told}"),
+    ):
+        laptop.wait(kind, f'jsonpath={{.status.conditions[?(@.type=="{condition}")].message}}={message}', namespace)
+    made = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}}
+    try:
+        laptop.kubectl("create", "-f-", input={**made, "provisioner": "hollow.gatewright.io/volumes"})
+        laptop.wait("appstack/shop", "condition=Ready", namespace)
+    finally:
+        laptop.kubectl("delete", "storageclass", name, "--ignore-not-found")
+
+
 def test_a_stack_changes_its_database_and_changes_it_back(laptop: Laptop, namespace: str) -> None:
     """One is taken out and the other asked for, at once: each keeps its own claims, and finds them again."""
 

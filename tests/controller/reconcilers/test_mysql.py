@@ -14,7 +14,7 @@ from controller.reconcilers.mysql_backups import DUMP
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import CLAIM
 from controller.runtime.given import Given
-from controller.runtime.plan import Object, Once, Patch, Plan, Random
+from controller.runtime.plan import Object, Once, Patch, Plan, Problem, Random
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -349,6 +349,24 @@ def test_the_class_of_a_volume_cannot_change() -> None:
     )
     (template,) = server(plan)["spec"]["volumeClaimTemplates"]
     assert template["spec"]["storageClassName"] == "slow"
+
+
+def test_a_storage_class_that_is_not_there_is_told() -> None:
+    """Of the server's claim, and of that of its backups where there are such."""
+    children = [ready(each) for each in made(planned(storageClassName="fast")).values()]
+    told = 'Database deployment failed: StorageClass "fast" does not exist, and claim {} waits for it'
+    for index, name, backup, is_told in (
+        ("shop-db", "mysql-shop-db-0", {}, True),
+        ("shop-db-backup", "shop-db-mysql-backup", {}, True),
+        ("shop-db-backup", "shop-db-mysql-backup", {"enabled": False}, False),
+    ):
+        waiting = claim("100Gi")
+        waiting["metadata"]["name"] = name
+        waiting |= {"spec": {**waiting["spec"], "storageClassName": "fast"}, "status": {"phase": "Pending"}}
+        seen = Given(children=children, found={(CLAIM, "database", index): [waiting]})
+        step = planned(seen, storageClassName="fast", backup=backup).steps[0]
+        problem = Problem(told.format(name), "StorageClassNotFound") if is_told else None
+        assert (step.holds, step.problem) == (not is_told, problem)
 
 
 def test_the_class_that_a_volume_has_may_be_named() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from config.api.postgresql import PostgreSQL
+from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CLAIM, JOB, POD, STORAGE_CLASS
 from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Plan, Random, Write
+from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Plan, Problem, Random, Write
 from controller.runtime.testing import FakeClient, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,8 +36,10 @@ def planned(
     look_ups: dict[Any, list[Object]] = {}
     for each in found:
         resource = {"Pod": POD, "Job": JOB, "PersistentVolumeClaim": CLAIM, "StorageClass": STORAGE_CLASS}[each["kind"]]
-        index, value = ("name", each["metadata"]["name"]) if resource == STORAGE_CLASS else ("instance", "shop")
-        look_ups.setdefault((resource, index, value), []).append(each)
+        indexes = READS_CLASSES.indexes if resource == STORAGE_CLASS else {"instance": lambda _: ["shop"]}
+        for index, by in indexes.items():
+            for value in by(each):
+                look_ups.setdefault((resource, index, value), []).append(each)
     return POSTGRESQL.plan(database, Given(children=children, found=look_ups, settings={"registry": "r.example"}), NOW)
 
 
@@ -305,6 +308,52 @@ def test_claims_grow_one_by_one() -> None:
     assert isinstance(grown, Patch)
     assert "spec" not in pending.fields
     assert not step_of(plan, "storage").holds
+
+
+DEFAULT = {
+    "kind": "StorageClass",
+    "metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+}
+ABSENT = 'StorageClass "fast" does not exist, and claim data-shop-0 waits for it'
+NO_DEFAULT = "no StorageClass is the default, and claim data-shop-0 names none"
+
+
+@pytest.mark.parametrize(
+    ("class_name", "phase", "classes", "said"),
+    [
+        ("fast", "Pending", [DEFAULT], ABSENT),
+        ("fast", "Pending", [expandable()], None),
+        ("fast", "Bound", [], None),
+        ("", "Pending", [], None),
+        (None, "Pending", [expandable()], NO_DEFAULT),
+        (None, "Pending", [DEFAULT], None),
+    ],
+)
+def test_a_storage_class_that_is_not_there_is_told(
+    class_name: str | None, phase: str, classes: list[Object], said: str | None
+) -> None:
+    """Where a claim waits for it; one that binds only once its pod is there is none of them."""
+    waiting = claim(phase=phase)
+    waiting["spec"] = {**asked("1Gi"), "storageClassName": class_name}
+    plan = planned(children=[*ALL_THERE[:1], stateful_set(0)], found=[pod("False"), waiting, *classes])
+    of_database, of_instances = (step_of(plan, name).problem for name in ("database", "instances"))
+    if said is None:
+        assert (of_database, of_instances) == (None, None)
+    else:
+        assert of_database == Problem(f"failed to create database: {said}", "StorageClassNotFound")
+        assert of_instances == Problem(f"failed to create instances: {said}", "StorageClassNotFound")
+
+
+def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> None:
+    """Though their CronJob is there; nobody asks where there are none, or where they go to a store."""
+    found = [pod(), claim(), claim(component="backup", phase="Pending")]
+    children = [*ALL_THERE, child("CronJob", "shop-backup")]
+    told = Problem(f"failed to setup backups: {ABSENT}", "StorageClassNotFound")
+    for spec, problem, holds in ((LOCAL, told, False), (REMOTE, None, False), ({}, None, True)):
+        step = step_of(planned(children=children, found=found, **spec), "backups")
+        assert (step.problem, step.holds) == (problem, holds)
+    there = step_of(planned(children=children, found=[*found, expandable()], **LOCAL), "backups")
+    assert (there.problem, there.holds) == (None, True)
 
 
 def test_a_lost_primary_is_told() -> None:
