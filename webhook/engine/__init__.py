@@ -4,10 +4,9 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.engine import Engine
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.match import NAMESPACE_LABELS
 from webhook.engine.planners import SERVED, Made, Maker, Planner, Planners, RefusedError
 from webhook.engine.policy import Params, Patch, Policy, Violation
-from webhook.engine.request import About, NotLookedUpError, Request
+from webhook.engine.request import NAMESPACE_LABELS, About, NotLookedUpError, Request
 from webhook.engine.verdict import Outcome, Verdict
 
 __all__ = [

@@ -7,7 +7,7 @@ from webhook.engine.exceptions import NOW, Exempt
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
-from webhook.engine.policy import Params, Policy, Violation
+from webhook.engine.policy import Before, Params, Policy, Violation
 from webhook.engine.request import Request
 from webhook.engine.verdict import Outcome
 
@@ -67,14 +67,11 @@ class BoundPolicy:
             return None
         found = list(policy._left(request, policy._violations(request)))
         before = request.before() if found and self.tolerates_existing and "Deny" in self.actions else None
-        old = policy._before(before) if before is not None else []
-        tolerated = [each for each in found if any(each.is_no_worse_than(was) for was in old)]
-        return Outcome(
-            self.title,
-            self.actions,
-            tuple(each for each in found if each not in tolerated),
-            tolerated=tuple(tolerated),
-        )
+        if before is None:
+            return Outcome(self.title, self.actions, tuple(found))
+        old = Before(policy._before(before))
+        news = tuple(each for each in found if not old.holds(each))
+        return Outcome(self.title, self.actions, news, tolerated=tuple(each for each in found if old.holds(each)))
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where an exception leaves nothing of it."""
@@ -95,13 +92,13 @@ class BoundPolicy:
 
     def _left(self, request: Request, violations: Iterable[Violation]) -> Iterator[Violation]:
         """Yield the violations that no exception for a container or an image takes out."""
-        paths = [
+        paths = tuple(
             path
             for exempt in self.exempt
             if not exempt.is_whole and exempt.covers(request)
             for path in exempt.paths(request)
-        ]
-        yield from (each for each in violations if not any(each.path.startswith(path) for path in paths))
+        )
+        yield from (each for each in violations if not f"{each.path}.".startswith(paths)) if paths else violations
 
     def _before(self, request: Request) -> list[Violation]:
         """Return what it would have found before; what was not what its kind says had nothing to tolerate."""

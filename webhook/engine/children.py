@@ -8,7 +8,7 @@ from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields
 from webhook.engine.origins import traced
 from webhook.engine.planners import SERVED, Made, Object, Planner, Planners, RefusedError
-from webhook.engine.policy import Violation
+from webhook.engine.policy import Before, Violation
 from webhook.engine.request import About, Request
 from webhook.engine.verdict import Outcome
 
@@ -49,13 +49,13 @@ def children(planners: Planners, planner: Planner, request: Request) -> list[Chi
     try:
         before = [] if old is None else planner.plan(old, now, served)
     except RefusedError as error:
-        before, refused = [], error.violations
+        before, refused = [], Before(error.violations)
     else:
-        refused = ()
+        refused = Before(())
     try:
         made = planner.plan(object, now, served)
     except RefusedError as error:
-        news = [each for each in error.violations if not any(each.is_no_worse_than(was) for was in refused)]
+        news = [each for each in error.violations if not refused.holds(each)]
         if news:
             raise RefusedError(news) from None
         return []

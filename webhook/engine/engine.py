@@ -13,10 +13,11 @@ from webhook.engine.kinds import Kind, Target, TargetKey
 from webhook.engine.making import of_made
 from webhook.engine.planners import SERVED, Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
-from webhook.engine.request import Request
+from webhook.engine.request import NAMESPACE_LABELS, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 
 NOTHING_NEEDED: frozenset[str] = frozenset()
+_KNOWN = {("", "namespaces"): frozenset({NAMESPACE_LABELS})}  # by the object itself: nobody looks it up
 
 DENY = frozenset({"Deny"})
 NO_PLANNERS = Planners()
@@ -41,7 +42,9 @@ class Engine:
         self._validating = self._index(each for each in self.policies if each.policy.validate is not None)
         self._mutating = self._index(each for each in self.policies if each.policy.mutate is not None)
         self._needs = {
-            key: frozenset[str]().union(*(bound.needs for bound in self._asked(key))) for key in self._targets
+            key: frozenset[str]().union(*(bound.needs for bound in self._asked(key)))
+            - _KNOWN.get(key[:2], NOTHING_NEEDED)
+            for key in self._targets
         }
         self._needs_of_made = {
             key: self._looked_up_for(planner, target)
@@ -74,12 +77,13 @@ class Engine:
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all of their findings are in the verdict.
 
-        An object that is being deleted already is left alone: what is left to change are its finalizers.
+        Where an object is being deleted already, its finalizers can always go; whatever else is changed is judged,
+        since many a thing goes on working until they are gone. Nothing more is made of it.
         """
-        if request.is_ending:
+        if request.only_ends:
             return Verdict()
         outcomes = tuple(self._found(request))
-        planner = self._planners.asked_about(request.about)
+        planner = None if request.is_ending else self._planners.asked_about(request.about)
         if planner is not None:
             outcomes = without_repeats(outcomes, self._of_made(planner, request))
         return Verdict(as_sent(outcomes, request.about))

@@ -53,10 +53,11 @@ class Exempt:
         return self.names is None or self.names.match(about.name or request.string("metadata.generateName") or "")
 
     def paths(self, request: Request) -> Iterator[str]:
-        """Yield the paths of the containers it is about."""
-        for container in request.containers():
-            name, image = container.string("name") or "", container.string("image") or ""
-            if (self.containers is None or self.containers.match(name)) and (
+        """Yield the paths of the containers it is about, and of the image volumes where it is about images."""
+        for holder, path in request.images():
+            is_volume = path != "image"
+            name, image = holder.string("name") or "", holder.string(path) or ""
+            if (self.containers is None or (not is_volume and self.containers.match(name))) and (
                 self.images is None or self.images.match(image)
             ):
-                yield f"{container.path()}."
+                yield f"{holder.path()}."

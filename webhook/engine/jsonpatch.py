@@ -36,8 +36,11 @@ class Patcher:
         node[patch.path[missing_from]] = value
         set_at = patch.path[: missing_from + 1]
         new = {patch.path[:depth] for depth in range(missing_from + 1, len(patch.path))}
-        self._own = {path for path in self._own if path[: missing_from + 1] != set_at} | new
-        self._made = {path for path in self._made if path[: missing_from + 1] != set_at} | new
+        if set_at in self._own:  # what was below it went with it
+            self._own = {path for path in self._own if path[: missing_from + 1] != set_at}
+            self._made = {path for path in self._made if path[: missing_from + 1] != set_at}
+        self._own |= new
+        self._made |= new
         if not made:
             adds = current is None and isinstance(set_at[-1], str)  # into a list, "add" would insert
             operation = {"op": "add" if adds else "replace", "path": pointer(set_at), "value": value}

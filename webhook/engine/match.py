@@ -7,9 +7,8 @@ from config.api.policy import Exclude, LabelSelector, LabelSelectorRequirement
 from config.api.policy import Match as MatchSpec
 from config.api.policy import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
-from webhook.engine.request import Request
+from webhook.engine.request import NAMESPACE_LABELS, Request
 
-NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
 Labels = Mapping[str, str]
@@ -42,7 +41,7 @@ class Clause:
             return False
         if self.namespace_selector is None:
             return True
-        return bool(about.namespace) and self.namespace_selector(request.lookup(NAMESPACE_LABELS))
+        return bool(about.namespace) and self.namespace_selector(request.namespace_labels())
 
 
 @dataclass(frozen=True, slots=True)

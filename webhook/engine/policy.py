@@ -1,7 +1,7 @@
 """What a policy is: a name, its parameters, and a pure function that finds violations or makes patches."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -39,19 +39,32 @@ class Violation:
         """The field, and of which object where that has to be said."""
         return f"{self.of}: {self.path}" if self.of else self.path
 
-    def is_no_worse_than(self, other: "Violation") -> bool:
-        """Whether this is `other` again: the same field and rule, and the value found equal or not further beyond."""
-        if (self.path, self.rule) != (other.path, other.rule):
-            return False
-        if self.excess is not None and other.excess is not None:
-            return self.excess <= other.excess
-        return self.found == other.found
-
     @property
     def message(self) -> str:
         """The finding as one line."""
         fix = f"{self.fix[:1].upper()}{self.fix[1:]}"
         return f"{self.where}: {self.found}; {self.rule}. {fix}."
+
+
+class Before:
+    """What was found before an update, to hold what is found now against."""
+
+    def __init__(self, violations: Iterable[Violation]) -> None:
+        """Index it: there may be as many findings as fit into an object."""
+        self._found: set[tuple[str, str, str | int]] = set()
+        self._excess: dict[tuple[str, str], int | Fraction] = {}
+        for each in violations:
+            self._found.add((each.path, each.rule, each.found))
+            if each.excess is not None:
+                key = each.path, each.rule
+                self._excess[key] = max(each.excess, self._excess.get(key, each.excess))
+
+    def holds(self, violation: Violation) -> bool:
+        """Whether this was found already: the same field and rule, and the value equal or not further beyond."""
+        most = self._excess.get((violation.path, violation.rule))
+        if violation.excess is not None and most is not None:
+            return violation.excess <= most
+        return (violation.path, violation.rule, violation.found) in self._found
 
 
 @dataclass(frozen=True, slots=True)

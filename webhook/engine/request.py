@@ -8,6 +8,9 @@ from webhook.engine.fields import Fields
 from webhook.engine.kinds import KINDS, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
+NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
+NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
+OF_ITS_END = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})  # metadata that may change
 
 
 class NotLookedUpError(Exception):
@@ -95,9 +98,15 @@ class Request(Fields):
 
     @property
     def is_ending(self) -> bool:
-        """Whether the object is being deleted already: only finalizers are left to change."""
-        metadata = (self.object or {}).get("metadata")
-        return isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
+        """Whether an update is about an object that is being deleted already."""
+        metadata = (self.old_object or {}).get("metadata")
+        is_deleted = isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
+        return is_deleted and self.about.operation == "UPDATE"
+
+    @property
+    def only_ends(self) -> bool:
+        """Whether an update of an object that is being deleted changes nothing but what its deletion needs."""
+        return self.is_ending and _but_for_its_end(self.object) == _but_for_its_end(self.old_object)
 
     def lookup(self, name: str) -> Any:
         """Return what was looked up under `name`; NotLookedUpError where nobody did."""
@@ -105,6 +114,12 @@ class Request(Fields):
             return self.looked_up[name]
         except KeyError:
             raise NotLookedUpError(name) from None
+
+    def namespace_labels(self) -> Mapping[str, str]:
+        """Return the labels of its namespace; a Namespace is its own, as it is going to be."""
+        if (self.about.resource_group, self.about.resource) == ("", "namespaces"):
+            return {NAME_LABEL: self.about.name} | self.texts("metadata.labels")
+        return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
 
     def pod(self) -> Fields | None:
         """Return the spec of the pod, or of the pod template, that this object carries; None where it carries none."""
@@ -141,3 +156,11 @@ class Request(Fields):
         if pod is not None:
             for volume in pod.each("volumes"):
                 yield volume, "image.reference"
+
+
+def _but_for_its_end(object: dict[str, Any] | None) -> dict[str, Any]:
+    """Return an object without its status and what changes while it is being deleted."""
+    kept = {key: value for key, value in (object or {}).items() if key != "status"}
+    if isinstance(kept.get("metadata"), dict):
+        kept["metadata"] = {key: value for key, value in kept["metadata"].items() if key not in OF_ITS_END}
+    return kept

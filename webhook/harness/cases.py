@@ -12,6 +12,7 @@ from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine
 from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
+from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.reviews import Admission
 
@@ -201,7 +202,7 @@ def _trials(engine: Engine, case: Case, document: Document, at_case: str) -> Ite
             admission=_admission(case, kind, "" if variant is None else each, variant),
             looked_up=case.looked_up
             | {
-                NAMESPACE_LABELS: {"kubernetes.io/metadata.name": case.namespace, **case.namespace_labels},
+                NAMESPACE_LABELS: {NAME_LABEL: case.namespace, **case.namespace_labels},
                 NOW: case.now,
                 SERVED: (),
             },

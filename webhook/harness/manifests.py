@@ -14,13 +14,13 @@ from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, Verdict
 from webhook.engine.fields import JSON_TYPES
 from webhook.engine.look_ups import LOOK_UPS
-from webhook.harness.bases import is_cluster_scoped
+from webhook.engine.request import NAME_LABEL
+from webhook.harness.bases import is_cluster_scoped, namespace_of
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.trial import Answer, ask
 from webhook.review import TRY_AGAIN, MalformedRequestError, warnings
 
 NO_POLICY_LOOKS_AT = frozenset({"Node", "PersistentVolume"})  # and they live outside of any namespace
-NAME_LABEL = "kubernetes.io/metadata.name"
 FIELD = re.compile(r"([A-Za-z]+/\S+: )?[^:]+(?=: )")  # a field in a message, of what would be made if need be
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # what is read before any policy
 
@@ -121,7 +121,8 @@ def _namespace(value: dict[str, Any], namespace: str) -> str:
 def _judge(engine: Engine, document: Document, where: str, looked_up: dict[str, Any]) -> Judged:
     try:
         sent = group_version_kind(document.value)
-        admission = Admission(object=defaulted(stored(document.value)), namespace=where, sent=sent)
+        object = defaulted(stored(document.value))
+        admission = Admission(object, namespace=namespace_of(object["kind"], object, where), sent=sent)
         answer = ask(engine, admission, looked_up)
     except (ConversionError, MalformedRequestError) as error:
         raise DocumentError(f"{document.where()}: {error}") from None

@@ -12,7 +12,7 @@ Fix: use an emptyDir, a configMap or a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated
 
@@ -70,6 +70,7 @@ def validate(request: Request, params: HostPathVolumes) -> Iterator[Violation]:
     pod = request.pod()
     if pod is None:
         return
+    for_reading: dict[str, str] = {}  # volumes by name, with their paths
     for volume in pod.each("volumes"):
         if not volume.is_set("hostPath"):
             continue
@@ -84,14 +85,17 @@ def validate(request: Request, params: HostPathVolumes) -> Iterator[Violation]:
             rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
             yield Violation(volume.path("hostPath.path"), shown(path), rule, FIX)
         elif all(read_only):
-            yield from _written(request, volume.string("name"), path)
+            for_reading[volume.string("name") or ""] = path
+    if for_reading:
+        yield from _written(request, for_reading)
 
 
-def _written(request: Request, volume: str | None, path: str) -> Iterator[Violation]:
-    """Yield a violation for each mount of a volume that is not read-only."""
+def _written(request: Request, for_reading: Mapping[str, str]) -> Iterator[Violation]:
+    """Yield a violation for each mount of such a volume that is not read-only."""
     for container in request.containers():
         for mount in container.each("volumeMounts"):
-            if mount.string("name") == volume and not mount.boolean("readOnly"):
+            path = for_reading.get(mount.string("name") or "")
+            if path is not None and not mount.boolean("readOnly"):
                 rule = f"{shown(path)} of the node may only be mounted for reading"
                 yield Violation(mount.path("readOnly"), "not true", rule, "set it to true")
 

@@ -4,8 +4,9 @@ Why: the default class of a cluster may change, and with it price, speed and whe
 classes are meant for few.
 
 Judged: PersistentVolumeClaims, the claim templates of StatefulSets, and ephemeral volumes of pods and of everything
-that makes pods. In a cluster the default class is filled into a PersistentVolumeClaim before it is judged, but not
-into the others.
+that makes pods; where there is one, the annotation `volume.beta.kubernetes.io/storage-class`, which Kubernetes still
+puts before the field. In a cluster the default class is filled into a PersistentVolumeClaim before it is judged, but
+not into the others.
 
 Allowed: `storageClassName: fast` with `allowed: [fast]`; an empty name, for a volume that is bound by hand, where
          `allowed` matches it.
@@ -21,6 +22,8 @@ from pydantic import Field
 from webhook.engine import Fields, Params, Policy, Request, Violation
 from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
+
+ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class StorageClasses(Params):
@@ -38,7 +41,7 @@ class StorageClasses(Params):
 def validate(request: Request, params: StorageClasses) -> Iterator[Violation]:
     """Yield a violation for each claim without a class, or with one that is not allowed."""
     for claim in _claims(request):
-        name, path = claim.string("storageClassName"), claim.path("storageClassName")
+        name, path = _class(claim)
         rule = f"allowed storage classes: {', '.join(params.allowed)}"
         if name is None:
             if params.required:
@@ -49,16 +52,23 @@ def validate(request: Request, params: StorageClasses) -> Iterator[Violation]:
             yield Violation(path, shown(name), rule, "name one of them")
 
 
+def _class(claim: Fields) -> tuple[str | None, str]:
+    """Return the class that a claim names, and where."""
+    older = claim.texts("metadata.annotations").get(ANNOTATION)
+    if older is not None:
+        return older, f"{claim.path('metadata.annotations')}[{ANNOTATION}]"
+    return claim.string("spec.storageClassName"), claim.path("spec.storageClassName")
+
+
 def _claims(request: Request) -> Iterator[Fields]:
     if request.kind == "PersistentVolumeClaim":
-        yield request.fields("spec")
+        yield request
     if request.kind == "StatefulSet":
-        for template in request.each("spec.volumeClaimTemplates"):
-            yield template.fields("spec")
+        yield from request.each("spec.volumeClaimTemplates")
     pod = request.pod()
     for volume in pod.each("volumes") if pod is not None else ():
         if volume.mapping("ephemeral"):
-            yield volume.fields("ephemeral.volumeClaimTemplate.spec")
+            yield volume.fields("ephemeral.volumeClaimTemplate")
 
 
 POLICY = Policy(

@@ -1,6 +1,7 @@
 """The engine asks every policy that applies, once, in order, and loses nothing they say."""
 
 import copy
+import time
 
 import pytest
 
@@ -305,12 +306,65 @@ def test_an_operation_that_is_not_judged_is_not_asked_about():
     assert Engine([in_force(COUNTS)]).validate(ask(None, old_object=POD, operation="DELETE")) == Verdict()
 
 
-def test_what_is_being_deleted_is_left_alone():
-    """A finalizer must be able to go, whatever the policies say by now."""
-    ending = {"kind": "Pod", "metadata": {"name": "it", "deletionTimestamp": "2026-11-21T00:00:00Z"}, "spec": {}}
-    engine = Engine([in_force(NAMES), in_force(FIRST)])
-    request = ask(ending, operation="UPDATE", old_object=ending)
-    assert (engine.validate(request), engine.mutate(request)) == (Verdict(), Verdict())
+ENDING = {"name": "it", "deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["a", "b"]}
+
+
+def ending(metadata=ENDING, **changes):
+    """Ask about an update of what is being deleted already, changed by what a test names."""
+    old = {"kind": "Pod", "metadata": ENDING, "spec": {}, "status": {"phase": "Running"}}
+    return ask(old | {"metadata": metadata} | changes, operation="UPDATE", old_object=old)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        ending(),
+        ending({**ENDING, "finalizers": ["b"]}),
+        ending({"name": "it", "deletionTimestamp": ENDING["deletionTimestamp"], "generation": 2, "managedFields": []}),
+        ending(status={"phase": "Failed"}),
+    ],
+)
+def test_finalizers_can_go_of_what_is_being_deleted(request_):
+    """Whatever the policies say by now, failing ones and those that tolerate nothing included."""
+    engine = Engine([in_force(NAMES, tolerates_existing=False), in_force(FAILS), in_force(FIRST)])
+    assert (engine.validate(request_), engine.mutate(request_)) == (Verdict(), Verdict())
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [ending(spec={"count": 1}), ending({**ENDING, "finalizers": [], "labels": {"a": "b"}}, spec={"count": 1})],
+)
+def test_whatever_else_is_changed_of_what_is_being_deleted_is_judged(request_):
+    """A Service goes on serving until its last finalizer is gone: who sets one could make anything of it."""
+    engine = Engine([in_force(COUNTS), in_force(FIRST)])
+    assert [each.path for each in engine.validate(request_).outcomes[0].violations] == ["spec.count"]
+    assert engine.mutate(request_) == Verdict()
+
+
+def test_what_only_says_that_it_is_being_deleted_is_judged():
+    """The API server takes the timestamp out of what is made; in a file it hides nothing."""
+    made = {"kind": "Pod", "metadata": ENDING, "spec": {"count": 1}}
+    assert not Engine([in_force(COUNTS)]).validate(ask(made)).allowed
+    unmarked = made | {"metadata": {"name": "it"}, "spec": {}}
+    assert not Engine([in_force(COUNTS)]).validate(ask(made, operation="UPDATE", old_object=unmarked)).allowed
+
+
+def many(request, _):
+    """Find fault with each of some thousand items, of one field and of fields of their own."""
+    for item in request.value["spec"]["items"]:
+        yield Violation("spec.items", item, "there may be no items", "remove it")
+        yield Violation(f"spec.items[{item}]", item, "there may be no items", "remove it", excess=item)
+
+
+def test_thousands_of_findings_are_compared_with_thousands_in_a_moment():
+    """Who holds an object with many findings could otherwise stop every review for minutes by updating it."""
+    old, new = ({"kind": "Pod", "spec": {"items": list(range(first, first + 4000))}} for first in (0, 1))
+    started = time.process_time()
+    request = ask(new, operation="UPDATE", old_object=old)
+    (outcome,) = Engine([in_force(Policy("many", validate=many))]).validate(request).outcomes
+    assert [each.path for each in outcome.violations] == ["spec.items", "spec.items[4000]"]
+    assert len(outcome.tolerated) == 2 * 3999
+    assert time.process_time() - started < 2.0
 
 
 @pytest.fixture

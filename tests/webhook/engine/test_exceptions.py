@@ -97,6 +97,23 @@ def test_an_exception_is_as_wide_as_it_says(entry, left):
     assert denied(exception(**entry)) == left
 
 
+def test_an_exception_for_a_container_holds_for_the_container_as_a_whole():
+    """Also where a policy names no field of it."""
+    probes = policy(spec={"policy": "probes", "params": {"enough": "one"}})
+    judge = engine(probes, exception(containers=["debug"]))
+    (outcome,) = judge.validate(ask(POD, looked_up={NOW: TODAY})).outcomes
+    assert [each.path for each in outcome.violations] == ["spec.containers[name=app]", "spec.containers[name=sidecar]"]
+
+
+def test_an_exception_for_images_holds_for_image_volumes():
+    """They are images too; a volume has a container's name by chance only."""
+    volumes = [{"name": name, "image": {"reference": f"quay.io/{name}"}} for name in ("models", "tools")]
+    pod = POD | {"spec": {"containers": POD["spec"]["containers"][:1], "volumes": volumes}}
+    request = ask(pod, looked_up={NOW: TODAY})
+    assert denied(exception(images=["quay.io/mo*"]), request=request) == ["tools"]
+    assert denied(exception(containers=["models"]), request=request) == ["models", "tools"]
+
+
 def test_exceptions_for_containers_add_up():
     """Each takes out what it is about."""
     assert denied(exception(containers=["debug"]), exception(images=["docker.io/*"])) == []

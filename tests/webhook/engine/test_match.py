@@ -4,8 +4,8 @@ import pytest
 
 from config.api.policy import LabelSelector
 from config.api.policy import Match as MatchSpec
-from tests.webhook.asking import ask
-from webhook.engine import NAMESPACE_LABELS, NotLookedUpError
+from tests.webhook.asking import ask, in_force
+from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
 from webhook.engine.match import compile_match, compile_selector
 
 
@@ -194,3 +194,25 @@ def test_what_is_excluded_stays_excluded_for_each_kind():
     """Narrowing a match to one kind keeps whom it excludes."""
     spec = MatchSpec.model_validate({"any": [{"kinds": ["Pod"]}], "exclude": {"users": ["jane"]}})
     assert not compile_match(spec).for_kind("Pod").selects(ask({}, username="jane"))
+
+
+@pytest.mark.parametrize(
+    ("labels", "operation", "selected"),
+    [
+        ({"env": "prod"}, "CREATE", True),
+        ({}, "CREATE", False),
+        ({}, "UPDATE", False),
+        ({"env": "prod"}, "UPDATE", True),
+    ],
+)
+def test_a_namespace_is_selected_by_its_own_labels(labels, operation, selected):
+    """By those that it is going to have, as the API server does: of a new one nobody else knows any."""
+    production = match({"namespaceSelector": {"matchLabels": {"env": "prod"}}})
+    old = {"metadata": {"name": "shop", "labels": {"env": "lab"}}} if operation == "UPDATE" else None
+    about = {"name": "shop", "namespace": "shop", "operation": operation}
+    request = ask({"metadata": {"name": "shop", "labels": labels}}, "Namespace", old_object=old, **about)
+    assert production.selects(request) is selected
+    named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}
+    assert match({"namespaceSelector": {"matchExpressions": [named]}}).selects(request)
+    policy = in_force(Policy("any", validate=lambda *_: iter(()), kinds=("Namespace", "Pod")), match=production)
+    assert (Engine([policy]).needs(request), Engine([policy]).needs(ask({}))) == (set(), {NAMESPACE_LABELS})

@@ -229,3 +229,24 @@ def test_what_is_no_object_is_told(engine, text, told):
     with pytest.raises(DocumentError) as error:
         judged(engine, text)
     assert str(error.value) == told
+
+
+def test_a_namespace_is_in_itself():
+    """A policy for some namespaces judges the Namespaces too, by name and by label, as the webhook would."""
+    text = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: team}
+spec:
+  policy: required-labels
+  params: {labels: {team: "*"}}
+  match: {any: [{namespaces: [shop]}, {namespaceSelector: {matchLabels: {environment: production}}}]}
+"""
+    labels = Engine(load(parse_documents(text.encode(), "policies.yaml"), catalogue()))
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {environment: %s}}\n"
+    text = "---\n".join(namespace % each for each in (("shop", "lab"), ("toys", "production"), ("toys", "lab")))
+    assert [(each.title, each.verdict) for each in judged(labels, text)] == [
+        ("Namespace shop", "denied"),
+        ("Namespace toys", "denied"),
+        ("Namespace toys", "unmatched"),
+    ]
