@@ -2,14 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 IMG ?= gatewright:v$(shell sed -n 's/__version__ = "\(.*\)"/\1/p' gatewright/__init__.py)
+TAG = $(lastword $(subst :, ,$(IMG)))
 KUBECTL ?= kubectl
 HELM ?= helm
 export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are compiled for all of them once
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster run lint format test test-unit test-integration databases bench manifests install \
-	docker-build backup-images deploy undeploy clean
+.PHONY: help demo cluster run lint format test test-unit test-integration databases bench bench-reviews \
+	bench-controller manifests install docker-build backup-images deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,9 +75,9 @@ backup-images: ## build the images of Backups' CronJobs, under REGISTRY where it
 		docker build --target $$type --tag $(REGISTRY:%=%/)gatewright-backup-$$type:$$tag images/backup || exit; \
 	done
 
-deploy: ## install or upgrade the chart with the image IMG
+deploy: ## install or upgrade the chart with the image IMG; the CRDs of `make install` become the chart's
 	$(HELM) upgrade --install gatewright charts/gatewright --namespace gatewright-system --create-namespace \
-		--set image.repository=$(firstword $(subst :, ,$(IMG))),image.tag=$(lastword $(subst :, ,$(IMG)))
+		--take-ownership --set image.repository=$(IMG:%:$(TAG)=%) --set-string image.tag=$(TAG)
 
 undeploy: ## stop judging first, then remove the chart
 	$(KUBECTL) delete validatingwebhookconfiguration,mutatingwebhookconfiguration gatewright --ignore-not-found

@@ -78,6 +78,13 @@ def controller(kinds: Iterable[Kind]) -> list[Rule]:
     return _rules(rights)
 
 
+def _rights(kind: Kind) -> Rights:
+    """List what reconciling one kind takes."""
+    rights: Rights = {}
+    _grant_kind(rights, kind)
+    return rights
+
+
 def _grant_kind(rights: Rights, kind: Kind) -> None:
     about = kind.type.definition
     _grant(rights, about, (*READ, "patch") if kind.finalizer else READ)
@@ -142,6 +149,8 @@ def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
     """Write all rules as YAML, the file that the chart fills its roles from."""
     rules = {
         "controller": controller(kinds),
+        "shared": controller(()),
+        "kinds": {kind.type.definition.kind.lower(): _rules(_rights(kind)) for kind in kinds},
         "conversion": conversion(of_several_versions()),
         "webhook": webhook(looked_up),
     }
@@ -156,15 +165,13 @@ def roles(kind: Kind, namespace: str, controller: str, webhook: str) -> list[dic
     """
     about = kind.type.definition
     name = f"gatewright-{about.name}"
-    rights: Rights = {}
-    _grant_kind(rights, kind)
     looked_up = [rule(about.group, [about.plural], ["get"])] if about.scale else []
     aggregated = [
         _object("ClusterRole", f"{name}-{each}", f"rbac.authorization.k8s.io/aggregate-to-{each}") | {"rules": rules}
         for each, rules in people([about]).items()
     ]
     return [
-        *_bound(name, _rules(rights), namespace, controller),
+        *_bound(name, _rules(_rights(kind)), namespace, controller),
         *(_bound(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
         *aggregated,
     ]

@@ -74,7 +74,7 @@ class Settings(BaseModel):
     tls_minimum: Literal["1.2", "1.3"] = Field("1.3", description="lowest TLS version that is spoken")
     metrics_listen: Address = Field((None, 8080), description="where /metrics is served")
     health_listen: Address = Field((None, 8081), description="where /healthz and /readyz are served")
-    kinds: Names = Field([], description="kinds to reconcile; all by default")
+    kinds: Names = Field([], description="kinds to reconcile, or `none`; all by default")
     namespaces: Names = Field([], description="namespaces to look after; all by default")
     workers: int = Field(5, ge=1, le=100, description="reconciles at the same time, for each kind")
     object_metrics: bool = Field(True, description="metrics with a label for each object; off for large clusters")
@@ -94,6 +94,9 @@ class Settings(BaseModel):
     webhook_url: str | None = Field(None, description="register this URL instead of the Service")
     webhook_service: str = Field("gatewright-webhook", description="Service the webhook is registered under")
     webhook_configuration: str | None = Field(None, description="register the webhook, in configurations of this name")
+    excluded_namespaces: Names = Field(
+        [], description="namespaces that are never sent to the webhook, beside kube-system, kube-node-lease and ours"
+    )
     tls_secret: str = Field("gatewright-webhook-tls", description="Secret with the serving certificate")
     ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
     controller_account: str = Field(

@@ -28,7 +28,9 @@ def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, el
 
 
 def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
-    """Return the planned kinds of these names, whatever their case; all of them for no names."""
+    """Return the planned kinds of these names, whatever their case; all for no names, and none for `none`."""
+    if [name.lower() for name in names] == ["none"]:
+        return []
     known = {kind.name: kind for kind in planned_kinds()}
     unknown = [name for name in names if name.lower() not in known]
     if unknown:

@@ -55,7 +55,7 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
         at,
         policies,
         ca_bundle=ca_bundle,
-        excluded_namespaces=own_namespaces(settings, endpoint),
+        excluded_namespaces=excluded_namespaces(settings, endpoint),
     )
     registration = registrar.controller(runtime.metrics, also=also)
     runtime.add(registration)
@@ -110,11 +110,11 @@ def add_policy_statuses(runtime: Runtime, policies: Policies, objects: PolicyObj
     return look_again
 
 
-def own_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:
-    """Return the namespace that is never sent to the webhook, where we are installed in one."""
+def excluded_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:
+    """Return the namespaces that are never sent to the webhook: ours, where we are installed in one, and those set."""
     if settings.namespace is not None:
-        return [settings.namespace]
-    return [] if settings.webhook_url else [endpoint.namespace]
+        return [settings.namespace, *settings.excluded_namespaces]
+    return [*([] if settings.webhook_url else [endpoint.namespace]), *settings.excluded_namespaces]
 
 
 def _dns_names(settings: Settings, namespace: str) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from kube.credentials import load
     "webhook_configuration",
     "webhook_service",
     "webhook_url",
+    "excluded_namespaces",
     "tls_secret",
     "ca_secret",
     "cert_manager",

@@ -24,7 +24,7 @@ from gatewright.controlling import runtime_of
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.policies import policy_set
-from gatewright.registering import CONFIGURATION, add_policy_statuses, own_namespaces
+from gatewright.registering import CONFIGURATION, add_policy_statuses, excluded_namespaces
 from gatewright.runtime import run_leading
 from gatewright.serving import UNREGISTERED, webhook_of
 from gatewright.whoami import whoami
@@ -42,6 +42,7 @@ log = logging.getLogger("gatewright.run")
     "listen",
     "webhook_url",
     "webhook_configuration",
+    "excluded_namespaces",
     "tls_minimum",
     "kinds",
     "namespaces",
@@ -86,7 +87,7 @@ async def _run(settings: Settings) -> None:
             url,
             webhook.policies,
             ca_bundle=lambda: ca,
-            excluded_namespaces=own_namespaces(settings, endpoint),
+            excluded_namespaces=excluded_namespaces(settings, endpoint),
             makes_them=True,
         )
         registration = registrar.controller(runtime.metrics)

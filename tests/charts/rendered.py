@@ -22,6 +22,15 @@ class Rendered(dict[tuple[str, str], Object]):
         (container,) = self.pod(name)["containers"]
         return container["args"]
 
+    def rights(self, name: str) -> set[tuple[str, str, str]]:
+        """What a ClusterRole allows, as group, resource and verb."""
+        return {
+            (rule["apiGroups"][0], resource, verb)
+            for rule in self["ClusterRole", name]["rules"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+
     def rules(self, kind: str, name: str, resource: str) -> list[Object]:
         """The rules of a role that are about a resource."""
         return [rule for rule in self[kind, name]["rules"] if resource in rule["resources"]]

@@ -74,6 +74,13 @@ def test_the_webhook_mounts_its_own_pair_and_nothing_else(render):
     assert not any("secret" in volume for volume in render().pod("gatewright-controller-manager")["volumes"])
 
 
+def test_a_drain_waits_for_one_pod_at_a_time(render):
+    """And for none that is not well, which would hold it up for ever."""
+    for name in ("gatewright-controller-manager", "gatewright-webhook"):
+        budget = render()["PodDisruptionBudget", name]["spec"]
+        assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
+
+
 def test_configurations_are_rendered_empty(render):
     """Nothing is sent to a webhook that does not answer yet: the controller fills the configurations."""
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):

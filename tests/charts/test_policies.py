@@ -12,7 +12,10 @@ PRODUCTION = Path(__file__).parents[2] / "config/policies/production.yaml"
 
 @pytest.mark.parametrize("action", ["Deny", "Warn", "Audit"])
 def test_the_preset_carries_the_shipped_policies(render, action):
-    """The ConfigMap holds the policies of config/policies, with action and registries from the values."""
+    """The ConfigMap holds the policies of config/policies, with action and registries from the values.
+
+    What denies nothing denies nothing either while no webhook answers.
+    """
     sets = (
         "policies.preset=production",
         f"policies.action={action}",
@@ -22,11 +25,24 @@ def test_the_preset_carries_the_shipped_policies(render, action):
     expected = []
     for policy in yaml.safe_load_all(PRODUCTION.read_text()):
         policy["spec"]["validationActions"] = [action]
+        if action != "Deny":
+            policy["spec"]["failurePolicy"] = "Ignore"
         if policy["spec"]["policy"] == "image-registries":
             policy["spec"]["params"]["registries"] = ["a.example.com", "b.example.com/x"]
         ClusterAdmissionPolicy.model_validate(policy)
         expected.append(policy)
     assert list(mounted) == expected
+
+
+@pytest.mark.parametrize(
+    ("action", "chosen", "expected"),
+    [("Deny", "Ignore", "Ignore"), ("Warn", "Fail", None), ("Warn", "Ignore", "Ignore")],
+)
+def test_the_failure_policy_can_be_chosen(render, action, chosen, expected):
+    """What happens while no webhook answers can be said apart from what a violation leads to."""
+    objects = render("policies.preset=production", f"policies.action={action}", f"policies.failurePolicy={chosen}")
+    mounted = list(yaml.safe_load_all(objects["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"]))
+    assert [policy["spec"].get("failurePolicy") for policy in mounted] == [expected] * 4
 
 
 def test_the_preset_without_registries_keeps_its_own(render):

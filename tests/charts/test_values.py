@@ -96,6 +96,11 @@ def test_the_published_values_are_the_defaults(render, tmp_path: Path):
         "webhook.certManager.enable=true",
         "certmanager.enabled=true",
         "serviceMonitor.enabled=yes",
+        "image.digest=latest",
+        "kinds=WebApp",
+        "policies.failurePolicy=ignore",
+        "crds.enabled=false",
+        "networkPolicy.apiServerPorts={https}",
     ],
 )
 def test_a_typo_fails(template, typo):
@@ -103,6 +108,11 @@ def test_a_typo_fails(template, typo):
     result = template(typo)
     assert result.returncode != 0
     assert typo.split("=")[0].split(".")[0] in result.stderr
+
+
+def test_a_parent_chart_may_have_a_condition(template):
+    """`gatewright.enabled` and `global` of a parent chart are no typos."""
+    assert template("enabled=true", "global.imageRegistry=registry.example.com").returncode == 0
 
 
 def test_without_leader_election_one_controller_is_allowed(template):

@@ -18,6 +18,7 @@ from controller.runtime.kind_metrics import KindMetrics
 from controller.runtime.metrics import Metrics as Controllers
 from gatewright import pages, reference
 from gatewright.cli import COMMANDS
+from tests.config.chart_page import page
 from tests.controlplane.binaries import helm_binary
 from webhook.harness.cases import Expectation, Trial, load_trials
 from webhook.harness.trial import ask
@@ -26,6 +27,7 @@ from webhook.server.look_ups import RESOURCES
 from webhook.server.metrics import Metrics as Rim
 
 ROOT = Path(__file__).parents[2]
+CHART = "charts/gatewright"
 
 
 def from_types() -> dict[str, str]:
@@ -35,8 +37,13 @@ def from_types() -> dict[str, str]:
 
 def from_chart(helm: Path) -> dict[str, str]:
     """The files made from the chart, which reads those of `from_types`."""
-    command = [helm, "template", "gatewright", ROOT / "charts/gatewright", "--namespace", "gatewright-system"]
+    command = [helm, "template", "gatewright", ROOT / CHART, "--namespace", "gatewright-system"]
     return plain(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout)
+
+
+def from_values() -> dict[str, str]:
+    """The chart's README, made from its values.yaml."""
+    return {f"{CHART}/README.md": page((ROOT / CHART / "values.yaml").read_text())}
 
 
 def from_policies() -> dict[str, str]:
@@ -130,6 +137,7 @@ def write(files: dict[str, str]) -> None:
 
 if __name__ == "__main__":
     write(from_types())
+    write(from_values())
     write(from_policies())
     write(from_code())
     write(from_chart(helm_binary()))

@@ -4,7 +4,8 @@ import pytest
 import yaml
 
 from config.manifests import plain
-from tests.config.regenerate import ROOT, from_chart, from_types
+from tests.config.chart_page import rows
+from tests.config.regenerate import CHART, ROOT, from_chart, from_types, from_values
 from tests.controlplane.plane import ControlPlane
 
 
@@ -15,6 +16,12 @@ def test_what_the_chart_reads_is_current():
     for directory in ("config/crd/bases", "charts/gatewright/files"):
         there = {str(path.relative_to(ROOT)) for path in (ROOT / directory).rglob("*") if path.is_file()}
         assert there == {path for path in expected if path.startswith(directory)}
+
+
+def test_the_page_of_the_chart_is_current():
+    """Each value has a meaning, and the README that Helm shows is made from them."""
+    assert [name for name, _, meaning in rows((ROOT / CHART / "values.yaml").read_text()) if not meaning] == []
+    assert from_values() == {path: (ROOT / path).read_text() for path in from_values()}
 
 
 def test_the_plain_manifests_are_current(helm: Path):

@@ -51,20 +51,23 @@ app.kubernetes.io/component: {{ .component }}
 {{- define "gatewright.labels" -}}
 {{ include "gatewright.selectorLabels" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/*
 Settings of one Deployment as YAML: the top-level keys, each overridden by the same key under `controller` or `webhook`
-(image, resources and env key by key). Takes a dict of root and of, the name of the override.
+(image, resources, podSecurityContext and env key by key). Takes a dict of root and of, the name of the override.
 */}}
 {{- define "gatewright.settings" -}}
 {{- $own := index .root.Values .of }}
 {{- $settings := dict }}
-{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" }}
+{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "podSecurityContext" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" }}
 {{- $value := index $.root.Values $key }}
 {{- if hasKey $own $key }}
 {{- $override := index $own $key }}
-{{- if has $key (list "image" "resources" "env") }}
+{{- if has $key (list "image" "resources" "podSecurityContext" "env") }}
 {{- $value = merge (deepCopy $override) $value }}
 {{- else }}
 {{- $value = $override }}
@@ -79,12 +82,7 @@ Settings of one Deployment as YAML: the top-level keys, each overridden by the s
 {{- define "gatewright.pod" -}}
 enableServiceLinks: false # variables of a Service called gatewright-… would look like settings
 securityContext:
-  runAsNonRoot: true
-  runAsUser: 1000
-  runAsGroup: 1000
-  fsGroup: 1000
-  seccompProfile:
-    type: RuntimeDefault
+  {{- toYaml .settings.podSecurityContext | nindent 2 }}
 {{- with .settings.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
@@ -112,8 +110,10 @@ topologySpreadConstraints:
 
 {{/* The part of a container that both Deployments share; takes a dict of root and settings. */}}
 {{- define "gatewright.container" -}}
-image: "{{ .settings.image.repository }}:{{ .settings.image.tag | default .root.Chart.AppVersion }}"
-imagePullPolicy: {{ .settings.image.pullPolicy }}
+{{- with .settings.image }}
+image: "{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}"
+imagePullPolicy: {{ .pullPolicy }}
+{{- end }}
 {{- with .settings.env }}
 env:
   {{- range $name, $value := . }}

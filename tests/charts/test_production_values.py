@@ -1,0 +1,96 @@
+"""What production asks of a chart: labels, digests, ids, few rights, closed networks."""
+
+import pytest
+
+from config import rbac
+from controller.reconcilers import own_kinds
+from tests.charts.rendered import CHART
+
+pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
+
+DEPLOYMENTS = ("gatewright-controller-manager", "gatewright-webhook")
+PAIRS = ("gatewright-ca", "gatewright-webhook")
+
+
+def test_the_authority_of_cert_manager_keeps_its_key(render):
+    """So that a new CA certificate, once it is injected, vouches for pods that still serve the pair of the old one."""
+    objects = render("certManager.enabled=true")
+    rotation = {name: objects["Certificate", name]["spec"]["privateKey"]["rotationPolicy"] for name in PAIRS}
+    assert rotation == {"gatewright-ca": "Never", "gatewright-webhook": "Always"}
+
+
+def test_an_image_by_digest(render):
+    """The digest is what is run, whatever the tag."""
+    digest = "sha256:" + 64 * "0"
+    objects = render(f"image.digest={digest}", "image.tag=v1", "webhook.image.tag=v2")
+    images = [objects.pod(name)["containers"][0]["image"] for name in DEPLOYMENTS]
+    assert images == [f"gatewright:v1@{digest}", f"gatewright:v2@{digest}"]
+
+
+def test_common_labels_are_on_everything(render):
+    """Objects and pods carry the labels that a cluster asks for; what selects pods stays as it was."""
+    objects = render("commonLabels.team=platform", "networkPolicy.enabled=true")
+    assert {each["metadata"]["labels"]["team"] for each in objects.values()} == {"platform"}
+    for name in DEPLOYMENTS:
+        spec = objects["Deployment", name]["spec"]
+        assert spec["template"]["metadata"]["labels"]["team"] == "platform"
+        assert spec["selector"] == render()["Deployment", name]["spec"]["selector"]
+
+
+def test_the_cluster_may_choose_the_ids(render):
+    """OpenShift gives each namespace ids of its own, and refuses pods that name others."""
+    objects = render(*(f"podSecurityContext.{key}=null" for key in ("runAsUser", "runAsGroup", "fsGroup")))
+    for name in DEPLOYMENTS:
+        assert objects.pod(name)["securityContext"] == {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+
+
+def test_definitions_may_be_somebody_elses(render):
+    """A second release in a cluster brings none, since a definition belongs to one release."""
+    assert render().keys() - render("crds.install=false").keys() == {
+        each for each in render() if each[0] == "CustomResourceDefinition"
+    }
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kinds"), [("WebApp,widget", ["WebApp", "Widget"]), ("none", []), ("WebApp,Gadget", ["WebApp"])]
+)
+def test_the_controller_has_the_rights_of_its_kinds(render, chosen, kinds):
+    """Who wants some of the kinds, or policies only, gives no rights for the others; a package brings its own."""
+    objects = render(f"kinds={{{chosen}}}")
+    rules = rbac.controller([kind for kind in own_kinds() if kind.resource.kind in kinds])
+    expected = {(each["apiGroups"][0], each["resources"][0], verb) for each in rules for verb in each["verbs"]}
+    registering = {"admissionregistration.k8s.io", "apiextensions.k8s.io"}
+    granted = {each for each in objects.rights(DEPLOYMENTS[0]) if each[0] not in registering}
+    assert granted == expected
+    assert all(f"--kinds={chosen}" in objects.arguments(name) for name in DEPLOYMENTS)
+
+
+def test_all_kinds_are_the_sum_of_each(render):
+    """Without a choice the rights are those of choosing every kind by name."""
+    every = ",".join(kind.resource.kind for kind in own_kinds())
+    assert render(f"kinds={{{every}}}").rights(DEPLOYMENTS[0]) == render().rights(DEPLOYMENTS[0])
+
+
+def test_namespaces_can_be_kept_from_the_webhook(render):
+    """The controller, which registers it, is told."""
+    given = "--excluded-namespaces=calico-system,cert-manager"
+    assert given in render("webhook.excludedNamespaces={calico-system,cert-manager}").arguments(DEPLOYMENTS[0])
+
+
+def test_network_policies(render):
+    """Everybody may ask the webhook, those who are named may scrape, and both reach the API server and names."""
+    objects = render(files=(CHART / "ci/hardened-values.yaml",))
+    controller, webhook = (objects["NetworkPolicy", name]["spec"] for name in DEPLOYMENTS)
+    for name, spec in zip(DEPLOYMENTS, (controller, webhook), strict=True):
+        pods = objects["Deployment", name]["spec"]["template"]["metadata"]["labels"]
+        assert spec["podSelector"]["matchLabels"].items() <= pods.items()
+        assert spec["policyTypes"] == ["Ingress", "Egress"]
+    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    scraped = {"ports": [{"port": "metrics"}], "from": [monitoring]}
+    assert (controller["ingress"], webhook["ingress"]) == ([scraped], [scraped, {"ports": [{"port": "https"}]}])
+    out = [{"ports": [{"port": 443}, {"port": 6443}]}, {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53}]}]
+    answers = {"ports": [{"port": "https"}], "to": [{"podSelector": webhook["podSelector"]}]}
+    assert (controller["egress"], webhook["egress"]) == ([*out, answers], out)
