@@ -195,6 +195,7 @@ def _trials(engine: Engine, case: Case, document: Document, at_case: str) -> Ite
         path = pod_path(kind)
         if case.pod is not None and path is None:
             raise FaultsError([(f"{at_case}.pod", f"a {kind} carries no pod spec")])
+        _check_operation(case, each, variant, at_case)
         yield Trial(
             where=document.where(at_case),
             name=case.name if case.each is None else f"{case.name} [{each}]",
@@ -218,12 +219,26 @@ def _kind(case: Case, at_case: str) -> str:
     return kind
 
 
+def _operation(case: Case, variant: Variant | None) -> str:
+    is_update = case.old_object is not None or case.old_pod is not None
+    whole = case.operation or ("UPDATE" if is_update else "CREATE")
+    return whole if variant is None else variant.operation
+
+
+def _check_operation(case: Case, each: str, variant: Variant | None, at_case: str) -> None:
+    """Refuse what would not be tried: another operation than there is, or an old object where only one is asked of."""
+    operation = _operation(case, variant)
+    if case.operation not in (None, operation):
+        raise FaultsError([(f"{at_case}.operation", f"{each} knows no {case.operation}, only {operation}")])
+    for field in ("old_object", "old_pod"):
+        if operation != "UPDATE" and getattr(case, field) is not None:
+            raise FaultsError([(f"{at_case}.{field}", f"a {operation} is about one object, which is `object`")])
+
+
 def _admission(case: Case, kind: str, subresource: str, variant: Variant | None) -> Admission:
     smallest_here = smallest(kind, namespace=case.namespace)
     object = _laid_over(smallest_here, kind, case.pod, case.object)
-    is_update = case.old_object is not None or case.old_pod is not None
-    whole = case.operation or ("UPDATE" if is_update else "CREATE")
-    operation = whole if variant is None else variant.operation
+    operation = _operation(case, variant)
     old = _laid_over(smallest_here, kind, case.old_pod, case.old_object or {}) if operation == "UPDATE" else None
     return Admission(
         object=None if operation == "DELETE" else object,

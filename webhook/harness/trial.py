@@ -132,5 +132,7 @@ def _join(prefix: str, path: str) -> str:
 
 def _object(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
     wanted = trial.admission.object if expected.patched is None else merge(trial.admission.object, expected.patched)
+    if expected.patched is not None and same(trial.admission.object, wanted):
+        yield "patched: says nothing that differs from the object (expect: allowed, if that is meant)"
     if answer.allowed and not same(answer.object, wanted):
         yield from (f"patched otherwise: {operation}" for operation in jsonpatch.make_patch(wanted, answer.object))

@@ -159,6 +159,27 @@ def test_an_expectation_that_expects_nothing_is_a_fault(file, expect, told):
     assert told in faults(file, text)
 
 
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        (
+            "{kind: Deployment}, operation: DELETE, old_object: {}",
+            "old_object: a DELETE is about one object, which is `object`",
+        ),
+        (
+            "{kind: Deployment}, operation: CREATE, old_pod: {}",
+            "old_pod: a CREATE is about one object, which is `object`",
+        ),
+        ("{}, each: [exec], old_object: {}", "old_object: a CONNECT is about one object, which is `object`"),
+        ("{}, each: [Deployment, scale], operation: DELETE", "operation: scale knows no DELETE, only UPDATE"),
+    ],
+)
+def test_what_would_not_be_tried_is_a_fault(file, case, told):
+    """An old object that nobody would look at, or an operation that there is not, makes no case of another thing."""
+    text = f"policy: replica-limits\ncases:\n- {{name: a, expect: allowed, object: {case}}}\n"
+    assert faults(file, text) == [f"cases.yaml:3: cases[0].{told}"]
+
+
 def test_faults_of_the_policy_set_are_told(file):
     """The policies tried are read as `gatewright check` reads them."""
     (file.parent / "set.yaml").write_text("kind: X\n")
@@ -325,6 +346,12 @@ CHANGED = "a: x; this is asked for. Do not ask."
         ),
         pytest.param(
             "change", f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: x}}}}}}}}", [], id="patched"
+        ),
+        pytest.param(
+            "change",
+            "object: {kind: Pod, spec: {a: 1}}, expect: {patched: {metadata: {}, spec: {a: 1}}}",
+            ["patched: says nothing that differs from the object (expect: allowed, if that is meant)"],
+            id="patched with nothing",
         ),
         pytest.param(
             "change",
