@@ -42,15 +42,14 @@ def parse_quantity(text: str) -> Quantity:
     Rounding and the largest value are those of resource lists in the API. Text without a digit is none, though some
     API servers take `m` for 0.
     """
-    text = text.strip()
-    match = _QUANTITY.fullmatch(text) if len(text) <= LONGEST else None
+    match = _QUANTITY.fullmatch(text.strip()) if len(text) <= LONGEST else None  # blanks count: what is parsed is kept
     if match is None or not (match["whole"] or match["part"]):
         raise QuantityError("must be a number with an optional unit, such as 500m, 1.5 or 2Gi")
     digits = int(f"{match['whole']}{match['part']}")
     exponent = min(max(int(match["exponent"] or 0), -2 * LONGEST), 2 * LONGEST)  # beyond, digits change nothing
     exact = digits * Fraction(10) ** (exponent - len(match["part"])) * SUFFIXES[match["suffix"] or ""]
     value = min(Fraction(ceil(exact * MILLI), MILLI), Fraction(LARGEST))
-    return Quantity(-value if match["sign"] == "-" else value, text)
+    return Quantity(-value if match["sign"] == "-" else value, text.strip())
 
 
 def written(value: Fraction) -> Quantity:

@@ -90,6 +90,7 @@ def test_a_quantity_is_a_number(text, value):
         "\u0661",
         "1\u00a0m",
         "1" * 257,
+        "1".rjust(257),
     ],
 )
 def test_what_is_no_quantity_is_refused(text):

@@ -9,6 +9,7 @@ from webhook.engine.fields import shown
 from webhook.engine.policy import Violation
 from webhook.engine.request import Request
 
+LONGEST = 1024  # characters: host, repository (255), tag (128) and digest have no more, and what is parsed is kept
 DEFAULT_REGISTRY = "docker.io"
 REGISTRY_ALIASES = frozenset({"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
 
@@ -43,6 +44,8 @@ class ImageReference:
 @functools.lru_cache(maxsize=4096)
 def parse_image(text: str) -> ImageReference:
     """Return the parts of an image reference. ImageReferenceError where it is none."""
+    if len(text) > LONGEST:
+        raise ImageReferenceError(f"it has more than {LONGEST} characters")
     name, at, digest = text.partition("@")
     if at and not _DIGEST.fullmatch(digest):
         raise ImageReferenceError("its digest is malformed")

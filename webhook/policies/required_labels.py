@@ -3,8 +3,8 @@
 Why: who is called at night, who pays, what belongs together: all of it is found by labels, if they are there.
 
 Judged: every kind in the table, or those that `match` names; with `where: pods` the labels that pods get, on pods and
-on everything that makes pods. A pattern is a glob (`team-*`), or a regular expression between slashes (`/[0-9]{4}/`);
-it must match the whole value.
+on everything that makes pods. A pattern is a glob (`team-*`), or a regular expression between slashes (`/[0-9]{4}/`),
+without look-around and back references, so that no value takes long; it must match the whole value.
 
 Allowed: `labels: {team: team-shop}` with `labels: {team: team-*}`.
 Denied:  the label missing, or `team: shop`.

@@ -50,8 +50,7 @@ def validate(request: Request, params: ServiceTypes) -> Iterator[Violation]:
 def _is_internal(request: Request, params: ServiceTypes) -> bool:
     annotations = request.texts("metadata.annotations")
     return any(
-        key in annotations and compile_pattern(pattern).match(annotations[key])
-        for key, pattern in params.internal.items()
+        key in annotations and compile_pattern(pattern)(annotations[key]) for key, pattern in params.internal.items()
     )
 
 
