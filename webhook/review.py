@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from webhook.engine import About, NotLookedUpError, Outcome, Request, Verdict
+from webhook.engine import MOST, About, NotLookedUpError, Outcome, Request, Verdict
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
@@ -18,6 +18,7 @@ WARNINGS_RUNES = 4096
 KIND_KEYS = ("group", "version", "kind")
 
 TRY_AGAIN = "Try again."
+MORE = "- and more, which are not told."
 TOLERATED = "(It was so before, so it denies no update.)"
 
 REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
@@ -151,6 +152,7 @@ def _review(response: dict[str, Any]) -> bytes:
 def _status(request: Request, verdict: Verdict) -> dict[str, Any]:
     """Return the Status (meta/v1) of a denial: every finding in the message, and again as a cause."""
     causes = list(dict.fromkeys(_causes(verdict)))
+    is_cut, causes = len(causes) > MOST, causes[:MOST]
     if any(outcome.malformed for outcome in verdict.outcomes):
         code = 400
     elif any(outcome.violations and outcome.denies for outcome in verdict.outcomes):
@@ -160,7 +162,7 @@ def _status(request: Request, verdict: Verdict) -> dict[str, Any]:
     violations = sum(1 for _, path, _ in causes if path)
     errors = len(causes) - violations
     counted = [_count(violations, "violation")] * bool(violations) + [_count(errors, "policy failure")] * bool(errors)
-    lines = [f"- {policy}: {text}" for policy, _, text in causes]
+    lines = [f"- {policy}: {text}" for policy, _, text in causes] + [MORE] * is_cut
     return {
         "status": "Failure",
         "code": code,
@@ -243,7 +245,7 @@ def _audit_annotations(verdict: Verdict) -> dict[str, str]:
             annotations.setdefault("error", []).append(f"{outcome.policy}: {_failure(outcome)}")
         if outcome.patched:
             annotations.setdefault("mutated-by", []).append(outcome.policy)
-    return {key: "\n".join(values) for key, values in annotations.items()}
+    return {key: "\n".join([*values[:MOST], *[MORE] * (len(values) > MOST)]) for key, values in annotations.items()}
 
 
 def _count(number: int, noun: str) -> str:

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.webhook.asking import about, ask, in_force
-from webhook.engine import Engine, NotLookedUpError, Outcome, Patch, Policy, Request, Verdict, Violation
+from webhook.engine import MOST, Engine, NotLookedUpError, Outcome, Patch, Policy, Request, Verdict, Violation
 from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "it"}}
@@ -483,6 +483,19 @@ def many(number, length):
     """Find `number` faults whose warnings have `length` characters each."""
     empty = len(f"p: {Violation('f', '', 'r', 'x').message}")
     return [Violation("f", f"{index:03}".ljust(length - empty, "x"), "r", "x") for index in range(number)]
+
+
+def test_of_what_denies_a_thousand_are_told():
+    """And that there are more: an answer is not a hundred times as large as the object."""
+    told = answered(Verdict((Outcome("p", frozenset({"Deny", "Audit"}), tuple(many(MOST + 1, 64))),)))
+    first, *lines = told["status"]["message"].split("\n")
+    assert (first, len(lines), lines[-1]) == ("1000 violations", MOST + 1, "- and more, which are not told.")
+    assert len(told["status"]["details"]["causes"]) == MOST
+    for annotation in told["auditAnnotations"].values():
+        assert annotation.split("\n")[MOST:] == ["- and more, which are not told."]
+    all_told = answered(Verdict((Outcome("p", DENY, tuple(many(MOST, 64))),)))["status"]["message"]
+    assert len(all_told.split("\n")) == MOST + 1
+    assert "and more" not in all_told
 
 
 def test_warnings_within_the_budget_are_whole():

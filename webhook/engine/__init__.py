@@ -7,9 +7,10 @@ from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.planners import SERVED, Made, Maker, Planner, Planners, RefusedError
 from webhook.engine.policy import Params, Patch, Policy, Violation
 from webhook.engine.request import NAMESPACE_LABELS, About, NotLookedUpError, Request
-from webhook.engine.verdict import Outcome, Verdict
+from webhook.engine.verdict import MOST, Outcome, Verdict
 
 __all__ = [
+    "MOST",
     "NAMESPACE_LABELS",
     "NOW",
     "SERVED",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from webhook.engine.exceptions import NOW, Exempt
 from webhook.engine.fields import WrongTypeError
@@ -9,7 +10,7 @@ from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
 from webhook.engine.policy import Before, Params, Policy, Violation
 from webhook.engine.request import Request
-from webhook.engine.verdict import Outcome
+from webhook.engine.verdict import MOST, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,19 @@ class BoundPolicy:
         policy = self.excepted(request)
         if policy is None:
             return None
-        found = list(policy._left(request, policy._violations(request)))
-        before = request.before() if found and self.tolerates_existing and "Deny" in self.actions else None
-        if before is None:
-            return Outcome(self.title, self.actions, tuple(found))
-        old = Before(policy._before(before))
-        news = tuple(each for each in found if not old.holds(each))
-        return Outcome(self.title, self.actions, news, tolerated=tuple(each for each in found if old.holds(each)))
+        violations = policy._left(request, policy._violations(request))
+        found = next(violations, None)
+        if found is None:
+            return Outcome(self.title, self.actions)
+        before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
+        old = Before(()) if before is None else Before(policy._before(before))
+        news: list[Violation] = []
+        tolerated: list[Violation] = []
+        for each in chain((found,), violations):
+            (tolerated if old.holds(each) else news).append(each)
+            if len(news) > MOST:
+                break
+        return Outcome(self.title, self.actions, tuple(news), tuple(tolerated))
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where an exception leaves nothing of it."""

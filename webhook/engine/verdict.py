@@ -9,6 +9,7 @@ from webhook.engine.policy import Violation
 from webhook.engine.request import About
 
 NAME = "metadata.name"
+MOST = 1000  # violations that are told; an object has room for a hundred thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +17,8 @@ class Outcome:
     """What one policy object said about one request.
 
     At most one of `violations`, `malformed` and `error` is filled: the object breaks the rule, the object is not what
-    its kind says, or the policy itself failed (then `fails_closed` decides). `tolerated` are violations that an update
-    found there and did not make worse.
+    its kind says, or the policy itself failed (then `fails_closed` decides). A policy that has found more
+    than MOST violations is asked for no more. `tolerated` are those that an update found there and did not make worse.
     """
 
     policy: str

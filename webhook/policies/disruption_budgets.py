@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import ceil
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from config.api.policy import LabelSelector
 from webhook.engine import Fields, Params, Policy, Request, Violation
@@ -92,13 +92,28 @@ def _too_few(workload: Request, budgets: Iterable[Fields]) -> Iterator[Violation
 
 def _kept(budget: Fields, workload: Fields) -> int:
     """Return how many pods of a workload its budget keeps; 0 where it does not select them."""
-    least, selector = _share(budget, "spec.minAvailable"), budget.mapping("spec").get("selector")
-    if least is None or selector is None:
-        return 0
-    selects = compile_selector(LabelSelector.model_validate(selector))
-    if not selects(workload.texts("spec.template.metadata.labels")):
+    least = _share(budget, "spec.minAvailable")
+    if least is None or not _selects(budget, workload.texts("spec.template.metadata.labels")):
         return 0
     return least if type(least) is int else ceil(least * _replicas(workload))
+
+
+def _selects(budget: Fields, labels: dict[str, str]) -> bool:
+    """Return whether a budget selects pods with these labels; one without a selector selects none."""
+    if not budget.is_set("spec.selector"):
+        return False
+    selector = budget.fields("spec.selector")
+    said = {
+        "matchLabels": selector.texts("matchLabels"),
+        "matchExpressions": [
+            {"key": each.string("key"), "operator": each.string("operator"), "values": each.strings("values")}
+            for each in selector.each("matchExpressions")
+        ],
+    }
+    try:
+        return compile_selector(LabelSelector.model_validate(said))(labels)
+    except ValidationError:  # an operator that there is not, which the API refuses
+        return False
 
 
 def _replicas(workload: Fields) -> int:

@@ -1,13 +1,14 @@
 """The engine asks every policy that applies, once, in order, and loses nothing they say."""
 
 import copy
+import itertools
 import time
 
 import pytest
 
 from config.api.policy import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
-from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Patch, Policy, Verdict, Violation
+from webhook.engine import MOST, NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Patch, Policy, Verdict, Violation
 from webhook.engine.kinds import KINDS, add_pod_kind
 from webhook.engine.match import compile_match
 
@@ -365,6 +366,24 @@ def test_thousands_of_findings_are_compared_with_thousands_in_a_moment():
     assert [each.path for each in outcome.violations] == ["spec.items", "spec.items[4000]"]
     assert len(outcome.tolerated) == 2 * 3999
     assert time.process_time() - started < 2.0
+
+
+def without_end(request, _):
+    """Find fault for ever, first with what was there."""
+    yield from (Violation(f"spec.items[{number}]", "x", "there may be no items", "remove it") for number in range(5))
+    for number in itertools.count() if request.is_set("spec.more") else ():
+        yield Violation(f"spec.more[{number}]", "x", "there may be no items", "remove it")
+
+
+def test_a_policy_that_found_enough_is_asked_for_no_more():
+    """There is room for a hundred thousand findings in an object, and nobody would read them."""
+    new, old = {"kind": "Pod", "spec": {"more": True}}, {"kind": "Pod", "spec": {}}
+    engine = Engine([in_force(Policy("endless", validate=without_end))])
+    (outcome,) = engine.validate(ask(new)).outcomes
+    assert (len(outcome.violations), outcome.tolerated) == (MOST + 1, ())
+    (outcome,) = engine.validate(ask(new, operation="UPDATE", old_object=old)).outcomes
+    assert (len(outcome.violations), outcome.violations[0].path) == (MOST + 1, "spec.more[0]")
+    assert len(outcome.tolerated) == 5
 
 
 @pytest.fixture
