@@ -98,14 +98,22 @@ class BoundPolicy:
         return self.policy.validate(request, self.params)
 
     def _left(self, request: Request, violations: Iterable[Violation]) -> Iterator[Violation]:
-        """Yield the violations that no exception for a container or an image takes out."""
-        paths = tuple(
-            path
-            for exempt in self.exempt
-            if not exempt.is_whole and exempt.covers(request)
-            for path in exempt.paths(request)
-        )
-        yield from (each for each in violations if not f"{each.path}.".startswith(paths)) if paths else violations
+        """Yield the violations that no exception for a container or an image takes out.
+
+        One with parameters has its containers judged by those. The first that is about a container counts.
+        """
+        judged: list[tuple[Params, tuple[str, ...], tuple[str, ...]]] = []
+        taken: tuple[str, ...] = ()
+        for exempt in self.exempt:
+            if not exempt.is_whole and exempt.covers(request):
+                paths = tuple(exempt.paths(request))
+                if exempt.params is not None:
+                    judged.append((exempt.params, paths, taken))
+                taken += paths
+        yield from (each for each in violations if not each.is_below(taken)) if taken else violations
+        for params, paths, before in judged:
+            found = replace(self, params=params)._violations(request)
+            yield from (each for each in found if each.is_below(paths) and not each.is_below(before))
 
     def _before(self, request: Request) -> list[Violation]:
         """Return what it would have found before; what was not what its kind says had nothing to tolerate."""

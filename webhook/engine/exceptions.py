@@ -24,8 +24,8 @@ class BoundException:
 class Exempt:
     """One entry of a PolicyException, for one policy: what is None does not restrict.
 
-    With `params` the policy judges by those instead; with `containers` or `images` only what concerns those containers
-    is left out; else the policy is not asked at all.
+    With `params` the policy judges by those instead, else it is not asked at all; with `containers` or `images` that
+    holds for what concerns those containers only.
     """
 
     expires: datetime

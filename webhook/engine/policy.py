@@ -39,6 +39,10 @@ class Violation:
         """The field, and of which object where that has to be said."""
         return f"{self.of}: {self.path}" if self.of else self.path
 
+    def is_below(self, paths: tuple[str, ...]) -> bool:
+        """Whether it is about what stands at one of some paths, each with a dot at its end, or below."""
+        return f"{self.path}.".startswith(paths)
+
     @property
     def message(self) -> str:
         """The finding as one line."""

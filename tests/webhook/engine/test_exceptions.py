@@ -97,6 +97,32 @@ def test_an_exception_is_as_wide_as_it_says(entry, left):
     assert denied(exception(**entry)) == left
 
 
+@pytest.mark.parametrize(
+    ("exceptions", "left"),
+    [
+        ([{"containers": ["debug"], "params": {"registries": ["quay.io"]}}], ["sidecar"]),
+        ([{"containers": ["debug"], "params": {"registries": ["gcr.io"]}}], ["sidecar", "debug"]),
+        ([{"images": ["quay.io/*"], "params": {"registries": ["gcr.io"]}}], ["sidecar", "debug"]),
+        ([{"containers": ["app"], "params": {"registries": ["gcr.io"]}}], ["sidecar", "debug", "app"]),
+        (
+            [{"containers": ["debug"], "params": {"registries": ["gcr.io"]}}, {"images": ["quay.io/*"]}],
+            ["sidecar", "debug"],
+        ),
+        (
+            [
+                {"containers": ["debug"], "params": {"registries": ["quay.io"]}},
+                {"containers": ["*"], "params": {"registries": ["docker.io"]}},
+                {"containers": ["*"]},
+            ],
+            ["app"],
+        ),
+    ],
+)
+def test_parameters_for_some_containers_are_for_those(exceptions, left):
+    """They are judged by other parameters, not left alone; where several are about one container, the first counts."""
+    assert denied(*(exception(**each) for each in exceptions)) == left
+
+
 def test_an_exception_for_a_container_holds_for_the_container_as_a_whole():
     """Also where a policy names no field of it."""
     probes = policy(spec={"policy": "probes", "params": {"enough": "one"}})
