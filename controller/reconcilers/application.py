@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from controller.reconcilers.labels import metadata_origin
-from controller.runtime.plan import Apply, Object, Problem
+from controller.runtime.plan import Apply, Object
 
 ORIGIN = metadata_origin()
 DEPLOYMENT_ORIGIN = metadata_origin("spec.template")
@@ -111,37 +111,3 @@ def metadata(application: Application) -> Object:
         "namespace": application.namespace,
         "labels": {**application.labels, "app": application.name},
     }
-
-
-def ready_replicas(deployment: Object | None) -> int:
-    """Return how many pods are ready."""
-    return int(deployment.get("status", {}).get("readyReplicas", 0)) if deployment else 0
-
-
-def is_rolling_out(deployment: Object) -> bool:
-    """Tell whether pods are still to be replaced, by what the Deployment's own controller says, if it said anything."""
-    status = deployment.get("status", {})
-    if "observedGeneration" not in status:
-        return False
-    is_behind = status["observedGeneration"] < deployment["metadata"].get("generation", 0)
-    is_short = status.get("updatedReplicas", 0) < deployment["spec"].get("replicas", 1)
-    return bool(is_behind or is_short or old_replicas(deployment) > 0)
-
-
-def old_replicas(workload: Object) -> int:
-    """Return how many pods are of an earlier template: a Deployment keeps them until new ones are ready."""
-    status = workload.get("status", {})
-    return max(0, int(status.get("replicas", 0) - status.get("updatedReplicas", 0)))
-
-
-def obstacle(workload: Object) -> Problem | None:
-    """Return why the pods of a Deployment or StatefulSet do not come to be, where it says so."""
-    if workload["spec"].get("paused") and is_rolling_out(workload):
-        name = workload["metadata"]["name"]
-        resume = f"kubectl rollout resume deployment/{name}"
-        return Problem(f"Deployment {name} is paused, and its pods are not replaced; {resume}", "DeploymentPaused")
-    for each in workload.get("status", {}).get("conditions") or ():
-        wrong = {"ReplicaFailure": "True", "Progressing": "False"}.get(each["type"])
-        if each["status"] == wrong:
-            return Problem(each.get("message", ""), each.get("reason") or each["type"])
-    return None

@@ -7,8 +7,9 @@ from typing import NamedTuple
 from config.api.components import Cache, Workload
 from config.quantities import parse_quantity
 from controller.reconcilers import restricted
-from controller.reconcilers.application import ORIGIN, Application, applied, obstacle, old_replicas, origins
+from controller.reconcilers.application import ORIGIN, Application, applied, origins
 from controller.reconcilers.images import image
+from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
@@ -225,18 +226,3 @@ def _deployed(whole: Whole, name: str, application: Application, fields: Mapping
     return Component(
         name, applied(application, origins(application.container, fields)), holds=holds, note=note, url=url
     )
-
-
-def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Problem]:
-    """Tell whether a Deployment or StatefulSet runs what it says, and what a condition is to say of that."""
-    if workload is None:
-        return False, ""
-    status = workload.get("status") or {}
-    if problem := obstacle(workload):
-        return False, problem
-    ready, updated = status.get("readyReplicas", 0), status.get("updatedReplicas", 0)
-    is_current = status.get("observedGeneration", 0) >= workload["metadata"].get("generation", 0)
-    if old := old_replicas(workload):
-        return False, f"{updated} of {replicas} replicas are updated, {old} old still running"
-    holds = is_current and ready == updated == replicas
-    return holds, "" if holds else f"{min(ready, updated)} of {replicas} replicas are ready"

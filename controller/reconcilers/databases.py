@@ -8,11 +8,12 @@ from math import ceil
 from config.api.components import Database
 from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.claims import amount, without_class
-from controller.reconcilers.components import Component, Place, Whole, removed, rolled_out, without
+from controller.reconcilers.components import Component, Place, Whole, removed, without
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import claims_of, labelled, largest, patches, refused, stored_template
 from controller.reconcilers.mysql_versions import versions
+from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
 from controller.runtime.conditions import ready_in

@@ -11,6 +11,7 @@ from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.postgresql_claims import Volumes, volumes
 from controller.reconcilers.postgresql_instances import ORIGIN, SERVICE_ORIGIN, primary, services, stateful_set
 from controller.reconcilers.postgresql_pods import INSTANCE, OURS, PORT, credentials, origin, scripts, selector
+from controller.reconcilers.readiness import progress, ready_replicas
 from controller.reconcilers.resources import (
     BACKUP,
     CLAIM,
@@ -52,6 +53,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
     secrets, job = roles.secrets(database), roles.job(database, seen, there.version)
     instances = stateful_set(database, seen, there.version, there.template)
     leading, lacking = services(database), without_class(there.claims, seen)
+    waiting = progress(ready_replicas(seen.child(STATEFUL_SET, database.name)), database.spec.replicas)
     return (
         Step(
             "credentials",
@@ -75,7 +77,7 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
             holds=all(_exists(seen, SERVICE, each) for each in leading),
         ),
         Step("storage", there.patches, needs=("service",), holds=there.are_grown, doing="failed to grow storage"),
-        Step("instances", (), needs=("service",), holds=_are_ready(database, seen), note=lacking or ""),
+        Step("instances", (), needs=("service",), holds=_are_ready(database, seen), note=lacking or waiting),
         Step(
             "users and databases",
             [*([Apply(job, roles.JOB_ORIGIN)] if job else ()), *roles.superseded(database, seen, job)],
@@ -106,11 +108,11 @@ def _problem(database: PostgreSQL, there: Volumes) -> Problem | None:
 
 
 def _status(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> PostgreSQLStatus:
-    stored = (seen.child(STATEFUL_SET, database.name) or {}).get("status", {})
+    child = seen.child(STATEFUL_SET, database.name)
     return PostgreSQLStatus(
         phase=_phase(database, seen, is_up=is_up),
-        replicas=stored.get("replicas", 0),
-        ready_replicas=stored.get("readyReplicas", 0),
+        replicas=(child or {}).get("status", {}).get("replicas", 0),
+        ready_replicas=ready_replicas(child),
         version=there.version,
         storage=there.smallest,
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from config.api.webapp import WebApp, WebAppStatus
-from controller.reconcilers.application import Application, applied, is_rolling_out, obstacle, origins, ready_replicas
+from controller.reconcilers.application import Application, applied, origins
 from controller.reconcilers.labels import inherited
+from controller.reconcilers.readiness import is_rolling_out, obstacle, progress, ready_replicas
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.runtime.plan import Object, Plan, Seen, Step
 from controller.runtime.planned_kind import PlannedKind
@@ -24,10 +25,11 @@ def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
     deployment = seen.child(DEPLOYMENT, name)
     ready = ready_replicas(deployment)
     running = deployment is not None and ready == wanted and not is_rolling_out(deployment)
+    note = "" if running else (deployment and obstacle(deployment)) or progress(ready, wanted)
     apply_deployment, apply_service = applied(application_of(webapp), ORIGINS)
     return Plan(
         steps=(
-            Step("deployment", (apply_deployment,), holds=running, note=(deployment and obstacle(deployment)) or ""),
+            Step("deployment", (apply_deployment,), holds=running, note=note),
             Step("service", (apply_service,)),
         ),
         status=WebAppStatus(

@@ -6,6 +6,7 @@ from config.api.widget import Widget, WidgetStatus
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
+from controller.reconcilers.readiness import progress
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.runtime.plan import Apply, Object, Plan, Seen, Step
 from controller.runtime.planned_kind import PlannedKind
@@ -21,8 +22,9 @@ def plan(widget: Widget, seen: Seen, now: datetime) -> Plan:
     available = (deployment or {}).get("status", {}).get("availableReplicas", 0)
     pause = image(seen.settings, "pause", "3.10", published="registry.k8s.io")
     write = Apply(desired(widget, pause), ORIGIN)
+    holds = deployment is not None and available == widget.spec.replicas
     return Plan(
-        steps=(Step("deployment", [write], holds=deployment is not None and available == widget.spec.replicas),),
+        steps=(Step("deployment", [write], holds=holds, note=progress(available, widget.spec.replicas)),),
         status=WidgetStatus(available_replicas=available, selector=f"app={widget.name}"),
     )
 

@@ -95,7 +95,7 @@ class Step:
 
     The objects of a step are created once all its `needs` hold; those that exist are kept right regardless. A step may
     have a `condition` of its own in the status, which says its `note`: what is waited for, or what is wrong with what
-    was made.
+    was made. Without one, Ready says it.
     """
 
     name: str

@@ -133,15 +133,17 @@ def _ready(plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is
     if failures:
         failed = failures[0].problem
         return condition(READY, False, failed.reason, failed.message)
-    missing = []
+    missing, said = [], ""
     for step in plan.steps:
         if not step.holds:
             if problem := step.problem:
                 return condition(READY, False, problem.reason, problem.message)
             missing.append(step.name)
+            if step.note and not (said or step.condition):
+                said = f": {step.note}"
     if missing:
         reason = _waiting_reason(of_type(READY, old), is_new=is_new)
-        return condition(READY, False, reason, f"waiting for {', '.join(missing)}")
+        return condition(READY, False, reason, f"waiting for {', '.join(missing)}{said}")
     return condition(READY, True, "AllReady")
 
 

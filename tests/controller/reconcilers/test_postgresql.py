@@ -356,6 +356,13 @@ def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> No
     assert (there.problem, there.holds) == (None, True)
 
 
+@pytest.mark.parametrize(("count", "said"), [(None, "0 of 3 replicas are ready"), (1, "1 of 3 replicas are ready")])
+def test_how_many_instances_are_ready_is_told(count: int | None, said: str) -> None:
+    """Beside the primary, which has a condition of its own."""
+    children = [] if count is None else [stateful_set(count)]
+    assert step_of(planned(children=children, replicas=3), "instances").note == said
+
+
 def test_a_lost_primary_is_told() -> None:
     """By the condition while it lasts, and by one event."""
     available = {"type": "PrimaryAvailable", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Ready"}

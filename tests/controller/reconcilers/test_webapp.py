@@ -117,6 +117,55 @@ def test_the_status_follows_the_deployment(children: list[Object], status: Objec
     assert plan.steps[0].holds == (status["phase"] == "Running")
 
 
+GOING = "3 of 3 replicas are ready, and old ones are still to go"
+
+
+@pytest.mark.parametrize(
+    ("stored", "note"),
+    [
+        (None, "0 of 3 replicas are ready"),
+        (deployment(), "0 of 3 replicas are ready"),
+        (deployment(1), "1 of 3 replicas are ready"),
+        (deployment(2, wanted=2), "2 of 3 replicas are ready"),
+        (deployment(1, **SEEN | REPLACING), "1 of 3 replicas are ready"),
+        (deployment(3, **SEEN | REPLACING), GOING),
+        (deployment(3, **SEEN | OLD_ONES), GOING),
+        (deployment(5, **SEEN | {"updatedReplicas": 5}), "5 of 3 replicas are ready, and old ones are still to go"),
+        (deployment(3, **SEEN), ""),
+    ],
+)
+def test_how_far_it_is_is_told(stored: Object | None, note: str) -> None:
+    """In numbers that the status has too: while neither they nor the phase change, nor does what is told."""
+    assert planned(Given(children=[stored] if stored else [])).steps[0].note == note
+
+
+async def test_the_numbers_cost_no_write_of_their_own() -> None:
+    """One status write for each change of phase, replicas and readyReplicas, through a whole rollout."""
+    client = FakeClient()
+    metadata = {"name": "shop", "namespace": "default"}
+    await client.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21"}})
+    await reconcile(WEBAPP, client, "shop")
+
+    async def told(ready: int, updated: int, replicas: int) -> tuple[int, str]:
+        """What another status of the Deployment costs in writes, and what Ready says then."""
+        count = len(client.writes)
+        status = {"readyReplicas": ready, "updatedReplicas": updated, "replicas": replicas, "observedGeneration": 9}
+        await client.patch(DEPLOYMENT, "shop", {"status": status}, "default", subresource="status")
+        await reconcile(WEBAPP, client, "shop")
+        conditions = (await client.get(WEBAPP.resource, "shop", "default"))["status"]["conditions"]
+        return len(client.writes) - count - 1, conditions[-1]["message"]
+
+    waiting = "waiting for deployment: "
+    assert await told(0, 3, 3) == (0, f"{waiting}0 of 3 replicas are ready")
+    assert await told(1, 3, 3) == (1, f"{waiting}1 of 3 replicas are ready")
+    assert await told(2, 3, 3) == (1, f"{waiting}2 of 3 replicas are ready")
+    assert await told(3, 3, 3) == (1, "")
+    assert await told(3, 1, 4) == (1, f"{waiting}{GOING}")
+    assert await told(3, 2, 4) == (0, f"{waiting}{GOING}")
+    assert await told(3, 3, 4) == (0, f"{waiting}{GOING}")
+    assert await told(3, 3, 3) == (1, "")
+
+
 @pytest.mark.parametrize(
     ("type", "status", "reason", "message"),
     [

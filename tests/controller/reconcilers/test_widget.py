@@ -104,6 +104,7 @@ def test_it_is_ready_once_all_pods_are_available(children: list[Object], availab
     plan = planned(Given(children=children))
     status = {"availableReplicas": available, "selector": "app=gears"}
     assert (plan.status.to_api(), plan.steps[0].holds) == (status, holds)
+    assert holds or plan.steps[0].note == f"{available} of 2 replicas are ready"
 
 
 async def test_none_asked_for_and_none_there_is_ready() -> None:

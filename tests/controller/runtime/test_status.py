@@ -100,6 +100,25 @@ def test_waiting_says_whether_it_was_ready_before(stored: dict[str, Any], genera
     assert ready(status) == ("False", reason, "waiting for database")
 
 
+def test_what_is_waited_for_says_how_far_it_is() -> None:
+    """The first that has no condition of its own to say it in."""
+    note, steps = "1 of 3 replicas are ready", {}
+    for name, condition, said in (
+        ("secret", "", ""),
+        ("database", "Up", "starts"),
+        ("pods", "", note),
+        ("job", "", "x"),
+    ):
+        steps[name] = Step(name, (), holds=False, condition=condition, note=said)
+    for names, message in (
+        (("secret", "database", "pods", "job"), f"waiting for secret, database, pods, job: {note}"),
+        (("pods",), f"waiting for pods: {note}"),
+        (("secret", "database"), "waiting for secret, database"),
+    ):
+        plan = Plan([steps[name] for name in names], Status())
+        assert ready(status_of(plan, (), {}, generation=1, now=NOW)) == ("False", "Progressing", message)
+
+
 def test_degraded_stays_degraded_until_ready() -> None:
     """A second look at a broken object does not take it for a new one."""
     broken = written(holds=False, stored=written())
