@@ -1,8 +1,9 @@
 """Read multi-document YAML as the API server would, and remember on which line each field stands."""
 
+import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,8 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f":{mark.line + 1}" if mark else ""
-        raise DocumentError(f"{source}{at}: not YAML: {error.problem or error.context}") from None
+        hint = "; a template must be rendered first" if b"{{" in data else ""
+        raise DocumentError(f"{source}{at}: not YAML: {error.problem or error.context}{hint}") from None
     except RecursionError:
         raise DocumentError(f"{source}: not YAML: nested too deeply") from None
 
@@ -83,14 +85,28 @@ def read_documents(path: Path) -> Iterator[Document]:
         data = path.read_bytes()
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}") from None
-    yield from parse_documents(data, str(path))
+    yield from parse_documents(data, os.fsencode(path).decode(errors="backslashreplace"))
 
 
-def documents_of(manifest: str) -> list[Document]:
-    """Return the documents of what is named on a command line: a file, a directory, or - for standard input."""
-    if manifest == "-":
-        return list(parse_documents(sys.stdin.buffer.read(), "<stdin>"))
-    return [document for file in yaml_files(Path(manifest)) for document in read_documents(file)]
+def documents_of(manifests: Sequence[str]) -> list[Document]:
+    """Return the documents of what is named on a command line: files, directories, and - for standard input.
+
+    DocumentError where there is none: nothing would be said of nothing, as if all were well.
+    """
+    found = [document for manifest in manifests for document in _documents_of(manifest)]
+    if not found:
+        raise DocumentError(f"{', '.join('<stdin>' if each == '-' else each for each in manifests)}: no objects")
+    return found
+
+
+def _documents_of(manifest: str) -> Iterator[Document]:
+    if manifest != "-":
+        for file in yaml_files(Path(manifest)):
+            yield from read_documents(file)
+    elif sys.stdin is None:
+        raise DocumentError("<stdin>: is closed")
+    else:
+        yield from parse_documents(sys.stdin.buffer.read(), "<stdin>")
 
 
 def yaml_files(path: Path) -> list[Path]:

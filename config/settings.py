@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from config.faults import FaultsError, did_you_mean, faults
 
@@ -45,10 +46,19 @@ def _several(value: Any) -> Any:
     return [part for each in values for part in (each.split(",") if isinstance(each, str) else [each]) if part]
 
 
+def _url(value: str) -> str:
+    """Return an address that the API server would take of a webhook."""
+    url = urlsplit(value)
+    if url.scheme != "https" or not url.hostname or "@" in url.netloc or url.query or url.fragment:
+        raise ValueError("must be an address of the form https://HOST:PORT")
+    return value
+
+
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Address = Annotated[tuple[str | None, int], BeforeValidator(_address)]
 Names = Annotated[list[str], BeforeValidator(_several)]
 Paths = Annotated[list[Path], BeforeValidator(_several)]
+Url = Annotated[str, AfterValidator(_url)]
 
 
 class Settings(BaseModel):
@@ -91,7 +101,7 @@ class Settings(BaseModel):
         timedelta(seconds=10), description="how long a leader tries to renew before it stops"
     )
     retry_period: Duration = Field(timedelta(seconds=2), description="how often the Lease is renewed or tried for")
-    webhook_url: str | None = Field(None, description="register this URL instead of the Service")
+    webhook_url: Url | None = Field(None, description="register this URL instead of the Service")
     webhook_service: str = Field("gatewright-webhook", description="Service the webhook is registered under")
     webhook_configuration: str | None = Field(None, description="register the webhook, in configurations of this name")
     excluded_namespaces: Names = Field(

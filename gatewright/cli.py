@@ -1,8 +1,13 @@
 """The command line: one module for each command, loaded when it is called."""
 
 import importlib
+import io
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NoReturn
 
 import click
 
@@ -59,17 +64,29 @@ def gatewright() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; what cannot be used is told in a line for each fault, on stderr."""
     collect_rarely()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that has no letter for it shows its number
     try:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:
-        sys.exit(130)
+        sys.exit(128 + signal.SIGINT)
+    except SystemExit:  # by click and by rich, where nobody reads on: what they print was not all, and no verdict
+        sys.exit(128 + signal.SIGPIPE)
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        _end(error.show, error.exit_code)
     except _unusable() as error:
-        click.echo(str(error), err=True)
-        sys.exit(3)
+        _end(partial(click.echo, str(error), err=True), 3)
+    except OSError as error:
+        sys.stdout = None  # else Python tries once more to print what is left
+        _end(partial(click.echo, f"{error.filename or 'standard output'}: {error.strerror}", err=True), 3)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(tell: Callable[[], None], code: int) -> NoReturn:
+    """Exit, and tell why, whether anybody hears it or not."""
+    with suppress(OSError):
+        tell()
+    sys.exit(code)
 
 
 def _unusable() -> tuple[type[ValueError], ...]:

@@ -15,7 +15,19 @@ from controller.reconcilers import added_kinds
 
 Command = Callable[..., Any]
 
-FILE = click.Path(path_type=Path)
+
+class NamedPath(click.Path):
+    """A path; an empty one would be the directory one is in, where a variable of some script was not set."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return it; a usage error where it is empty."""
+        if value == "":
+            self.fail("an empty name", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILE = NamedPath(path_type=Path)
+PATHS = ("policies", "policies_dir", "kubeconfig", "tls_cert", "tls_key")
 CLUSTER = ("kubeconfig", "context")
 POLICIES = ("policies_dir", "pod_kinds")
 
@@ -80,7 +92,8 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
     if isinstance(field.default, bool):
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=field.default, help=help)
     several = isinstance(field.default, list)
-    return click.option(flag, name, multiple=several, metavar=_metavar(name, field), help=help, default=None)
+    path = NamedPath() if name in PATHS else None
+    return click.option(flag, name, type=path, multiple=several, metavar=_metavar(name, field), help=help, default=None)
 
 
 def _metavar(name: str, field: FieldInfo) -> str:
@@ -90,8 +103,7 @@ def _metavar(name: str, field: FieldInfo) -> str:
         return "DURATION"
     if isinstance(field.default, int):
         return "NUMBER"
-    paths = ("policies", "policies_dir", "kubeconfig", "tls_cert", "tls_key")
-    return "PATH" if name in paths else "URL" if name.endswith("url") else "NAME"
+    return "PATH" if name in PATHS else "URL" if name.endswith("url") else "NAME"
 
 
 def shown_default(default: Any) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from config.documents import read_documents, yaml_files
+from config.documents import DocumentError, read_documents, yaml_files
 from webhook.engine import Engine, Planners
 from webhook.engine.policy_set import PolicySet, in_force, read
 from webhook.policies import catalogue
@@ -25,5 +25,9 @@ def engine_of(paths: Sequence[Path], home: str, planners: Planners) -> Engine:
     """Return the engine of the policy sets at `paths`, with what is always in force. Errors as for `policy_set`.
 
     At `home` are the exceptions from cluster policies that name a namespace; what the planners make is judged too.
+    DocumentError where there are paths and no policy: whoever names a policy set means to be judged by one.
     """
-    return Engine(in_force(policy_set(paths), catalogue(), home), planners)
+    found = policy_set(paths)
+    if paths and not found.policies:
+        raise DocumentError(f"{', '.join(map(str, paths))}: no policies")
+    return Engine(in_force(found, catalogue(), home), planners)

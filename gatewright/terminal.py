@@ -21,7 +21,8 @@ STYLES = {
 
 def console() -> Console:
     """Return a console on stdout."""
-    return Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 10_000)
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return Console(highlight=False, soft_wrap=True, width=None if is_terminal else 10_000)
 
 
 def styled(word: str) -> Text:

@@ -121,7 +121,7 @@ def document(file: Path) -> Mapping[str, Any]:
     except yaml.MarkedYAMLError as error:  # its own text would quote the file
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise CredentialsError(f"{file}{line}: not YAML: {error.problem}") from None
-    except (yaml.YAMLError, UnicodeDecodeError):
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         raise CredentialsError(f"{file}: not YAML") from None
     if not isinstance(loaded, dict):
         raise CredentialsError(f"{file}: not a kubeconfig: it holds no mapping")

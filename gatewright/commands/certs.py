@@ -1,13 +1,20 @@
 """`gatewright certs`: make a certificate authority and a serving certificate by hand."""
 
+import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 
 import click
 
 from certs import CertificateError, KeyPair, expires, issue_ca, issue_serving
+from gatewright.options import NamedPath
 
 FILES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
+DNS_NAME = re.compile(
+    r"(\*\.)?([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.IGNORECASE
+)
 
 
 @click.command
@@ -18,12 +25,13 @@ FILES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
     "--ip", "ip_addresses", multiple=True, metavar="ADDRESS", help="IP address of the server, repeatable [127.0.0.1]"
 )
 @click.option("--force", is_flag=True, help="replace files that are there")
-@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("directory", type=NamedPath(path_type=Path, file_okay=False))
 def command(directory: Path, dns_names: tuple[str, ...], ip_addresses: tuple[str, ...], *, force: bool) -> None:
     """Write a CA and a serving certificate of it into DIRECTORY: ca.crt, ca.key, tls.crt, tls.key.
 
     The keys are readable by you alone. Without --dns and --ip they are for localhost.
     """
+    _check(dns_names, ip_addresses)
     present = [name for name in FILES if (directory / name).exists()]
     if present and not force:
         raise CertificateError(f"{directory}: holds {', '.join(present)} already; --force replaces them")
@@ -36,6 +44,18 @@ def command(directory: Path, dns_names: tuple[str, ...], ip_addresses: tuple[str
     click.echo(f"{directory / 'ca.crt'}   valid until {expires(ca.certificate):%Y-%m-%d}; register it as caBundle")
     names = ", ".join((*dns_names, *ip_addresses))
     click.echo(f"{directory / 'tls.crt'}  valid until {expires(serving.certificate):%Y-%m-%d}, for {names}")
+
+
+def _check(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> None:
+    """Raise a usage error for what is no name of a server."""
+    for name in dns_names:
+        if not DNS_NAME.fullmatch(name):
+            raise click.BadParameter(f'"{name}" is no DNS name', param_hint="--dns")
+    for address in ip_addresses:
+        try:
+            ip_address(address)
+        except ValueError:
+            raise click.BadParameter(f'"{address}" is no IP address', param_hint="--ip") from None
 
 
 def write_pairs(directory: Path, ca: KeyPair, serving: KeyPair) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from config.documents import documents_of
 from config.settings import Settings
-from gatewright.options import INSTALLED_IN, POLICIES, settings_options
+from gatewright.options import INSTALLED_IN, POLICIES, NamedPath, settings_options
 from gatewright.planning import planners_of
 from gatewright.policies import HOME, engine_of
 from gatewright.terminal import console, styled
@@ -27,7 +27,7 @@ SEVERE, KIND = "high", "kinds"  # where no policy says something, but the type o
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="how to print [table]")
 @click.option("-n", "--namespace", default="default", help="where objects go that name no namespace [default]")
 @INSTALLED_IN
-@click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST…")
+@click.argument("manifests", nargs=-1, required=True, type=NamedPath(), metavar="MANIFEST…")
 def command(settings: Settings, manifests: tuple[str, ...], output: str, namespace: str, home: str | None) -> int:
     """Judge MANIFESTs (YAML or JSON files, directories, or - for standard input) as the webhook would.
 
@@ -36,14 +36,13 @@ def command(settings: Settings, manifests: tuple[str, ...], output: str, namespa
     """
     home = home or settings.namespace or HOME
     engine = engine_of(settings.policies, home, planners_of(settings, home))
-    documents = [document for manifest in manifests for document in documents_of(manifest)]
-    judged = list(judge(engine, documents, namespace, datetime.now(UTC)))
+    judged = list(judge(engine, documents_of(manifests), namespace, datetime.now(UTC)))
     if output == "json":
         policies = {policy.title: policy for policy in engine.policies}
         click.echo(orjson.dumps([_record(each, policies) for each in judged], option=orjson.OPT_INDENT_2))
     else:
         _print(console(), judged)
-    return max((BAD.get(each.verdict, 0) for each in judged), default=0)
+    return max(BAD.get(each.verdict, 0) for each in judged)
 
 
 def _record(judged: Judged, policies: Mapping[str, BoundPolicy]) -> dict[str, Any]:
@@ -70,7 +69,7 @@ def _record(judged: Judged, policies: Mapping[str, BoundPolicy]) -> dict[str, An
 
 
 def _print(out: Console, judged: list[Judged]) -> None:
-    width = max((len(each.verdict) for each in judged), default=0)
+    width = max(len(each.verdict) for each in judged)
     for each in judged:
         out.print(styled(each.verdict.ljust(width)), Text(f" {each.title}  ({each.document.where()})"))
         for finding in each.findings:
@@ -82,8 +81,4 @@ def _print(out: Console, judged: list[Judged]) -> None:
         verdict: sum(each.verdict == verdict for each in judged) for verdict in dict.fromkeys(e.verdict for e in judged)
     }
     objects = "1 object" if len(judged) == 1 else f"{len(judged)} objects"
-    out.print(
-        Text(
-            f"{objects}: {', '.join(f'{number} {verdict}' for verdict, number in counts.items()) or 'nothing to judge'}"
-        )
-    )
+    out.print(Text(f"{objects}: {', '.join(f'{number} {verdict}' for verdict, number in counts.items())}"))

@@ -13,7 +13,7 @@ from config.documents import DocumentError, documents_of
 from config.settings import Settings, planner_settings
 from gatewright.differences import Cluster, Difference
 from gatewright.hidden import hidden
-from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, settings_options
+from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, settings_options
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, is_ours, parent_of, planned
 from gatewright.policies import HOME, engine_of
@@ -33,7 +33,7 @@ STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 @click.option("--diff", is_flag=True, help="print what would change, against the cluster of --kubeconfig or nothing")
 @click.option("-n", "--namespace", default="default", help="where objects go that name no namespace [default]")
 @INSTALLED_IN
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, type=NamedPath(), metavar="FILE…")
 def command(settings: Settings, files: tuple[str, ...], diff: bool, namespace: str, home: str | None) -> int:
     """Print, as YAML, what the controller would make of custom resources, all steps of each.
 
@@ -42,7 +42,7 @@ def command(settings: Settings, files: tuple[str, ...], diff: bool, namespace: s
     With --diff, what that would change: the API server of --kubeconfig is asked what would come of it, and changes
     nothing. Without a kubeconfig all is new. What the webhook would say of it, with --policies, is told as well.
     """
-    documents = [document for file in files for document in documents_of(file)]
+    documents = documents_of(files)
     ours = [document for document in documents if is_ours(document)] or documents
     parents = [parent_of(document, namespace) for document in ours]
     now = datetime.now(UTC)

@@ -9,6 +9,7 @@ import click
 from config import crds
 from config.documents import DocumentError
 from controller.reconcilers import planned_kinds
+from gatewright.options import NamedPath
 from gatewright.scaffolding import NewKind, ScaffoldError, entry_point, in_package, in_project, package_of, plural_of
 
 CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/controller/reconcilers/__init__.py")
@@ -21,7 +22,7 @@ CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/c
 @click.option("--plural", help="name of the resource in paths [KIND's plural]")
 @click.option(
     "--package",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(path_type=Path, file_okay=False),
     metavar="DIR",
     help="directory of a package of your own, made where it is missing [Gatewright's checkout]",
 )

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from config.documents import DocumentError, yaml_files
 from config.settings import Settings
-from gatewright.options import POLICIES, settings_options
+from gatewright.options import POLICIES, NamedPath, settings_options
 from gatewright.terminal import console, styled
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.trial import differences
@@ -20,7 +20,7 @@ from webhook.policies import catalogue
 @settings_options(*POLICIES)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="how to print [table]")
 @click.option("-v", "--verbose", is_flag=True, help="name the cases that pass too")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH…")
+@click.argument("paths", nargs=-1, required=True, type=NamedPath(path_type=Path), metavar="PATH…")
 def command(settings: Settings, paths: tuple[Path, ...], output: str, *, verbose: bool) -> int:
     """Run the case files at PATH (files, or directories of them) through the code the server runs.
 

@@ -38,6 +38,8 @@ def add_directory(directory: Path) -> None:
     ModuleError where a module cannot be imported or is no policy.
     """
     catalogue()
+    if not directory.is_dir():
+        raise ModuleError(f"{directory}: no such directory")
     files = sorted(file for file in directory.glob("*.py") if not file.name.startswith("_"))
     if not files:
         raise ModuleError(f"{directory}: no policy modules (*.py) in this directory")

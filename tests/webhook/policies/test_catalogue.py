@@ -130,10 +130,11 @@ def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
 
 def test_a_directory_without_policies_is_refused(tmp_path: Path) -> None:
     """Whether it is empty, or not there: a misspelt path puts nothing in force silently."""
-    for path in (tmp_path, tmp_path / "not-there"):
+    missing = {tmp_path: "no policy modules (*.py) in this directory", tmp_path / "not-there": "no such directory"}
+    for path, said in missing.items():
         with pytest.raises(ModuleError) as error:
             add_directory(path)
-        assert str(error.value) == f"{path}: no policy modules (*.py) in this directory"
+        assert str(error.value) == f"{path}: {said}"
 
 
 def installed(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:

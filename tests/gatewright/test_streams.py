@@ -1,0 +1,119 @@
+"""The command line where its streams end: an unread pipe, a full disk, closed files, odd letters, Ctrl-C."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatewright.cli import main
+from tests.gatewright.processes import COMMAND
+
+ROOT = Path(__file__).parents[2]
+PRODUCTION = str(ROOT / "config" / "policies" / "production.yaml")
+SHOP = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: production}
+spec: {replicas: 11}
+"""
+CASES = str(ROOT / "tests" / "policies" / "replica_limits.yaml")
+PRINTING = [
+    ("version",),
+    ("--help",),
+    ("explain",),
+    ("check", "-o", "json", "shop.yaml"),
+    ("test", "-v", CASES),
+]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory of the test's own with a manifest that is denied."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GATEWRIGHT_POLICIES", raising=False)
+    Path("shop.yaml").write_text(SHOP)
+
+
+def called(
+    *arguments: str, redirected: str = "", out: int = subprocess.PIPE, err: int = subprocess.PIPE, **environment: str
+) -> tuple[int, str, str]:
+    """Call the command in a shell that redirects what it is told to; return exit code, stdout and stderr."""
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", str(COMMAND), *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
+        env={**os.environ, **environment},
+        timeout=60,
+    )
+    return done.returncode, (done.stdout or b"").decode(), (done.stderr or b"").decode()
+
+
+@pytest.fixture
+def unread() -> int:
+    """The writing end of a pipe whose reader has gone, as in `… | head -1`."""
+    reads, writes = os.pipe()
+    os.close(reads)
+    return writes
+
+
+@pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
+def test_nobody_reads_on(arguments: tuple[str, ...], unread: int) -> None:
+    """It ends as others do at a closed pipe, says nothing, and never as if something was denied."""
+    assert called(*arguments, out=unread) == (128 + signal.SIGPIPE, "", "")
+
+
+@pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
+def test_a_full_disk_is_told(arguments: tuple[str, ...]) -> None:
+    """What could not be printed is no verdict."""
+    told = "standard output: No space left on device\n"
+    assert called(*arguments, redirected=">/dev/full") == (3, "", told)
+
+
+def test_streams_that_are_closed() -> None:
+    """The exit code says all there is to say."""
+    denied = ("check", "--policies", PRODUCTION, "shop.yaml")
+    assert called(*denied, redirected=">&-") == (1, "", "")
+    assert called("check", "-", redirected="<&-") == (3, "", "<stdin>: is closed\n")
+    assert called("check", "none.yaml", redirected="2>&-") == (3, "", "")
+    assert called("check", "none.yaml", redirected="2>/dev/full") == (3, "", "")
+    assert called("check", redirected="2>/dev/full") == (2, "", "")
+
+
+def test_nobody_reads_what_is_wrong(unread: int) -> None:
+    """It is what it was."""
+    assert called("check", "none.yaml", err=unread)[0] == 3
+
+
+def test_letters_that_a_terminal_does_not_have() -> None:
+    """They are shown by their number."""
+    code, out, err = called("check", "--help", PYTHONIOENCODING="latin-1")
+    assert (code, out.splitlines()[0], err) == (0, "Usage: gatewright check [OPTIONS] MANIFEST\\u2026", "")
+
+
+def test_a_file_whose_name_is_no_text() -> None:
+    """Its bytes are shown by their numbers, for people and in JSON."""
+    name = os.fsdecode(b"caf\xe9.yaml")
+    Path(name).write_text(SHOP)
+    code, out, err = called("check", name)
+    assert (code, out.splitlines()[0], err) == (0, "unmatched  Deployment production/shop  (caf\\xe9.yaml:1)", "")
+    code, out, err = called("check", "-o", "json", name)
+    assert (code, json.loads(out)[0]["file"], err) == (0, "caf\\xe9.yaml", "")
+
+
+def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """While it waits for standard input: nothing but the end of the line, and the exit code that a shell gives it."""
+
+    class Interrupted(io.RawIOBase):
+        def readall(self) -> bytes:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))  # type: ignore[type-var]
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "-"])
+    assert (ended.value.code, *capsys.readouterr()) == (130, "", "\n")
