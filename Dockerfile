@@ -1,10 +1,13 @@
-# The environment is built where there are compilers and caches, and copied to where there are none.
-FROM python:3.11-slim AS build
+# The environment is built where there are compilers and caches, and copied to where there are none, nor a pip.
+FROM python:3.11-slim-trixie AS build
 WORKDIR /src
+RUN python -m venv --without-pip /opt/gatewright
+COPY requirements.txt .
+RUN pip --python /opt/gatewright/bin/python install --no-cache-dir --requirement requirements.txt
 COPY . .
-RUN python -m venv /opt/gatewright && /opt/gatewright/bin/pip install --no-cache-dir .
+RUN pip --python /opt/gatewright/bin/python install --no-cache-dir --no-deps .
 
-FROM python:3.11-slim
+FROM python:3.11-slim-trixie
 COPY --from=build /opt/gatewright /opt/gatewright
 # The base image has no bytecode of the standard library. What we import of it is compiled here, not at every start,
 # where it would double the processor time.

@@ -98,7 +98,7 @@ def test_monitoring(render):
     objects = render(files=(CHART / "ci/monitoring-values.yaml",))
     (endpoint,) = objects["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
     assert (endpoint["port"], endpoint["honorLabels"]) == ("metrics", True)
-    group, backups = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
+    group, backups, _ = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
     assert (group["name"], backups["name"]) == ("webapp-operator", "backups")
     (down, errors), (overdue,) = group["rules"], backups["rules"]
     job = 'up{job="gatewright-controller-manager-metrics"}'
@@ -116,6 +116,30 @@ def test_monitoring(render):
     rules = (down, errors, overdue)
     assert [rule["labels"]["severity"] for rule in rules] == ["critical", "warning", "critical"]
     assert all(rule["annotations"].keys() == {"summary", "description"} for rule in rules)
+
+
+def test_alerts_on_admission(render):
+    """Before somebody is denied for no fault of his, or a rule is not in force, somebody is told."""
+    objects = render("prometheusRule.enabled=true")
+    *_, admission = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
+    assert admission["name"] == "admission"
+    expires = "gatewright_serving_certificate_expiry_timestamp_seconds"
+    assert {rule["alert"]: rule["expr"] for rule in admission["rules"]} == {
+        "WebhookDown": 'absent(up{job="gatewright-webhook-metrics"} == 1)',
+        "WebhookCertificateExpires": f"min({expires}) - time() < 7 * 86400",
+        "PolicySetRefused": "increase(gatewright_policy_reload_errors_total[10m]) > 0",
+    }
+    assert all(rule["annotations"].keys() == {"summary", "description"} for rule in admission["rules"])
+
+
+def test_without_a_webhook_nobody_waits_for_one(render):
+    """The alerts on admission go with the webhook; their job is a value, as the controller's is."""
+    groups = render("prometheusRule.enabled=true", "webhook.enabled=false")["PrometheusRule", "gatewright"]["spec"]
+    assert [group["name"] for group in groups["groups"]] == ["webapp-operator", "backups"]
+    *_, admission = render("prometheusRule.enabled=true", "prometheusRule.webhookJob=gate")[
+        "PrometheusRule", "gatewright"
+    ]["spec"]["groups"]
+    assert admission["rules"][0]["expr"] == 'absent(up{job="gate"} == 1)'
 
 
 def test_the_job_of_the_alert_is_a_value(render):

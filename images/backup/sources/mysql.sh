@@ -7,9 +7,11 @@ login=$scratch/login.cnf
 connect() {
     (
         umask 077
-        printf '[mysql]\nconnect-timeout=15\n[client]\nprotocol=tcp\nhost="%s"\nport=%s\nuser="%s"\npassword="%s"\n' \
+        # Newer clients ask for TLS, and most servers have a certificate that they signed themselves.
+        printf '[mysql]\nconnect-timeout=15\n[client]\nssl-verify-server-cert=0\nprotocol=tcp\n' >"$login"
+        printf 'host="%s"\nport=%s\nuser="%s"\npassword="%s"\n' \
             "$(escaped "$SOURCE_HOST")" "$SOURCE_PORT" "$(escaped "$SOURCE_USERNAME")" "$(escaped "$SOURCE_PASSWORD")" \
-            >"$login"
+            >>"$login"
     )
     query 'SELECT 1' >/dev/null
 }
