@@ -70,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:
         sys.exit(128 + signal.SIGINT)
-    except SystemExit:  # by click and by rich, where nobody reads on: what they print was not all, and no verdict
-        sys.exit(128 + signal.SIGPIPE)
+    except SystemExit as end:  # 1 by click and by rich where nobody reads on: that is no verdict; else a completion
+        sys.exit(128 + signal.SIGPIPE if end.code == 1 else end.code)
     except click.ClickException as error:
         _end(error.show, error.exit_code)
     except _unusable() as error:

@@ -81,6 +81,18 @@ def test_version(run):
     assert run("version") == (0, f"gatewright {__version__}\n", "")
 
 
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [("gatewright ch", "plain,check\n"), ("gatewright test --pol", "plain,--policies-dir\n")],
+)
+def test_the_shell_completes_commands_and_options(words, completed):
+    """By what click gives shells to ask."""
+    command = Path(sys.executable).parent / "gatewright"
+    asked = {"_GATEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    found = subprocess.run([command], env={**os.environ, **asked}, capture_output=True, text=True)
+    assert (found.returncode, found.stdout, found.stderr) == (0, completed, "")
+
+
 def test_every_command_is_listed(run):
     """The help names the commands that there are, and no other."""
     code, out, err = run("--help")
