@@ -8,6 +8,8 @@ from config.quantities import Quantity, QuantityError, parse_quantity
 
 SHOWN = 256  # characters of a found string that a message repeats
 
+LONGEST_NAME = 253  # characters of an item's name; what is longer is no name in any kind of the API
+
 JSON_TYPES = {
     dict: "an object",
     list: "a list",
@@ -83,7 +85,8 @@ class Fields:
         step = self._step
         if isinstance(step, tuple):
             name = self.value.get("name")
-            key = f"name={name}" if isinstance(name, str) and name and name.isprintable() else str(step[1])
+            is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
+            key = f"name={name}" if is_name else str(step[1])
             step = f"{step[0]}[{key}]"
         above = self._above.path() if self._above is not None else ""
         return ".".join(part for part in (above, step, relative) if part)

@@ -19,6 +19,7 @@ _REGISTRY = re.compile(
 _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
 _DIGEST = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
+_ID = re.compile(r"(?:sha256:)?[0-9a-f]{64}")  # runtimes take it for an image of theirs
 _NOT_ALONE_A_REPOSITORY = re.compile(r"[.:\[A-Z]")  # what makes a first component a registry
 
 
@@ -46,6 +47,8 @@ def parse_image(text: str) -> ImageReference:
     """Return the parts of an image reference. ImageReferenceError where it is none."""
     if len(text) > LONGEST:
         raise ImageReferenceError(f"it has more than {LONGEST} characters")
+    if _ID.fullmatch(text):
+        raise ImageReferenceError("it is the id of an image that a node has, whatever registry that came from")
     name, at, digest = text.partition("@")
     if at and not _DIGEST.fullmatch(digest):
         raise ImageReferenceError("its digest is malformed")

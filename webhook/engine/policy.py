@@ -25,6 +25,7 @@ class Violation:
     """One finding: the field, what was found there, the rule, and what to do about it.
 
     `of` names the object where that is not the one that is judged: what would be made of it, as `Deployment/shop`.
+    Where a field counts by what stands beside it, `reach` is all that it gives, which an update may only make less.
     """
 
     path: str
@@ -33,6 +34,7 @@ class Violation:
     fix: str
     excess: int | Fraction | None = None  # how far beyond the limit, so that an update may come nearer to it
     of: str = ""
+    reach: frozenset[str] = frozenset()
 
     @property
     def where(self) -> str:
@@ -55,20 +57,21 @@ class Before:
 
     def __init__(self, violations: Iterable[Violation]) -> None:
         """Index it: there may be as many findings as fit into an object."""
-        self._found: set[tuple[str, str, str | int]] = set()
+        self._found: dict[tuple[str, str, str | int], set[frozenset[str]]] = {}
         self._excess: dict[tuple[str, str], int | Fraction] = {}
         for each in violations:
-            self._found.add((each.path, each.rule, each.found))
+            self._found.setdefault((each.path, each.rule, each.found), set()).add(each.reach)
             if each.excess is not None:
                 key = each.path, each.rule
                 self._excess[key] = max(each.excess, self._excess.get(key, each.excess))
 
     def holds(self, violation: Violation) -> bool:
-        """Whether this was found already: the same field and rule, and the value equal or not further beyond."""
+        """Whether this was found already: the same field and rule, and the value equal, or no further beyond."""
         most = self._excess.get((violation.path, violation.rule))
         if violation.excess is not None and most is not None:
             return violation.excess <= most
-        return (violation.path, violation.rule, violation.found) in self._found
+        there = self._found.get((violation.path, violation.rule, violation.found), ())
+        return any(violation.reach <= reach for reach in there)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ ROLES = ("ClusterRole", "Role")
 BINDINGS = ("ClusterRoleBinding", "RoleBinding")
 GROUP = "rbac.authorization.k8s.io"
 
+PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs")
+
 KEEPERS = frozenset(
     {
         "system:apiserver",  # makes the default roles when it starts, and is not ready before it could
@@ -26,3 +28,10 @@ def rules(request: Request) -> Iterator[Fields]:
     """Yield the rules of a role; those that Kubernetes itself writes are left out."""
     if not is_kept(request):
         yield from request.each("rules")
+
+
+def reach(rule: Fields) -> frozenset[str]:
+    """Return all that a rule gives: a verb of one resource is not the same verb of another."""
+    given = {f"{part} {each}" for part in PARTS for each in rule.strings(part)}
+    names = rule.strings("resourceNames") or ["of any name"]
+    return frozenset(given | {f"name {name}" for name in names})

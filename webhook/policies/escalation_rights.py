@@ -18,7 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
 from webhook.engine.fields import shown
-from webhook.engine.rbac import GROUP, ROLES, rules
+from webhook.engine.rbac import GROUP, ROLES, reach, rules
 
 ACTED_ON = {  # verb: API groups and resources
     "escalate": ({GROUP}, {"roles", "clusterroles"}),
@@ -45,7 +45,8 @@ def validate(request: Request, params: EscalationRights) -> Iterator[Violation]:
             if held:
                 found = shown(verb) if verb != "*" else f"{shown(verb)} holds {' and '.join(held)}"
                 path = f"{rule.path('verbs')}[{index}]"
-                yield Violation(path, found, "no role may let its holders give themselves more", "remove it")
+                fault = "no role may let its holders give themselves more"
+                yield Violation(path, found, fault, "remove it", reach=reach(rule))
 
 
 def _is_about(rule: Fields, groups: set[str], resources: set[str]) -> bool:

@@ -11,7 +11,8 @@ A registry is a host, a host with its port, or either with a path: `registry.com
 `*.company.com`, `ghcr.io/*/approved`. What lies in a registry of `denied` is denied though an approved one holds it.
 
 Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`.
-Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`.
+Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`; `image: sha256:…`, the id of an image
+         that a node has from wherever.
 Fix: push the image to an approved registry, or ask for an exception.
 """
 

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
-from webhook.engine.rbac import ROLES, rules
+from webhook.engine.rbac import ROLES, reach, rules
 
 
 class WildcardRights(Params):
@@ -36,7 +36,8 @@ def validate(request: Request, params: WildcardRights) -> Iterator[Violation]:
             for index, value in enumerate(rule.strings(field)):
                 if value in ("*", "/*") or value.startswith("*/"):
                     path = f"{rule.path(field)}[{index}]"
-                    yield Violation(path, shown(value), "a role must name what it gives", "name what is needed")
+                    fault = "a role must name what it gives"
+                    yield Violation(path, shown(value), fault, "name what is needed", reach=reach(rule))
 
 
 POLICY = Policy("wildcard-rights", WildcardRights, validate=validate, kinds=ROLES, category="rbac", severity="high")

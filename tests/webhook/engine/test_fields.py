@@ -79,9 +79,9 @@ def test_items_are_told_by_name_or_else_by_index():
     ]
 
 
-@pytest.mark.parametrize("name", ["", None, 5, "line\nbreak", ["a"]])
+@pytest.mark.parametrize("name", ["", None, 5, "line\nbreak", ["a"], "x" * 254])
 def test_a_name_that_cannot_be_shown_is_no_name(name):
-    """An item whose name is no printable string is told by its index."""
+    """An item whose name is no printable string, or too long for one, is told by its index."""
     (item,) = Fields({"items": [{"name": name}]}).each("items")
     assert item.path() == "items[0]"
 
