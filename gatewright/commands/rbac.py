@@ -14,10 +14,11 @@ WEBHOOK = "gatewright-webhook"
 
 
 @click.command
-@settings_options("namespace", "controller_account")
+@settings_options("controller_account")
+@click.option("--namespace", "home", metavar="NAME", help=f"namespace Gatewright is installed in [{HOME}]")
 @click.option("--webhook-account", default=WEBHOOK, help=f"ServiceAccount of the webhook [{WEBHOOK}]")
 @click.argument("kinds", nargs=-1, metavar="[KIND…]")
-def command(settings: Settings, kinds: tuple[str, ...], webhook_account: str) -> None:
+def command(settings: Settings, kinds: tuple[str, ...], home: str | None, webhook_account: str) -> None:
     """Print roles, and who has them, for the kinds that installed packages add, or for each KIND.
 
     One ClusterRole is bound to the controller's ServiceAccount, where the kind has a /scale one to the webhook's; the
@@ -30,6 +31,6 @@ def command(settings: Settings, kinds: tuple[str, ...], webhook_account: str) ->
     wanted = [known[each] for each in kinds] or [each for each in known.values() if each not in own_kinds()]
     if not wanted:
         raise click.UsageError("no installed package adds a kind; the chart has the rights of all others")
-    home, controller = settings.namespace or HOME, settings.controller_account
+    home, controller = home or settings.namespace or HOME, settings.controller_account
     objects = [each for kind in wanted for each in roles(kind, home, controller, webhook_account)]
     click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

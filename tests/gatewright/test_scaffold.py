@@ -295,6 +295,18 @@ def test_without_packages_there_are_no_more_rights(run: Run) -> None:
     assert role["rules"] == [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
 
 
+def test_rights_are_where_gatewright_is_installed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the help says, where neither an option nor the environment does."""
+    assert "namespace Gatewright is installed in [gatewright-system]" in " ".join(run("rbac", "--help")[1].split())
+    namespaces = []
+    for variable, options in (("", ()), ("theirs", ()), ("theirs", ("--namespace", "ours"))):
+        if variable:
+            monkeypatch.setenv("GATEWRIGHT_NAMESPACE", variable)
+        bindings = [each for each in yaml.safe_load_all(run("rbac", "Widget", *options)[1]) if "subjects" in each]
+        namespaces.append({subject["namespace"] for each in bindings for subject in each["subjects"]})
+    assert namespaces == [{"gatewright-system"}, {"theirs"}, {"ours"}]
+
+
 async def test_the_kind_of_a_package_converges(package: Path) -> None:
     """Its sample becomes ready, and what is edited by hand is put back."""
     (sprocket,) = [kind for kind in planned_kinds() if kind.name == "sprocket"]
