@@ -12,6 +12,7 @@ from config.defaulting import defaulted_as
 from config.faults import faults
 from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
+from controller.reconcilers.images import is_chosen
 from controller.runtime.given import Given
 from controller.runtime.plan import Apply, Object, Once
 from controller.runtime.planned_kind import PlannedKind
@@ -29,7 +30,8 @@ def planners_of(settings: Settings, home: str, maker: Maker | None = None) -> Pl
     given, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
     kinds = (kind for kind in planned_kinds() if not wanted or kind.name in wanted)
     maker = maker or service_account(home, settings.controller_account)
-    return Planners((planner(kind, given) for kind in kinds), maker, settings.namespaces)
+    planners = (planner(kind, given) for kind in kinds)
+    return Planners(planners, maker, settings.namespaces, partial(is_chosen, given))
 
 
 def scaled_kinds() -> list[Resource]:

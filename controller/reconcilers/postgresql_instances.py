@@ -151,7 +151,7 @@ def _exporter(seen: Seen) -> Object:
     answers = {"httpGet": {"path": "/", "port": "metrics"}}
     return {
         "name": "exporter",
-        "image": image(seen.settings, "postgres-exporter", EXPORTER, published="quay.io/prometheuscommunity"),
+        "image": image(seen.settings, "postgres-exporter", EXPORTER),
         "env": [{"name": "DATA_SOURCE_NAME", "value": f"host={RUN} user=exporter dbname=postgres sslmode=disable"}],
         "ports": [{"name": "metrics", "containerPort": METRICS, "protocol": "TCP"}],
         "securityContext": restricted.container(),

@@ -20,7 +20,7 @@ def plan(widget: Widget, seen: Seen, now: datetime) -> Plan:
     del now
     deployment = seen.child(DEPLOYMENT, widget.name)
     available = (deployment or {}).get("status", {}).get("availableReplicas", 0)
-    pause = image(seen.settings, "pause", "3.10", published="registry.k8s.io")
+    pause = image(seen.settings, "pause", "3.10")
     write = Apply(desired(widget, pause), ORIGIN)
     holds = deployment is not None and available == widget.spec.replicas
     return Plan(

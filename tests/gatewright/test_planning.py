@@ -46,6 +46,7 @@ OBJECTS = [
     for document in read_documents(file)
     if document.value["kind"] in {kind.resource.kind for kind in planned_kinds()}
 ]
+PRODUCTION = load(read_documents(SAMPLES.parent / "policies" / "production.yaml"), catalogue())
 IMAGES = ("nginx:latest", f"mirror.company.com/hub/app@sha256:{'a' * 64}")
 USER = {"username": PLANNERS.maker.username, "groups": PLANNERS.maker.groups}
 LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: TODAY, SERVED: ()} | {name: [] for name in LOOK_UPS}
@@ -186,6 +187,63 @@ def told(parent, *names):
     engine = Engine([each for each in policies if each.name in names or each.policy.always], PLANNERS)
     answer = ask(engine, Admission(object=parent, namespace="shop"), LOOKED_UP)
     return [each["message"] for each in answer.response.get("status", {}).get("details", {}).get("causes", ())]
+
+
+def images(object):
+    """Yield every image that stands anywhere in an object."""
+    for key, value in object.items() if isinstance(object, dict) else enumerate(object):
+        if key == "image":
+            yield value
+        elif isinstance(value, dict | list):
+            yield from images(value)
+
+
+@pytest.mark.parametrize("registry", ["", "r.example"])
+def test_every_image_that_planners_choose_is_known_as_such(registry):
+    """What stands in something that is made, and not in what it is made of."""
+    planners = planners_of(Settings(registry=registry), "gates")
+    kinds = {(each.kind.group, each.kind.kind): each for each in planners}
+    left, chosen = list(OBJECTS), set()
+    while left:
+        parent = left.pop()
+        kind = kinds.get((parent["apiVersion"].partition("/")[0], parent["kind"]))
+        for made in kind.plan(defaulted(parent), TODAY, ()) if kind else ():
+            chosen |= set(images(made.object)) - set(images(parent))
+            left.append(made.object)
+    assert [each for each in sorted(chosen) if not planners.chose(each)] == []
+    names = {each.rpartition("/")[2].partition(":")[0] for each in chosen}
+    assert names == {"pause", "postgres", "postgres-exporter", "valkey", "gatewright-backup-postgresql"}
+
+
+PUSH = "Push it there, or ask for an exception."
+SET = PUSH.replace(",", " and set Gatewright's registry to it (chart value registry, flag --registry),")
+
+
+def test_of_an_image_that_we_chose_the_setting_is_told():
+    """In a denial of the parent by its own field, and of what the controller sends; nobody else's image is ours."""
+    engine = Engine([each for each in PRODUCTION if each.name == "image-registries"], PLANNERS)
+    cache = {"resources": {"limits": {"memory": "1Gi"}}}
+    spec = {"database": {"type": "mysql"}, "cache": cache, "frontend": {"image": "nginx:1.21"}}
+    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}, "spec": spec}
+    (deployment,) = (
+        each
+        for each in children(stack, "production")
+        if each["metadata"]["name"] == "shop-cache" and each["kind"] == "Deployment"
+    )
+
+    def said(object, **user):
+        answer = ask(engine, Admission(object=defaulted(object), namespace="production", **user), LOOKED_UP)
+        return [each["message"] for each in answer.response["status"]["details"]["causes"]]
+
+    rule = "comes from docker.io; images must come from approved registry registry.company.com"
+    image = "spec.template.spec.containers[name=cache].image"
+    assert said(stack) == [
+        f'spec.database.version: "mysql:8.4" {rule}. {SET}',
+        f'Deployment/shop-cache: {image}: "valkey/valkey:8.1" {rule}. {SET}',
+        f'spec.frontend.image: "nginx:1.21" {rule}. {PUSH}',
+    ]
+    assert said(deployment, **USER) == [f'{image}: "valkey/valkey:8.1" {rule}. {SET}']
+    assert said(deployment) == [f'{image}: "valkey/valkey:8.1" {rule}. {PUSH}']
 
 
 @pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])

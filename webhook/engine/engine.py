@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.children import SCALE_PARENT, Child, children
@@ -11,6 +12,7 @@ from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind, Target, TargetKey
 from webhook.engine.making import of_made
+from webhook.engine.origins import value_at
 from webhook.engine.planners import SERVED, Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
 from webhook.engine.request import NAMESPACE_LABELS, Request
@@ -83,6 +85,8 @@ class Engine:
         if request.only_ends:
             return Verdict()
         outcomes = tuple(self._found(request))
+        if request.about.username == self._planners.maker.username:
+            outcomes = tuple(each.retold(partial(self._told_of_ours, request)) for each in outcomes)
         planner = None if request.is_ending else self._planners.asked_about(request.about)
         if planner is not None:
             outcomes = without_repeats(outcomes, self._of_made(planner, request))
@@ -96,6 +100,12 @@ class Engine:
                 outcome = _ask(bound, request, lambda bound: bound.validate(request))
                 if outcome is not None:
                     yield outcome
+
+    def _told_of_ours(self, request: Request, violation: Violation) -> Violation:
+        """Return a finding in what the controller makes; of an image that it chose with the setting that helps."""
+        if violation.ours and self._planners.chose(str(value_at(request.value, violation.path))):
+            return replace(violation, fix=violation.ours)
+        return violation
 
     def _of_made(self, planner: Planner, request: Request) -> Iterator[Outcome]:
         """Yield what would come of all that would be made; a planner that raises is an outcome, as a policy is."""

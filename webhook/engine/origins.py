@@ -22,7 +22,7 @@ def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> s
             source = origin.get(f"{path[: step.start()]}{ANY}")
             source = None if source is None else source.replace(ANY, step[0])
         if source is not None:
-            source += path[end:] if source and _may_have(_value(parent, source), path[end:]) else ""
+            source += path[end:] if source and _may_have(value_at(parent, source), path[end:]) else ""
             return source or None
     return None
 
@@ -33,7 +33,8 @@ def _may_have(value: Any, below: str) -> bool:
     return isinstance(value, list) if is_of_list else value is None or isinstance(value, dict)
 
 
-def _value(object: Any, path: str) -> Any:
+def value_at(object: Any, path: str) -> Any:
+    """Return what is at a path as messages show it, None where there is nothing."""
     value = object
     for found in STEP.finditer(path):
         value = _entry(value, found[1] if found[2] is None else found[2])

@@ -91,13 +91,21 @@ PUBLISHED = service_account("gatewright-system", "gatewright-controller-manager"
 
 
 class Planners:
-    """All planners, the account they are carried out by, and the namespaces that are looked after; none are all."""
+    """All planners, the account they are carried out by, and the namespaces that are looked after; none are all.
+
+    `chose` tells whether an image is one that planners choose themselves.
+    """
 
     def __init__(
-        self, planners: Iterable[Planner] = (), maker: Maker = PUBLISHED, namespaces: Iterable[str] = ()
+        self,
+        planners: Iterable[Planner] = (),
+        maker: Maker = PUBLISHED,
+        namespaces: Iterable[str] = (),
+        chose: Callable[[str], bool] = lambda image: False,
     ) -> None:
         """Index them by what they are asked about."""
         self.maker = maker
+        self.chose = chose
         self._namespaces = frozenset(namespaces)
         self._planners = {_resource(planner.kind): planner for planner in planners}
         self._asked = {key: planner for planner in self for target in planner.targets for key in target.keys}

@@ -13,7 +13,8 @@ A registry is a host, a host with its port, or either with a path: `registry.com
 Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`.
 Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`; `image: sha256:…`, the id of an image
          that a node has from wherever.
-Fix: push the image to an approved registry, or ask for an exception.
+Fix: push the image to an approved registry, or ask for an exception. Images of databases, caches and backups, which
+     Gatewright chooses, come from the registry that its setting `registry` names.
 """
 
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.images import ImageReference, Registry, image_violations, parse_registry
+
+SETTING = "(chart value registry, flag --registry)"
 
 
 def _registry(text: str) -> str:
@@ -70,10 +73,11 @@ def validate(request: Request, params: ImageRegistries) -> Iterator[Violation]:
 
     if params.registries:
         rule = f"images must come from approved registry {', '.join(params.registries)}"
-        yield from image_violations(request, rule, elsewhere)
+        ours = f"push it there and set Gatewright's registry to it {SETTING}, or ask for an exception"
+        yield from image_violations(request, rule, elsewhere, ours)
     if params.denied:
         rule = f"images must not come from denied registry {', '.join(params.denied)}"
-        yield from image_violations(request, rule, denied)
+        yield from image_violations(request, rule, denied, f"set Gatewright's registry to another one {SETTING}")
 
 
 POLICY = Policy(
