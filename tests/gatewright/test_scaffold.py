@@ -297,7 +297,8 @@ def test_without_packages_there_are_no_more_rights(run: Run) -> None:
 
 def test_rights_are_where_gatewright_is_installed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the help says, where neither an option nor the environment does."""
-    assert "namespace Gatewright is installed in [gatewright-system]" in " ".join(run("rbac", "--help")[1].split())
+    monkeypatch.setenv("COLUMNS", "120")
+    assert " namespace Gatewright is installed in [gatewright-system]\n" in run("rbac", "--help")[1]
     namespaces = []
     for variable, options in (("", ()), ("theirs", ()), ("theirs", ("--namespace", "ours"))):
         if variable:
