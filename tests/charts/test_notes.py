@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.charts.rendered import CHART
+from tests.controlplane.plane import ControlPlane
 
-pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
+pytestmark = pytest.mark.controlplane
 
 
 @pytest.fixture
-def notes(helm: Path) -> Callable[..., str]:
-    """What `helm install` says, without a cluster."""
+def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[..., str]:
+    """What `helm install` says; Helm 3 asks for a cluster even where it is to change nothing."""
 
     def run(*options: str) -> str:
-        command = [helm, "install", "gatewright", CHART, "--dry-run=client", *options]
+        where = [f"--kubeconfig={control_plane.kubeconfig}", f"--namespace={namespace}"]
+        command = [helm, "install", "notes", CHART, "--dry-run=client", *where, *options]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert result.returncode == 0, result.stderr
         return result.stdout.partition("NOTES:")[2]

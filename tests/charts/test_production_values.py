@@ -37,6 +37,16 @@ def test_common_labels_are_on_everything(render):
         assert spec["selector"] == render()["Deployment", name]["spec"]["selector"]
 
 
+def test_labels_of_ones_own_hold_against_common_ones(render):
+    """Each label is there once: that of the pods or the monitor, else the common one; what selects is not changed."""
+    common = "commonLabels.team=platform,commonLabels.app\\.kubernetes\\.io/name=other"
+    objects = render(common, "podLabels.team=gate", "serviceMonitor.enabled=true", "serviceMonitor.labels.team=metrics")
+    labels = objects["Deployment", DEPLOYMENTS[0]]["spec"]["template"]["metadata"]["labels"]
+    assert (labels["team"], labels["app.kubernetes.io/name"]) == ("gate", "gatewright")
+    assert objects["ServiceMonitor", "gatewright"]["metadata"]["labels"]["team"] == "metrics"
+    assert objects["Service", DEPLOYMENTS[1]]["metadata"]["labels"]["team"] == "platform"
+
+
 def test_the_cluster_may_choose_the_ids(render):
     """OpenShift gives each namespace ids of its own, and refuses pods that name others."""
     objects = render(*(f"podSecurityContext.{key}=null" for key in ("runAsUser", "runAsGroup", "fsGroup")))
@@ -94,3 +104,11 @@ def test_network_policies(render):
     out = [{"ports": [{"port": 443}, {"port": 6443}]}, {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53}]}]
     answers = {"ports": [{"port": "https"}], "to": [{"podSelector": webhook["podSelector"]}]}
     assert (controller["egress"], webhook["egress"]) == ([*out, answers], out)
+
+
+def test_the_webhook_can_be_on_the_network_of_its_node(render):
+    """Where the control plane reaches no pods; the controller, which nobody asks, stays where it is."""
+    controller, webhook = (render("webhook.hostNetwork=true").pod(name) for name in DEPLOYMENTS)
+    assert (webhook["hostNetwork"], webhook["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert not controller.keys() & {"hostNetwork", "dnsPolicy"}
+    assert "hostNetwork" not in render().pod(DEPLOYMENTS[1])

@@ -48,12 +48,11 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
+{{/* Labels of an object; takes a dict of root, component and, where it has some, more. Its own hold against common ones. */}}
 {{- define "gatewright.labels" -}}
-{{ include "gatewright.selectorLabels" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
-{{- with .root.Values.commonLabels }}
-{{ toYaml . }}
-{{- end }}
+{{- $labels := include "gatewright.selectorLabels" . | fromYaml }}
+{{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion }}
+{{- merge $labels (.more | default dict) .root.Values.commonLabels | toYaml }}
 {{- end }}
 
 {{/*
