@@ -47,9 +47,10 @@ class BoundPolicy:
         return needed
 
     def applies(self, request: Request) -> bool:
-        """Return whether it judges this request. NotLookedUpError where what would decide is not known."""
-        if self.namespace is not None and request.about.namespace != self.namespace:
-            return False
+        """Return whether it judges this request, which is of its namespace where it has one.
+
+        NotLookedUpError where what would decide is not known.
+        """
         return self.match.selects(request)
 
     def excepted(self, request: Request) -> "BoundPolicy | None":

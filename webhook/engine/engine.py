@@ -9,6 +9,7 @@ from webhook.engine.children import SCALE_PARENT, Child, children
 from webhook.engine.conflicts import ConflictingPoliciesError, check_conflicts
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import WrongTypeError
+from webhook.engine.index import EVERYWHERE, Index
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind, Target, TargetKey
 from webhook.engine.making import of_made
@@ -24,8 +25,6 @@ _KNOWN = {("", "namespaces"): frozenset({NAMESPACE_LABELS})}  # by the object it
 DENY = frozenset({"Deny"})
 NO_PLANNERS = Planners()
 
-Index = dict[TargetKey, tuple[BoundPolicy, ...]]
-
 
 class Engine:
     """An immutable set of policies in force. A change builds a new engine; asking one changes nothing.
@@ -40,14 +39,10 @@ class Engine:
         """
         self.policies = tuple(policies)
         self._planners = planners
-        self._targets: dict[TargetKey, Target] = {}
-        self._validating = self._index(each for each in self.policies if each.policy.validate is not None)
-        self._mutating = self._index(each for each in self.policies if each.policy.mutate is not None)
-        self._needs = {
-            key: frozenset[str]().union(*(bound.needs for bound in self._asked(key)))
-            - _KNOWN.get(key[:2], NOTHING_NEEDED)
-            for key in self._targets
-        }
+        self._validating = Index(each for each in self.policies if each.policy.validate is not None)
+        self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
+        self._targets = self._validating.targets | self._mutating.targets
+        self._needs = dict(self._needed())
         self._needs_of_made = {
             key: self._looked_up_for(planner, target)
             for planner in planners
@@ -56,11 +51,20 @@ class Engine:
         }
         self._refuse_conflicts()
 
+    def _needed(self) -> Iterator[tuple[tuple[TargetKey, str], frozenset[str]]]:
+        """Yield what must be looked up for each target: for the cluster's policies, and for each tenant's."""
+        for key in self._targets:
+            needed: dict[str, frozenset[str]] = {}
+            for bound in self._asked(key):
+                where = bound.namespace or EVERYWHERE
+                needed[where] = needed.get(where, NOTHING_NEEDED) | bound.needs - _KNOWN.get(key[:2], NOTHING_NEEDED)
+            yield from (((key, where), names) for where, names in needed.items() if names)
+
     def _refuse_conflicts(self) -> None:
         wholes = {key: target.kind for key, target in self._targets.items() if not target.subresource}
         conflicts = {
             line: None
-            for key, policies in self._mutating.items()
+            for key, policies in self._mutating.all.items()
             if key in wholes
             for line in check_conflicts(wholes[key], policies)
         }
@@ -73,7 +77,9 @@ class Engine:
         What would be made of it is looked at only where it is judged.
         """
         target = request.about.target
-        own = self._needs.get(target, NOTHING_NEEDED)
+        own = self._needs.get((target, EVERYWHERE), NOTHING_NEEDED)
+        if tenants := self._needs.get((target, request.about.namespace)):
+            own |= tenants
         return own if mutating else own | self._needs_of_made.get(target, NOTHING_NEEDED)
 
     def validate(self, request: Request) -> Verdict:
@@ -93,8 +99,8 @@ class Engine:
         return Verdict(as_sent(outcomes, request.about))
 
     def _found(self, request: Request) -> Iterator[Outcome]:
-        asked = self._validating.get(request.about.target)
-        if asked is not None:
+        asked = self._validating.asked(request.about)
+        if asked:
             request = request.of_kind(self._targets[request.about.target].kind)
             for bound in asked:
                 outcome = _ask(bound, request, lambda bound: bound.validate(request))
@@ -128,8 +134,8 @@ class Engine:
 
         What has no object (DELETE), or is being deleted already, is never patched.
         """
-        asked = self._mutating.get(request.about.target)
-        if asked is None or request.object is None or request.is_ending:
+        asked = self._mutating.asked(request.about)
+        if not asked or request.object is None or request.is_ending:
             return Verdict()
         patcher = Patcher(request.object)
         request = request.of_kind(self._targets[request.about.target].kind)
@@ -145,7 +151,7 @@ class Engine:
         """Return what the policies of one sort look at, in a fixed order: what a webhook must be registered for."""
         index = self._mutating if mutating else self._validating
         operations: dict[tuple[Kind, str], set[str]] = {}
-        for key, policies in index.items():
+        for key, policies in index.all.items():
             if any(bound.fails_closed is fails_closed for bound in policies):
                 target = self._targets[key]
                 operations.setdefault((target.kind, target.subresource), set()).add(key[3])
@@ -165,25 +171,13 @@ class Engine:
                 yield from (bound.fails_closed for bound in self._asked(key))
 
     def _looked_up_for(self, planner: Planner, target: Target) -> frozenset[str]:
-        keys = (key for kind in self._planners.reach(planner) for key in Target(kind).keys)
+        keys = {key for kind in self._planners.reach(planner) for key in Target(kind).keys}
         own = frozenset({NOW, SCALE_PARENT} if target.subresource else {NOW})
         own |= {SERVED} if self._planners.has_optional(planner) else NOTHING_NEEDED
-        return own.union(*(self._needs.get(key, NOTHING_NEEDED) for key in keys))
+        return own.union(*(names for (key, _), names in self._needs.items() if key in keys))
 
     def _asked(self, key: TargetKey) -> tuple[BoundPolicy, ...]:
-        return (*self._validating.get(key, ()), *self._mutating.get(key, ()))
-
-    def _index(self, policies: Iterable[BoundPolicy]) -> Index:
-        index: Index = {}
-        for bound in policies:
-            for target in bound.policy.targets:
-                match = bound.match.for_kind(target.kind.kind)
-                if match is None or (bound.namespace is not None and not target.kind.namespaced):
-                    continue  # what no clause can select; a Namespace is the platform's, not its tenant's
-                for key in target.keys:
-                    self._targets[key] = target
-                    index[key] = (*index.get(key, ()), replace(bound, match=match))
-        return index
+        return (*self._validating.all.get(key, ()), *self._mutating.all.get(key, ()))
 
 
 def _ask(bound: BoundPolicy, request: Request, judge: Callable[[BoundPolicy], Outcome | None]) -> Outcome | None:

@@ -68,7 +68,9 @@ class Match:
     def for_kind(self, kind: str) -> "Match | None":
         """Return what is left to decide for one kind; None where no clause can ever select it."""
         left = tuple(clause for clause in self.clauses if clause.kinds is None or kind in clause.kinds)
-        return replace(self, clauses=left) if left or not self.clauses else None
+        if len(left) == len(self.clauses):
+            return self
+        return replace(self, clauses=left) if left else None
 
     @property
     def needs(self) -> frozenset[str]:

@@ -1,5 +1,8 @@
 """A tenant's policy restricts its own namespace, and nobody else."""
 
+import time
+from dataclasses import replace
+
 import pytest
 
 from tests.webhook.asking import ask
@@ -29,6 +32,27 @@ def test_it_is_in_force_in_its_namespace(namespace, found):
     judge = engine("replica-limits", maximum=3)
     verdict = judge.validate(ask({"kind": "Deployment", "spec": {"replicas": 4}}, "Deployment", namespace=namespace))
     assert [outcome.policy for outcome in verdict.outcomes] == found
+
+
+def test_what_it_needs_is_looked_up_for_its_namespace_alone():
+    """No tenant makes others wait."""
+    judge = engine("service-selectors")
+    asked = {namespace: judge.needs(ask({}, "Service", namespace=namespace)) for namespace in ("shop", "lab")}
+    assert (asked, judge.needs(ask({}))) == ({"shop": {"services"}, "lab": set()}, set())
+
+
+def test_thousands_of_tenants_cost_a_review_nothing_and_a_change_little():
+    """Whoever may write policies for his own namespace could otherwise stop all reviews by writing many."""
+    policy = bind(written("required-labels", params={"labels": {"team": "*"}}), catalogue())
+    policies = [replace(policy, name=f"own-{number % 4}", namespace=f"team-{number // 4}") for number in range(2000)]
+    started = time.process_time()
+    judge = Engine(policies)
+    assert time.process_time() - started < 4.0
+    started = time.process_time()
+    for _ in range(100):
+        verdict = judge.validate(ask({"kind": "ConfigMap"}, "ConfigMap", namespace="team-1"))
+    assert time.process_time() - started < 0.1
+    assert [each.policy for each in verdict.outcomes] == [f"team-1/own-{number}" for number in range(4)]
 
 
 def test_the_namespace_itself_is_not_the_tenants():
