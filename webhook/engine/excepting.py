@@ -10,6 +10,8 @@ from webhook.engine.exceptions import BoundException, Exempt
 from webhook.engine.match import globs
 from webhook.engine.policy import Params, Policy
 
+Entries = Mapping[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]]
+
 
 def check_exception(exception: BoundException, policies: Iterable[BoundPolicy], home: str | None = None) -> None:
     """Refuse an exception from a policy that is not there, or with parameters it has not. FaultsError names all.
@@ -17,7 +19,7 @@ def check_exception(exception: BoundException, policies: Iterable[BoundPolicy], 
     Where `home` is known (as for `in_force`), so is one that does not count where it stands.
     """
     policies = tuple(policies)
-    named = {policy.name: policy for policy in policies if home is None or _counts(exception, policy, home)}
+    named = {policy.name: policy for policy in policies if home is None or exception.namespace in _places(policy, home)}
     of_the_cluster = {policy.name for policy in policies if policy.namespace is None}
     faults: list[tuple[str, str]] = []
     for index, entry in enumerate(exception.spec.exceptions):
@@ -42,17 +44,24 @@ def _other_params(policy: BoundPolicy, entry: ExceptionEntry, path: str = "param
     return parse_params(policy.policy, policy.params.model_dump(mode="json") | entry.params, path)
 
 
-def _counts(exception: BoundException, policy: BoundPolicy, home: str | None) -> bool:
-    """Whether an exception may be one from this policy, by where it stands."""
-    return exception.namespace in ((None, home) if policy.namespace is None else (policy.namespace,))
+def _places(policy: BoundPolicy, home: str | None) -> dict[str | None, None]:
+    """Return where exceptions from this policy may stand."""
+    return dict.fromkeys((None, home) if policy.namespace is None else (policy.namespace,))
 
 
-def exempt(policy: BoundPolicy, exceptions: Iterable[BoundException], home: str | None) -> Iterator[Exempt]:
-    """Yield what the exceptions except from a policy; one with parameters that the policy has not excepts nothing."""
+def by_place_and_policy(exceptions: Iterable[BoundException]) -> Entries:
+    """Sort what exceptions say by where they stand, and from which policy they are."""
+    entries: dict[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]] = {}
     for exception in exceptions:
         for entry in exception.spec.exceptions:
-            if entry.policy != policy.name or not _counts(exception, policy, home):
-                continue
+            entries.setdefault((exception.namespace, entry.policy), []).append((exception, entry))
+    return entries
+
+
+def exempt(policy: BoundPolicy, entries: Entries, home: str | None) -> Iterator[Exempt]:
+    """Yield what the exceptions except from a policy; one with parameters that the policy has not excepts nothing."""
+    for place in _places(policy, home):
+        for exception, entry in entries.get((place, policy.name), ()):
             try:
                 params = _other_params(policy, entry)
             except FaultsError:

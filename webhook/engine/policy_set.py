@@ -14,7 +14,7 @@ from config.api.policy import (
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.excepting import check_exception, exempt, parse_params
+from webhook.engine.excepting import by_place_and_policy, check_exception, exempt, parse_params
 from webhook.engine.exceptions import BoundException
 from webhook.engine.match import Match, compile_match
 from webhook.engine.policy import Policy
@@ -79,8 +79,9 @@ def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None)
     policy is excepted from in its own namespace. What an exception says that does not fit its policy does not count.
     """
     named = {policy.policy.name for policy in policies.policies if policy.namespace is None}
+    entries = by_place_and_policy(policies.exceptions)
     return tuple(
-        replace(policy, exempt=tuple(exempt(policy, policies.exceptions, home)))
+        replace(policy, exempt=tuple(exempt(policy, entries, home)))
         for policy in (*always_in_force(catalogue, named), *policies.policies)
     )
 
