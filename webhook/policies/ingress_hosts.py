@@ -2,11 +2,11 @@
 
 Why: an Ingress without a host, or with a wildcard, takes requests that are meant for somebody else.
 
-Judged: the rules of Ingresses. An Ingress without rules sends everything to its default backend, so it has an empty
-host too.
+Judged: the rules of Ingresses. A default backend gets whatever no rule is for, of any host: it has an empty host too.
 
 Allowed: `host: shop.example.com`.
-Denied:  a rule without `host`; `host: "*.example.com"`; with `domains`, a host that none of them holds.
+Denied:  a rule without `host`; a `defaultBackend`; `host: "*.example.com"`; with `domains`, a host that none of them
+         holds.
 Fix: name the host.
 """
 
@@ -23,7 +23,7 @@ from webhook.engine.globs import Globs
 class IngressHosts(Params):
     """Which hosts an Ingress may answer for."""
 
-    empty: bool = Field(False, description="whether a rule may leave out its host")
+    empty: bool = Field(False, description="whether a rule may leave out its host, and a default backend may be")
     wildcards: bool = Field(False, description="whether a host may begin with a wildcard")
     domains: list[str] = Field([], description="globs, one of which must match a host; none: any host")
 
@@ -41,6 +41,9 @@ def validate(request: Request, params: IngressHosts) -> Iterator[Violation]:
         yield Violation(
             "spec.rules", f"missing, which stands for {every}", "an Ingress must name its hosts", "add rules"
         )
+    if rules and request.is_set("spec.defaultBackend") and not params.empty:
+        found = f"set, which stands for {every}"
+        yield Violation("spec.defaultBackend", found, "an Ingress must name its hosts", "make a rule of it")
     for rule in rules:
         host, path = rule.string("host") or "", rule.path("host")
         if not host:
