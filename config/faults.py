@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -45,8 +45,14 @@ def parse(model: type[Model], data: Any, *, noun: str = "field") -> Model:
 
 
 def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field") -> list[tuple[str, str]]:
-    """Return the faults that a validation of `model` found, as pairs of a dotted path and a text."""
-    return [_fault(model, item, noun) for item in error.errors(include_url=False)]
+    """Return the faults that a validation of `model` found, as pairs of a dotted path and a text.
+
+    Of what none of several types takes, what is wrong with it as the one that it is of is told.
+    """
+    items = error.errors(include_url=False)
+    found = [(*_fault(model, item, noun), item["type"].endswith("_type")) for item in items]
+    of_its_type = {path for path, _, is_of_another in found if not is_of_another}
+    return [(path, text) for path, text, is_of_another in found if not (is_of_another and path in of_its_type)]
 
 
 def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
@@ -60,6 +66,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
             return path, "missing; it is required"
         case "literal_error":
             return path, f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
+        case "model_type" | "dict_type":
+            return path, f"{_shown(item['input'])}: should be an object"
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" and isinstance(item["input"], dict):
         return path, message  # a rule of the whole object: what it holds would only be in the way
@@ -77,24 +85,29 @@ def _followed(
     """Return `location` without pydantic's names for the branches of a union, and the model its last step is in."""
     steps: list[str | int] = []
     within: type[BaseModel] | None = model
-    here: type[BaseModel] | None = model
-    branch_next = False
+    here: Any = model
     for step in location:
-        if branch_next:
-            branch_next = False
+        branches = _branches(here)
+        if len(branches) > 1:
+            here = next((found for each in branches if (found := _model_in(each))), None)
             continue
         steps.append(step)
-        within = here
-        if isinstance(step, int) or here is None:
-            continue
-        annotation = next((f.annotation for name, f in here.model_fields.items() if step in (name, f.alias)), None)
-        here, branch_next = _model_in(annotation), _has_branches(annotation)
+        here = branches[0]
+        within = here if isinstance(here, type) and issubclass(here, BaseModel) else None
+        if within is not None:
+            here = next((f.annotation for name, f in within.model_fields.items() if step in (name, f.alias)), None)
+        else:
+            here = next(reversed(get_args(here)), None)  # what a list or an object holds
     return steps, within
 
 
-def _has_branches(annotation: Any) -> bool:
-    union = get_origin(annotation) in (Union, UnionType)
-    return union and len([each for each in get_args(annotation) if each is not type(None)]) > 1
+def _branches(annotation: Any) -> list[Any]:
+    """Return the types that a union is of, beside None; of anything else that alone."""
+    if get_origin(annotation) is Annotated:
+        return _branches(get_args(annotation)[0])
+    if get_origin(annotation) not in (Union, UnionType):
+        return [annotation]
+    return [branch for each in get_args(annotation) if each is not type(None) for branch in _branches(each)]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

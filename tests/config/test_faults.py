@@ -26,6 +26,7 @@ class Outer(BaseModel, strict=True):
     several: list[Inner] = []
     either: Literal["none"] | Inner = "none"
     labels: dict[str, str] = {}
+    limits: dict[str, int | Annotated[str, Field(pattern="^[0-9]+Gi$")]] | None = None
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,15 @@ class Outer(BaseModel, strict=True):
                 ("either.knd", 'unknown field; did you mean "kind"?'),
             ],
         ),
+        (
+            {"title": "x", "limits": {"memory": "1GB"}},
+            [("limits.memory", "\"1GB\": String should match pattern '^[0-9]+Gi$'")],
+        ),
+        (
+            {"title": "x", "limits": {"cpu": 1.5}},
+            [("limits.cpu", f"1.5: should be a valid {type}") for type in ("integer", "string")],
+        ),
+        ({"title": "x", "several": ["y"]}, [("several[0]", '"y": should be an object')]),
         ([], [("", "[]: should be an object")]),
         ({"title": ["x" * 100]}, [("title", f'["{"x" * 61}…: should be a valid string')]),
     ],
@@ -83,6 +93,7 @@ def test_what_is_right_is_the_model():
         "several": [],
         "either": "none",
         "labels": {},
+        "limits": None,
     }
 
 

@@ -90,7 +90,9 @@ def _of_mysql(database: Fields) -> Iterator[Violation]:
     version = database.integer_or_string("version")
     if version is not None and not MYSQL.fullmatch(str(version)):
         rule = "mysql comes in 5.7, 8.0, 8.4 and 9.x"
-        yield Violation(database.path("version"), found=shown(version), rule=rule, fix="choose one of them")
+        quoted = isinstance(version, str)
+        fix = "choose one of them" if quoted else "choose one of them, in quotes: YAML takes 8.0 for the number 8"
+        yield Violation(database.path("version"), found=shown(version), rule=rule, fix=fix)
     for path in ("storage", "backup.storage"):
         storage = database.quantity(path)
         if storage is not None and storage.value <= 0:
