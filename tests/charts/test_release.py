@@ -56,7 +56,10 @@ def test_the_server_takes_every_mode(template: Callable[..., Result], control_pl
 
 @pytest.mark.controlplane("kube-controller-manager")
 def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path):
-    """An upgrade keeps what the controller filled in and puts back what is gone; definitions outlive an uninstall."""
+    """An upgrade keeps what the controller filled in and puts back what is gone; definitions outlive an uninstall.
+
+    They were there before, as `make install` brings them, and become the chart's.
+    """
     plane = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"), audit=False)
     environment = {"KUBECONFIG": str(plane.kubeconfig), "HOME": str(tmp_path)}
 
@@ -73,7 +76,8 @@ def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane]
     def webhooks() -> str:
         return plane.kubectl("get", *CONFIGURATION, "-o=jsonpath={.webhooks[*].name}").stdout
 
-    run("install", str(CHART), "--create-namespace")
+    plane.kubectl("apply", "-f", str(CHART.parents[1] / "config/crd/bases"))
+    run("install", str(CHART), "--create-namespace", "--take-ownership")
     assert webhooks() == ""
     plane.kubectl("apply", "--server-side", "--field-manager=gatewright-controller", "-f", "-", input=FILLED)
     conversion = json.dumps({"spec": {"conversion": CONVERSION}})
@@ -81,6 +85,8 @@ def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane]
     run("upgrade", str(CHART), "--set=policies.preset=production")
     assert webhooks() == "validate.gatewright.io"
     assert plane.kubectl("get", *CRD, "-o=jsonpath={.spec.conversion.strategy}").stdout == "Webhook"
+    run("rollback", "1")
+    assert webhooks() == "validate.gatewright.io"
     plane.kubectl("delete", *CONFIGURATION)
     run("upgrade", str(CHART))
     assert webhooks() == ""
