@@ -9,11 +9,10 @@ from webhook.engine.fields import Fields
 from webhook.engine.origins import traced
 from webhook.engine.planners import SERVED, Made, Object, Planner, Planners, RefusedError
 from webhook.engine.policy import Before, Violation
-from webhook.engine.request import About, Request
+from webhook.engine.request import GENERATED, About, Request
 from webhook.engine.verdict import Outcome
 
 SCALE_PARENT = "scale_parent"
-GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Exempt:
             return False
         if self.namespaces is not None and not self.namespaces.match(about.namespace):
             return False
-        return self.names is None or self.names.match(about.name or request.string("metadata.generateName") or "")
+        return self.names is None or self.names.match(request.name)
 
     def paths(self, request: Request) -> Iterator[str]:
         """Yield the paths of the containers it is about, and of the image volumes where it is about images."""

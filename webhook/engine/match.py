@@ -33,7 +33,7 @@ class Clause:
             return False
         if self.subresources is not None and about.subresource not in self.subresources:
             return False
-        if self.names is not None and not self.names.match(about.name or request.string("metadata.generateName") or ""):
+        if self.names is not None and not self.names.match(request.name):
             return False
         if self.namespaces is not None and not (about.namespace and self.namespaces.match(about.namespace)):
             return False

@@ -9,6 +9,7 @@ from webhook.engine.kinds import KINDS, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
 NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
+GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
 OF_ITS_END = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})  # metadata that may change
 
@@ -72,6 +73,12 @@ class Request(Fields):
     def kind(self) -> str:
         """The kind of the object: for a /scale subresource that is Scale."""
         return self.about.kind
+
+    @property
+    def name(self) -> str:
+        """The object's name, or one such as it will get where the API server is still to generate it."""
+        prefix = None if self.about.name else self.string("metadata.generateName")
+        return f"{prefix}{GENERATED}" if prefix else self.about.name
 
     @property
     def resource_kind(self) -> str:

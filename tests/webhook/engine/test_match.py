@@ -143,6 +143,8 @@ DEPLOYMENT = {"metadata": {"labels": {"tier": "web"}, "generateName": "shop-"}}
         ({"names": ["i*"]}, {}, True),
         ({"names": ["x*"]}, {}, False),
         ({"names": ["shop-*"]}, {"name": ""}, True),
+        ({"names": ["shop-"]}, {"name": ""}, False),  # that is no name of what will be
+        ({"names": ["shop-?????"]}, {"name": ""}, True),
         ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {}, True),
         ({"objectSelector": {"matchLabels": {"tier": "db"}}}, {}, False),
         ({"names": ["it"], "operations": ["DELETE"]}, {}, False),
