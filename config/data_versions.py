@@ -1,4 +1,7 @@
-"""Which version of a database server opens the data of which other: judged when it is applied, and before it runs."""
+"""Which version of a database server opens the data of which other: judged when it is applied, and before it runs.
+
+A PostgreSQL that is to be upgraded is let in, and its condition says that nobody does that here.
+"""
 
 import re
 from itertools import pairwise
@@ -25,8 +28,19 @@ def refusal(type: str, version: str, data: str) -> Refusal | None:
         return _of_mysql(version, data)
     if version == data:
         return None
-    rule = f"the data is of PostgreSQL {data}, and nothing upgrades it here"
+    why = "and nothing upgrades it here" if _is_later(version, data) else f"which PostgreSQL {version} cannot open"
+    rule = f"the data is of PostgreSQL {data}, {why}"
     return Refusal(rule, f"set it back to {data}, or move a dump to a new database")
+
+
+def denial(type: str, version: str, data: str) -> Refusal | None:
+    """Return why a server of `version` is not let in where there is `data`."""
+    return None if type == "postgresql" and _is_later(version, data) else refusal(type, version, data)
+
+
+def _is_later(version: str, data: str) -> bool:
+    """Tell whether one major version of PostgreSQL comes after another."""
+    return version.isdecimal() and data.isdecimal() and int(version) > int(data)
 
 
 def _of_mysql(version: str, data: str) -> Refusal | None:

@@ -134,20 +134,21 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", *claims, "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=30s")
     kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
 
-    newer = json.dumps({"spec": {"version": "17"}})
+    earlier = json.dumps({"spec": {"version": "15"}})
     assert (
-        "- postgresql-rules: spec.version: 17; the data is of PostgreSQL 16, and nothing upgrades it here. Set it back "
-        "to 16, or move a dump to a new database."
-    ) in laptop.refusal("-n", namespace, "patch", "postgresql/shop", "--type=merge", "-p", newer)
-    change(storage="1Gi")
+        "- postgresql-rules: spec.version: 15; the data is of PostgreSQL 16, which PostgreSQL 15 cannot open. Set it "
+        "back to 16, or move a dump to a new database."
+    ) in laptop.refusal("-n", namespace, "patch", "postgresql/shop", "--type=merge", "-p", earlier)
+    change(storage="1Gi", version="17")
     kubectl("wait", "postgresql/shop", "--for=jsonpath={.status.phase}=Failed", "--timeout=30s")
     assert ready(laptop, namespace) == (
-        "False Refused: spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
+        "False Refused: spec.version: 17; the data is of PostgreSQL 16, and nothing upgrades it here. Set it back to "
+        "16, or move a dump to a new database; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
     )
     assert (
         kubectl("get", "statefulset/shop", "-o=jsonpath={..containers[0].image}") == "registry.company.com/postgres:16"
     )
-    change(storage="2Gi", users=[{"name": "app_user"}, {"name": "reader"}])
+    change(storage="2Gi", version="16", users=[{"name": "app_user"}, {"name": "reader"}])
     kubectl("wait", job, "--for=delete", "--timeout=30s")
     kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from config.data_versions import MYSQL, refusal
+from config.data_versions import MYSQL, denial
 from webhook.engine import Fields, Request, Violation
 from webhook.engine.fields import shown
 from webhook.policies._container_checks import of_image, of_resources, of_security_context, of_variables
@@ -67,7 +67,7 @@ def of_database_version(request: Request) -> Iterator[Violation]:
     version, data = (each.integer_or_string("version") for each in (database, had))
     if type != was or version is None or data is None:
         return
-    if refused := refusal(type, str(version), str(data)):
+    if refused := denial(type, str(version), str(data)):
         yield Violation(database.path("version"), str(version), *refused)
 
 

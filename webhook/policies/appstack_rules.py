@@ -7,7 +7,7 @@ that is made of it. Always in force: it belongs to the kind.
 
 Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
 Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its backups go to a
-         store; `version: "14"` or `replicas: 3` of a mysql; later another `database.type`, another `version` of a
+         store; `version: "14"` or `replicas: 3` of a mysql; later another `database.type`, an earlier `version` of a
          postgresql, or one of a mysql that cannot open its data, such as `"8.0"` after `"9.0"`; of backend and frontend
          a request above its limit, `securityContext: {privileged: true}` alone, or a variable with both `value` and
          `valueFrom`.

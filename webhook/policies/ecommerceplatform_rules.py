@@ -8,8 +8,8 @@ PostgreSQL object that is made of it. Always in force: it belongs to the kind.
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
 Denied:  a name of more than 42 characters, of 34 where backups go to a store, or with a dot;
          `database: {type: mysql, version: "14"}`, `storage: 0Gi` or `replicas: 3` of a mysql,
-         `backup: {schedule: "0 25 * * *"}`; later another `database.type`, another `version` of a postgresql, or one of
-         a mysql that cannot open its data, such as `"8.0"` after `"9.0"`;
+         `backup: {schedule: "0 25 * * *"}`; later another `database.type`, an earlier `version` of a postgresql, or
+         one of a mysql that cannot open its data, such as `"8.0"` after `"9.0"`;
          `host: https://shop.example.com`; `tlsSecretName: Shop TLS`; of backend and frontend a request above its limit,
          `securityContext: {privileged: true}` alone, or a variable with both `value` and `valueFrom`.
 Fix: the message names the field, what was found there and what it may be.

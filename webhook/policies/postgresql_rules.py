@@ -4,21 +4,21 @@ Why: what is made of it has names of its own with limits of their own, and a rol
 let in and show only much later. What is merely unset has a default, or the condition Ready says that it is missing.
 Always in force: it belongs to the kind. A destination of backups is judged as the Backup that is made for it.
 
-Judged against what there is already, by the controller and not here: `storage` that shrinks or cannot grow, another
-`storageClassName`.
+Judged against what there is already, by the controller and not here: `storage` that shrinks or cannot grow, a later
+`version`, another `storageClassName`.
 
 Allowed: `shop-db`; `storage: 10Gi`; `users: [{name: app}]` with `databases: [{name: shop, owner: app}]`.
 Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups, of 37 where
          they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; the
-         owner of a database who is no user; `schedule: "0 25 * * *"`; a request of resources above its limit; another
-         `version` than that of its data, which `status.version` says.
+         owner of a database who is no user; `schedule: "0 25 * * *"`; a request of resources above its limit; an
+         earlier `version` than that of its data, which `status.version` says.
 Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 
 from collections.abc import Iterator
 
-from config.data_versions import refusal
+from config.data_versions import denial
 from config.roles import SUPERUSER, faults
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.policies._container_checks import of_resources
@@ -38,7 +38,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     ]
     yield from of_name(request, has_job=bool(users or databases))
     version, data = request.string("spec.version"), request.string("status.version")
-    if version and data and (refused := refusal("postgresql", version, data)):
+    if version and data and (refused := denial("postgresql", version, data)):
         yield Violation("spec.version", version, *refused)
     for path in ("spec.storage", "spec.backup.storage"):
         storage = request.quantity(path)
