@@ -1,6 +1,7 @@
 """The engine asks every policy that applies, once, in order, and loses nothing they say."""
 
 import copy
+import functools
 import itertools
 import time
 
@@ -340,6 +341,14 @@ def test_whatever_else_is_changed_of_what_is_being_deleted_is_judged(request_):
     engine = Engine([in_force(COUNTS), in_force(FIRST)])
     assert [each.path for each in engine.validate(request_).outcomes[0].violations] == ["spec.count"]
     assert engine.mutate(request_) == Verdict()
+
+
+def test_objects_too_deep_to_compare_are_judged():
+    """A review has 1,024 levels at most, which is more than Python compares: no error of ours."""
+    old, new = (functools.reduce(lambda below, _: {"a": below}, range(1000), {}) for _ in range(2))
+    old, new = ({"kind": "Pod", "metadata": ENDING, "spec": {"deep": deep, "count": 1}} for deep in (old, new))
+    engine = Engine([in_force(COUNTS, tolerates_existing=False)])
+    assert not engine.validate(ask(new, operation="UPDATE", old_object=old)).allowed
 
 
 def test_what_only_says_that_it_is_being_deleted_is_judged():
