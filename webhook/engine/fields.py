@@ -43,12 +43,12 @@ class WrongTypeError(Exception):
 
     fix = "correct its type"
 
-    def __init__(self, path: str, found: Any, wanted: type) -> None:
-        """Remember where it is, what was found there and which type belongs there."""
-        super().__init__(f"{path}: must be {JSON_TYPES[wanted]}")
+    def __init__(self, path: str, found: Any, *wanted: type) -> None:
+        """Remember where it is, what was found there and which type belongs there, or which ones."""
+        self.wanted = " or ".join(JSON_TYPES[each] for each in wanted)
+        super().__init__(f"{path}: must be {self.wanted}")
         self.path = path
         self.found = f"{shown(found)} is {JSON_TYPES[type(found)]}" if type(found) in SCALARS else shown(found)
-        self.wanted = JSON_TYPES[wanted]
 
 
 class NotAQuantityError(WrongTypeError):
@@ -113,7 +113,7 @@ class Fields:
         """Return the integer or the string at `path` (a port, a share), or None where there is none."""
         value = self._value(path)
         if value is not None and type(value) not in (int, str):
-            raise WrongTypeError(self.path(path), value, int)
+            raise WrongTypeError(self.path(path), value, int, str)
         return value  # type: ignore[no-any-return]
 
     def boolean(self, path: str) -> bool | None:

@@ -39,6 +39,7 @@ def test_what_is_there_is_returned_and_null_is_absent(read, path, expected):
 @pytest.mark.parametrize(
     ("value", "read", "found", "wanted"),
     [
+        (8.4, Fields.integer_or_string, "8.4 is a number", "an integer or a string"),
         ("3", Fields.integer, '"3" is a string', "an integer"),
         (True, Fields.integer, "true is a boolean", "an integer"),
         (3.0, Fields.integer, "3.0 is a number", "an integer"),
