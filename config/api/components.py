@@ -57,7 +57,8 @@ class Database(ApiModel):
     type: Literal["postgresql", "mysql"] = Field("postgresql", description="Which database; it cannot be changed.")
     version: Version | None = Field(
         None,
-        description="Its version: of postgresql a major one, 12 to 18 (17 by default); of mysql such as 8.4 (8.4).",
+        description="Its version: of postgresql a major one, 12 to 18 (17 by default), which cannot be changed later; "
+        'of mysql such as "8.4" (the default), in quotes, which may go up one series at a time: 5.7, 8.0, 8.4, 9.',
     )
     storage: Quantity | None = Field(
         None,
