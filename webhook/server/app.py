@@ -19,6 +19,7 @@ from webhook.server.metrics import OPERATIONS, Metrics
 
 LARGEST_BODY = 8 * 1024 * 1024  # twice the API server's own limit of 3 MiB, for object and oldObject, and some more
 TOO_LARGE = f"a review may have {LARGEST_BODY} bytes at most"
+LARGE_BODY = 128 * 1024  # more than nearly all objects have; judging one may take longer than others can wait
 LOOK_UP_SECONDS = 0.5
 DEADLINE_SHARE = 0.9  # of the time-out that the API server named
 HOOKS = {"/validate": "validate", "/mutate": "mutate", "/convert": "convert"}
@@ -59,6 +60,7 @@ class Rim:
         self._policies = policies
         self._metrics = metrics
         self._look_ups = look_ups
+        self._large = asyncio.Lock()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; reviews come by POST to /validate, /mutate, /convert, or one followed by -<anything>."""
@@ -99,6 +101,16 @@ class Rim:
         return answer
 
     async def _review(self, hook: str, body: bytes, raw_path: str) -> bytes:
+        """Answer a review. Large ones are judged one at a time, beside the event loop: it answers others meanwhile."""
+        if len(body) < LARGE_BODY:
+            return await self._judged(hook, body, raw_path)
+        waits_since = time.perf_counter()
+        async with self._large:
+            if time.perf_counter() - waits_since > timeout_of(raw_path):
+                raise Refusal(503, "other large reviews took too long", **{"Retry-After": "1"})
+            return await self._judged(hook, body, raw_path, apart=True)
+
+    async def _judged(self, hook: str, body: bytes, raw_path: str, *, apart: bool = False) -> bytes:
         engine = self._policies.engine
         if engine is None:
             raise Refusal(503, "the policies are not loaded yet", **{"Retry-After": "1"})
@@ -113,7 +125,8 @@ class Rim:
             return review.deny_malformed(error)
         if needs := engine.needs(request, mutating=hook == "mutate"):
             request = await self._looked_up(request, needs, timeout_of(raw_path))
-        verdict = engine.mutate(request) if hook == "mutate" else engine.validate(request)
+        judge = engine.mutate if hook == "mutate" else engine.validate
+        verdict = await asyncio.to_thread(judge, request) if apart else judge(request)
         self._record(hook, request, verdict, time.perf_counter() - started)
         return review.answer(request, verdict)
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import threading
 
 import pytest
 
@@ -328,6 +329,55 @@ async def fails(_):
 async def hangs(_):
     """Never answer."""
     await asyncio.Event().wait()
+
+
+LARGE = "x" * 128 * 1024
+
+
+class Slow:
+    """An engine that judges pods named slow only when a test says so."""
+
+    def __init__(self):
+        self.begun, self.released = threading.Event(), threading.Event()
+        self.engine = Engine([bind(Policy("slow", validate=self.judge, kinds="pods"))])
+
+    def judge(self, request, _):
+        """Wait for the test."""
+        if request.name == "slow":
+            self.begun.set()
+            assert self.released.wait(20)
+        yield from ()
+
+    async def reached(self, webhook):
+        """Begin with a large review, and return when it is being judged."""
+        large = asyncio.create_task(webhook.post(review("slow", padding=LARGE)))
+        await asyncio.to_thread(self.begun.wait, 20)
+        return large
+
+
+async def test_a_large_review_keeps_nobody_waiting(start):
+    """It is judged beside the event loop: an object of a megabyte may take seconds."""
+    slow = Slow()
+    async with start(slow.engine) as webhook:
+        large = await slow.reached(webhook)
+        assert (await webhook.post(review())).response["allowed"]
+        assert not large.done()
+        slow.released.set()
+        assert (await large).response["allowed"]
+
+
+async def test_a_large_review_that_nobody_waits_for_is_not_judged(start):
+    """One is judged at a time; those behind it have the time that the API server gave them."""
+    slow = Slow()
+    async with start(slow.engine) as webhook:
+        large = await slow.reached(webhook)
+        late = asyncio.create_task(webhook.post(review(padding=LARGE), "/validate?timeout=0.000001ms"))
+        await webhook.until_counted(2, "controller_runtime_webhook_requests_in_flight", webhook="validate")
+        slow.released.set()
+        assert (await large).response["allowed"]
+        answer = await late
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert answer.body == b"other large reviews took too long\n"
 
 
 @pytest.mark.parametrize("look_ups", [{}, {NAMESPACE_LABELS: fails}, {NAMESPACE_LABELS: hangs}])
