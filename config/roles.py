@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 SUPERUSER = "postgres"
@@ -24,18 +24,22 @@ class Fault(NamedTuple):
 
 def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterator[Fault]:
     """Yield what is wrong with the names of users, and with databases and their owners."""
+    listed: set[str] = set()
     for at, name in enumerate(users):
-        if rule := _user_rule(name, users[:at]):
+        if rule := _user_rule(name, listed):
             yield Fault(f"spec.users[{at}].name", json.dumps(name), *rule)
+        listed.add(name)
+    owners, listed = listed | {SUPERUSER}, set()
     for at, (name, owner) in enumerate(databases):
-        if rule := _database_rule(name, [before for before, _ in databases[:at]]):
+        if rule := _database_rule(name, listed):
             yield Fault(f"spec.databases[{at}].name", json.dumps(name), *rule)
-        if owner not in (SUPERUSER, *users):
+        listed.add(name)
+        if owner not in owners:
             rule = ("a database belongs to postgres or to one of spec.users", "add the user, or name another")
             yield Fault(f"spec.databases[{at}].owner", json.dumps(owner), *rule)
 
 
-def _user_rule(name: str, before: Sequence[str]) -> tuple[str, str] | None:
+def _user_rule(name: str, before: Set[str]) -> tuple[str, str] | None:
     if not USER.fullmatch(name):
         return f"a user's name is {CALLED.format('_', '_')}, and does not begin with pg_", "choose another"
     if name in RESERVED_USERS:
@@ -43,7 +47,7 @@ def _user_rule(name: str, before: Sequence[str]) -> tuple[str, str] | None:
     return ("a user is listed once", "remove one of them") if name in before else None
 
 
-def _database_rule(name: str, before: Sequence[str]) -> tuple[str, str] | None:
+def _database_rule(name: str, before: Set[str]) -> tuple[str, str] | None:
     if not DATABASE.fullmatch(name):
         return f"a database's name is {CALLED.format('_ and -', '_ or -')}", "choose another"
     if name in RESERVED_DATABASES:
