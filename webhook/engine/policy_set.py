@@ -16,10 +16,12 @@ from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.excepting import by_place_and_policy, check_exception, exempt, parse_params
 from webhook.engine.exceptions import BoundException
+from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, compile_match
-from webhook.engine.policy import Policy
+from webhook.engine.policy import Params, Policy
 
 Catalogue = Mapping[str, Policy]
+OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
 KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 
@@ -114,12 +116,13 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         return BoundException(document.metadata.namespace, _spec(PolicyExceptionSpec, document))
     spec = _spec(AdmissionPolicySpec, document)
     policy = _policy(spec, catalogue, in_a_namespace=document.kind == "AdmissionPolicy")
+    params = parse_params(policy, spec.params, "spec.params")
     if document.kind == "AdmissionPolicy":
-        _check_tenant(policy, document.metadata)
+        _check_tenant(policy, params, document.metadata)
     return BoundPolicy(
         document.metadata.name,
         policy,
-        parse_params(policy, spec.params, "spec.params"),
+        params,
         compile_match(spec.match),
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
@@ -177,12 +180,15 @@ def _quoted(known: set[str]) -> set[str]:
     return {each or '""' for each in known}
 
 
-def _check_tenant(policy: Policy, metadata: PolicyMetadata) -> None:
-    """Refuse what a tenant's policy cannot be: somewhere else, or one that changes objects."""
+def _check_tenant(policy: Policy, params: Params, metadata: PolicyMetadata) -> None:
+    """Refuse what a tenant's policy cannot be: somewhere else, one that changes objects, or that tells of others'."""
     if metadata.namespace is None:
         raise FaultsError([("metadata.namespace", "missing; an AdmissionPolicy is in force in its own namespace")])
     if policy.mutate is not None:
         raise FaultsError([("spec.policy", f"{policy.name} changes objects; an AdmissionPolicy can only deny")])
+    if policy.needed(params) & OF_ALL_NAMESPACES:
+        text = f"{policy.name} looks at objects of all namespaces; an AdmissionPolicy knows those of its own"
+        raise FaultsError([("spec.policy", text)])
 
 
 def _told(document: Document, error: FaultsError) -> Iterator[str]:

@@ -64,6 +64,17 @@ def test_the_namespace_itself_is_not_the_tenants():
     assert all(target.kind.namespaced for target in judge.targets(mutating=False, fails_closed=True))
 
 
+def test_it_tells_nothing_of_other_namespaces():
+    """A tenant could otherwise ask whose every host is; what a cluster's policy tells, the platform wants told."""
+    told = (
+        r"^spec\.policy: unique-ingress-hosts looks at objects of all namespaces; an AdmissionPolicy knows those of its"
+    )
+    with pytest.raises(ValueError, match=told):
+        bind(written("unique-ingress-hosts"), catalogue())
+    cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
+    assert bind(written("unique-ingress-hosts") | cluster, catalogue()).needs == {"ingresses"}
+
+
 def test_a_clause_about_what_is_in_no_namespace_is_a_fault():
     """It would never hold; of the cluster's policy the same clause is none."""
     spec = {"params": {"labels": {"team": "*"}}, "match": {"any": [{"kinds": ["Namespace"]}]}}
