@@ -13,6 +13,8 @@ import pytest
 from gatewright.cli import main
 from tests.gatewright.processes import COMMAND
 
+pytestmark = pytest.mark.long  # nearly every test starts processes
+
 ROOT = Path(__file__).parents[2]
 PRODUCTION = str(ROOT / "config" / "policies" / "production.yaml")
 SHOP = """\

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import pytest
 
+from controller.runtime import backoff
 from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.lists import is_rewritten
 from controller.runtime.plan import Apply, Plan, Seen, Step
@@ -76,8 +77,9 @@ async def test_a_port_that_was_changed_by_hand_comes_back_alone(running: Running
         assert await things.until(SERVICE, "thing", has(8080, 9090))
 
 
-async def test_what_others_added_outlasts_a_failure(running: Running) -> None:
+async def test_what_others_added_outlasts_a_failure(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """An apply of another port that failed is tried again as it was: nobody changed what is ours."""
+    monkeypatch.setattr(backoff, "FIRST", 0.05)
     async with running(plan, owns=(SERVICE,)) as things:
         things.create(size=80)
         await things.until_ready()
