@@ -20,7 +20,8 @@ from gatewright import pages, reference
 from gatewright.cli import COMMANDS
 from tests.config.chart_page import page
 from tests.controlplane.binaries import helm_binary
-from webhook.harness.cases import Expectation, Trial, load_trials
+from webhook.harness.case_file import Expectation
+from webhook.harness.cases import Trial, load_trials
 from webhook.harness.trial import ask
 from webhook.policies import catalogue
 from webhook.server.look_ups import RESOURCES

@@ -8,7 +8,8 @@ from typing import Any
 from config.documents import read_documents
 from config.faults import parse
 from webhook.engine import Policy
-from webhook.harness.cases import CaseFile, Expectation, load_trials
+from webhook.harness.case_file import CaseFile, Expectation
+from webhook.harness.cases import load_trials
 from webhook.harness.trial import differences
 from webhook.policies import catalogue
 

@@ -13,7 +13,8 @@ from webhook import review
 from webhook.engine import Engine, Outcome, Verdict
 from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
-from webhook.harness.cases import Expectation, Finding, Trial
+from webhook.harness.case_file import Expectation, Finding
+from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 from webhook.harness.reviews import review as encode
 

@@ -9,7 +9,7 @@ from tests.policies.on_a_cluster.apiserver import Said
 from tests.policies.on_a_cluster.questions import Question
 from tests.policies.on_a_cluster.requests import Object
 from webhook.engine import Engine
-from webhook.harness.cases import Expectation, Finding
+from webhook.harness.case_file import Expectation, Finding
 from webhook.harness.trial import ask
 
 

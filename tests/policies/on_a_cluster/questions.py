@@ -15,7 +15,8 @@ from tests.policies.on_a_cluster.requests import Ask, Object, request_for
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.harness.bases import is_cluster_scoped, merge, namespace_of
-from webhook.harness.cases import Expectation, Trial
+from webhook.harness.case_file import Expectation
+from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 
 SETUP_USER = "admin"  # makes what must be there before, unseen by the policies; cases are asked as their own users
