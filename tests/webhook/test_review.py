@@ -489,7 +489,7 @@ def test_of_what_denies_a_thousand_are_told():
     """And that there are more: an answer is not a hundred times as large as the object."""
     told = answered(Verdict((Outcome("p", frozenset({"Deny", "Audit"}), tuple(many(MOST + 1, 64))),)))
     first, *lines = told["status"]["message"].split("\n")
-    assert (first, len(lines), lines[-1]) == ("1000 violations", MOST + 1, "- and more, which are not told.")
+    assert (first, len(lines), lines[-1]) == (f"{MOST} violations", MOST + 1, "- and more, which are not told.")
     assert len(told["status"]["details"]["causes"]) == MOST
     for annotation in told["auditAnnotations"].values():
         assert annotation.split("\n")[MOST:] == ["- and more, which are not told."]

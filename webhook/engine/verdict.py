@@ -9,7 +9,7 @@ from webhook.engine.policy import Violation
 from webhook.engine.request import About
 
 NAME = "metadata.name"
-MOST = 1000  # violations that are told; an object has room for a hundred thousand
+MOST = 5000  # violations that are told; an object has room for a hundred thousand
 
 
 @dataclass(frozen=True, slots=True)
