@@ -15,6 +15,8 @@ from tests.fakes.apiserver import FakeApiServer
 from tests.fakes.hurried_loop import HurriedLoop
 from tests.kube.conftest import CONFIG_MAP
 
+pytestmark = pytest.mark.long
+
 WITHIN = 90.0  # seconds
 HOUR = 3600.0
 
@@ -117,7 +119,7 @@ async def test_a_resource_without_bookmarks(caplog: pytest.LogCaptureFixture) ->
     """
     caplog.set_level(logging.INFO, "gatewright.kube.watch")
     async with following(bookmarks=False) as follower:
-        await asyncio.sleep(81)
+        await asyncio.sleep(100)
         assert follower.requests() == ["watch-list 580", "list", "watch 75"]
         caplog.clear()
         silences = []

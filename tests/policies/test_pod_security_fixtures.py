@@ -69,6 +69,7 @@ def _testdata() -> Path:
     return Path(found["Dir"]) / "test" / "testdata"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_pod_gets_the_verdict_of_kubernetes(
     testdata: Path, level: str, capsys: pytest.CaptureFixture[str]

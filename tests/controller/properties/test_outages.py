@@ -24,6 +24,8 @@ from tests.controller.runtime.test_planned import single
 from tests.fakes.apiserver import FakeApiServer
 from tests.fakes.proxy import Proxy
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(("outage", "most"), [(1, 2), (10, 5), (60, 18)])
 async def test_an_absent_server_is_asked_seldom_and_found_soon(server: FakeApiServer, outage: float, most: int) -> None:

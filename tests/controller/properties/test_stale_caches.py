@@ -24,6 +24,8 @@ from tests.controller.runtime.conftest import (
 )
 from tests.fakes.apiserver.storage import Event
 
+pytestmark = pytest.mark.long
+
 NAMES = [f"thing-{number}" for number in range(20)]
 
 

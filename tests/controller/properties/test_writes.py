@@ -17,7 +17,7 @@ from controller.runtime.result import Request, Result
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Planner, Running, Status, Thing, Things
 from tests.controller.runtime.test_planned import single
 
-MANY = 300
+MANY = 100
 
 
 def versions(things: Things) -> dict[str, str]:
