@@ -12,11 +12,6 @@ settings.register_profile("thorough", deadline=None, max_examples=3000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Two processes a processor: for a third of their time the fast tests wait."""
-    return 2 * (os.cpu_count() or 1)
-
-
 def pytest_collection_finish() -> None:
     """Leave what was collected alone: to look for garbage in it again and again takes a twentieth of the time."""
     gc.freeze()
