@@ -18,7 +18,8 @@ from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import is_cluster_scoped, namespace_of
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.trial import Answer, ask
-from webhook.review import TRY_AGAIN, MalformedRequestError, warnings
+from webhook.messages import TRY_AGAIN, warnings
+from webhook.review import MalformedRequestError
 
 NO_POLICY_LOOKS_AT = frozenset({"Node", "PersistentVolume"})  # and they live outside of any namespace
 FIELD = re.compile(r"([A-Za-z]+/\S+: )?[^:]+(?=: )")  # a field in a message, of what would be made if need be
