@@ -9,6 +9,7 @@ import pytest
 from config.api.webapp import WebApp
 from config.crds import definition
 from config.documents import DocumentError, parse_documents
+from controller.fake_apiserver import FakeApiServer
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.given import Given
@@ -18,7 +19,6 @@ from kube.client import Client
 from kube.errors import Unreachable
 from kube.resource import Resource
 from tests.controller.runtime.conftest import ANYTHING
-from tests.fakes.apiserver import FakeApiServer
 from webhook.server.namespaces import NAMESPACE
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")

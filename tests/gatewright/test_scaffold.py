@@ -13,12 +13,12 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from config import crds
+from controller.fake_apiserver import FakeApiServer
 from controller.reconcilers import planned_kinds
 from controller.runtime.runtime import Runtime
 from gatewright.cli import main
 from gatewright.scaffolding import NewKind, in_package, in_project, plural_of
 from kube.resource import Resource
-from tests.fakes.apiserver import FakeApiServer
 from tests.gatewright.packages import declare, installed
 from webhook import policies
 

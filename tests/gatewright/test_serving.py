@@ -8,9 +8,9 @@ import yaml
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.crds import definition
 from config.settings import Settings
+from controller.fake_apiserver import FakeApiServer
 from gatewright.listeners import Observed
 from gatewright.serving import webhook_of
-from tests.fakes.apiserver import FakeApiServer
 from webhook.server.policy_objects import RESOURCES
 
 LIMITS = {"metadata": {"name": "limits"}, "spec": {"policy": "replica-limits"}}

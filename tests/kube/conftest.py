@@ -11,12 +11,12 @@ import orjson
 import pytest
 import uvloop
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import AlreadyExists
 from kube.resource import Resource
 from kube.stream import Stream
-from tests.fakes.apiserver import FakeApiServer
 from tests.fakes.hurried_loop import HurriedLoop
 
 ON_BOTH_LOOPS = ("test_coalescing", "test_connection", "test_connections", "test_proxy", "test_stream")

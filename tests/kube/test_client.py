@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.endpoint import CredentialsError, Endpoint, StaticToken, tls
 from kube.errors import ApiError, NotFound, ServerError, TooManyRequests, Unauthorized, Unreachable
-from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import CONFIG_MAP, NAMESPACE, SECRET
 from tests.kube.tls import serving
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import Gone, Invalid
-from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import CONFIG_MAP, FROM_THE_BEGINNING, GIZMO, Api, into
 
 LABELLED = {"labelSelector": "app=x"}

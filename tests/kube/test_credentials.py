@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import CredentialsError, load
 from kube.endpoint import TokenFile
 from kube.errors import Unauthorized
-from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import NAMESPACE
 from tests.kube.tls import serving
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.store import Store
 from kube.watch import Watch
-from tests.fakes.apiserver import FakeApiServer
 from tests.fakes.hurried_loop import HurriedLoop
 from tests.kube.conftest import CONFIG_MAP
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import Conflict
-from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import CONFIG_MAP, DEPLOYMENT
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import kube.watch
+from controller.fake_apiserver import FakeApiServer
+from controller.fake_apiserver.requests import Requests
 from kube.changes import Change
 from kube.client import Client
 from kube.credentials import load
 from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
-from tests.fakes.apiserver import FakeApiServer
-from tests.fakes.apiserver.requests import Requests
 from tests.kube.conftest import CONFIG_MAP, NAMESPACE
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from controller.fake_apiserver.storage import Event
 from controller.runtime import contests
 from controller.runtime.plan import Apply, Plan, Seen, Step
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
-from tests.fakes.apiserver.storage import Event
 
 NAMES = [f"thing-{number}" for number in range(40)]
 

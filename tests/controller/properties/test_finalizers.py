@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from controller.fake_apiserver.requests import Fault, Logged
 from controller.runtime.lease import LEASE
 from controller.runtime.plan import Apply, Delete, Plan, Reference, Seen, Step
 from controller.runtime.planned_kind import Reads
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
-from tests.fakes.apiserver.requests import Fault, Logged
 
 FINALIZER = "test.example/external"
 DECLARED: Any = {

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 import kube.watch
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.claims import FIELD_MANAGER
 from controller.runtime.result import Request
 from kube.changes import Changes
@@ -19,7 +20,6 @@ from kube.store import Store
 from kube.watch import Watch
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running
 from tests.controller.runtime.test_planned import single
-from tests.fakes.apiserver import FakeApiServer
 
 OBJECTS = 400
 TEXT = "x" * 5600

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 import controller.runtime.backoff
 import kube.watch
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.health import SILENCE, Readiness
 from controller.runtime.queue import LOW, NORMAL
 from controller.runtime.result import Request
@@ -21,7 +22,6 @@ from kube.store import Store
 from kube.watch import Watch
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things, kind_of
 from tests.controller.runtime.test_planned import single
-from tests.fakes.apiserver import FakeApiServer
 from tests.fakes.proxy import Proxy
 
 pytestmark = pytest.mark.long

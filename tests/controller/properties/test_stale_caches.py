@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pytest
 
+from controller.fake_apiserver.storage import Event
 from controller.runtime.controller import Controller
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.plan import Apply, Once, Plan, Random, Seen, Step
@@ -22,7 +23,6 @@ from tests.controller.runtime.conftest import (
     Things,
     configmap,
 )
-from tests.fakes.apiserver.storage import Event
 
 pytestmark = pytest.mark.long
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+from controller.fake_apiserver import FakeApiServer
 from controller.registration.certificates import Certificates, Names
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.conversion import Conversion
@@ -19,7 +20,6 @@ from controller.runtime.runtime import Runtime
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.resource import Resource
-from tests.fakes.apiserver import FakeApiServer
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 from webhook.server.app import Rim

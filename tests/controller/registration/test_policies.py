@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from config.documents import read_documents
+from controller.fake_apiserver import FakeApiServer
 from controller.registration.policies import PolicyStatuses
 from controller.runtime.caches import Cache
 from controller.runtime.result import Request
 from kube.client import Client
 from kube.resource import Resource
-from tests.fakes.apiserver import FakeApiServer
 from webhook.engine import BoundPolicy
 from webhook.engine.policy_set import bind
 from webhook.policies import catalogue

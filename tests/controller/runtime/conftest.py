@@ -16,13 +16,13 @@ from pydantic import BaseModel
 import controller.runtime.backoff
 import kube.backoff
 from config.api.definition import Column, Definition
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
 from controller.runtime.plan import Plan, Seen
 from controller.runtime.planned_kind import PlannedKind
 from controller.runtime.result import Request
 from controller.runtime.runtime import Runtime
 from kube.resource import Resource
-from tests.fakes.apiserver import FakeApiServer
 
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 import controller.runtime.runtime
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.controller import Controller
 from controller.runtime.own_writes import OwnWrites
 from controller.runtime.result import Request, Result, TerminalError
@@ -19,7 +20,6 @@ from controller.runtime.wakes import itself
 from kube.changes import Change
 from kube.errors import Conflict
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
-from tests.fakes.apiserver import FakeApiServer
 
 ONE = Request(NAMESPACE, "one")
 

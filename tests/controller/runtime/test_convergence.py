@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.fake_apiserver.refusals import Refusal
 from kube.errors import ApiError
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Things
 from tests.controller.runtime.test_planned import single
-from tests.fakes.apiserver.refusals import Refusal
 
 NAMES = ("a", "b", "c", "d", "e")
 STEPS = 150

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import BURST, EVENT, Recorder
 from controller.runtime.plan import Event
 from kube.client import Client
 from tests.controller.runtime.conftest import NAMESPACE, Object
 from tests.controller.runtime.test_leader import Clock
-from tests.fakes.apiserver import FakeApiServer
 
 THING: Object = {
     "apiVersion": "test.example/v1",

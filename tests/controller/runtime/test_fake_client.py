@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.fake_client import FakeClient
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Invalid, NotFound
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
-from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import DEPLOYMENT
 
 

@@ -5,6 +5,7 @@ from copy import deepcopy
 import pytest
 from prometheus_client import CollectorRegistry
 
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.caches import Caches
 from controller.runtime.events import Recorder
 from controller.runtime.guard import NameTakenError, StillThereError, refuse_foreign
@@ -20,7 +21,6 @@ from controller.runtime.writes import Writer
 from kube.client import Client
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Thing, configmap
 from tests.controller.runtime.test_planned import single
-from tests.fakes.apiserver import FakeApiServer
 
 KIND = PlannedKind(Thing, plan=single, owns=(CONFIGMAP,))
 THING = {"apiVersion": "test.example/v1", "kind": "Thing", "metadata": {"name": "thing", "uid": "our-uid"}}

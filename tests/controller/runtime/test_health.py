@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from prometheus_client import CollectorRegistry
 
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.health import Heartbeat, Readiness
 from controller.runtime.runtime import Runtime
 from tests.controller.runtime.conftest import CONFIGMAP, SECRET
 from tests.controller.runtime.test_leader import Clock
-from tests.fakes.apiserver import FakeApiServer
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings, NotLeadingError
 from controller.runtime.lease import LEASE
 from kube.client import Client
 from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import NAMESPACE, Object
-from tests.fakes.apiserver import FakeApiServer
 
 QUICK = LeaseSettings(NAMESPACE, "lock", duration=15, renew_deadline=10, retry_period=0.001)
 

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from prometheus_client import CollectorRegistry
 
+from controller.fake_apiserver import FakeApiServer
 from controller.runtime.parent import controller_reference, is_controlled_by
 from controller.runtime.plan import Object
 from controller.runtime.result import Request, Result
@@ -15,7 +16,6 @@ from controller.runtime.wakes import itself
 from controller.runtime.watching import For, Owns, Watches
 from kube.resource import Resource
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
-from tests.fakes.apiserver import FakeApiServer
 from tests.kube.conftest import DEPLOYMENT
 
 SERVICE = Resource("", "v1", "services", "Service")

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import ServerError, Unreachable
 from kube.resource import Resource
-from tests.fakes.apiserver import FakeApiServer
 from webhook.engine import About, Request
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALED, WORKLOADS, LookUps
 from webhook.server.namespaces import NAMESPACE

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.store import Store
 from kube.watch import Watch
-from tests.fakes.apiserver import FakeApiServer
 from webhook.engine import About, Request
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
 

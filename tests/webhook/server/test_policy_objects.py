@@ -13,10 +13,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from config.documents import parse_documents, read_documents
+from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.store import Store
 from kube.watch import Watch
-from tests.fakes.apiserver import FakeApiServer
 from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
 from webhook.engine import NOW, Engine

@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.refusals import Object, Refusal, invalid
-from tests.fakes.apiserver.selectors import Matches, matcher
-from tests.fakes.apiserver.storage import Event, Storage
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.refusals import Object, Refusal, invalid
+from controller.fake_apiserver.selectors import Matches, matcher
+from controller.fake_apiserver.storage import Event, Storage
 
 BOOKMARK_EVERY = 60.0
 BOOKMARK_BEFORE_END = 2.0

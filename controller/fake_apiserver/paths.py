@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.refusals import Object
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.refusals import Object
 
 Path = tuple[str, ...]
 

@@ -9,16 +9,16 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from controller.fake_apiserver.cluster import Cluster
+from controller.fake_apiserver.reads import Reads
+from controller.fake_apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.requests import Fault, Requests
+from controller.fake_apiserver.routes import Routes, stated
+from controller.fake_apiserver.storage import Storage
+from controller.fake_apiserver.watches import CUT, END, Watches
+from controller.fake_apiserver.writes import Write, Writes
 from kube.endpoint import Endpoint, StaticToken, anonymous
 from kube.resource import Resource
-from tests.fakes.apiserver.cluster import Cluster
-from tests.fakes.apiserver.reads import Reads
-from tests.fakes.apiserver.refusals import Object, Refusal
-from tests.fakes.apiserver.requests import Fault, Requests
-from tests.fakes.apiserver.routes import Routes, stated
-from tests.fakes.apiserver.storage import Storage
-from tests.fakes.apiserver.watches import CUT, END, Watches
-from tests.fakes.apiserver.writes import Write, Writes
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NAMESPACES = ("default", "kube-system", "kube-node-lease")

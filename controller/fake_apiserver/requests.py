@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tests.fakes.apiserver.refusals import Refusal
+from controller.fake_apiserver.refusals import Refusal
 
 
 @dataclass

@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.fakes.apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.refusals import Object, Refusal
 
 Bucket = tuple[str, str]
 Key = tuple[str, str]  # namespace ("" for the cluster's) and name

@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.refusals import Object, invalid
-from tests.fakes.apiserver.schema import faults, prune
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.refusals import Object, invalid
+from controller.fake_apiserver.schema import faults, prune
 
 
 def admit(kind: Definition, object: Object) -> Object:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tests.fakes.apiserver.refusals import Object
+from controller.fake_apiserver.refusals import Object
 
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import jsonpatch
 
-from tests.fakes.apiserver import ownership
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.objects import admit, copy, desired, merged
-from tests.fakes.apiserver.ownership import Manager
-from tests.fakes.apiserver.refusals import Object, Refusal, conflict, invalid, not_found
-from tests.fakes.apiserver.storage import Key, Storage
+from controller.fake_apiserver import ownership
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.objects import admit, copy, desired, merged
+from controller.fake_apiserver.ownership import Manager
+from controller.fake_apiserver.refusals import Object, Refusal, conflict, invalid, not_found
+from controller.fake_apiserver.storage import Key, Storage
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
 NAMESPACES = ("", "namespaces")
@@ -63,7 +63,7 @@ class Writes:
         """Store a new object; what an apply creates has no owner for what was filled in."""
         metadata = object["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
-            letters = random.choices(string.ascii_lowercase + string.digits, k=5)
+            letters = random.choices(string.ascii_lowercase + string.digits, k=5)  # noqa: S311  (names, no secrets)
             metadata["name"] = metadata["generateName"] + "".join(letters)
         name = metadata.get("name") or ""
         kind, resource = write.kind, write.kind.resource

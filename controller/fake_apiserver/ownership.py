@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.paths import Path, leaves, merge, paths_in, present, remove, text, tree
-from tests.fakes.apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.paths import Path, leaves, merge, paths_in, present, remove, text, tree
+from controller.fake_apiserver.refusals import Object, Refusal
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def write(object: Object, owners: Owners, now: str) -> None:
     entries = []
     for manager, owned in owners.items():
         if owned.paths:
-            entry = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version}
+            entry: Object = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version}
             entry |= {"time": owned.time if owned.time and owned.paths == owned.was else now}
             entry |= {"fieldsType": "FieldsV1", "fieldsV1": tree(owned.paths)}
             entries.append(entry | ({"subresource": manager.subresource} if manager.subresource else {}))

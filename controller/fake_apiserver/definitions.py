@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.fake_apiserver.refusals import Object
 from kube.resource import Resource
-from tests.fakes.apiserver.refusals import Object
 
 BUILT_IN_LISTS: dict[str, tuple[str, ...]] = {
     "containers": ("name",),

@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from tests.fakes.apiserver.cluster import Cluster
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.reads import Reads, metadata_only
-from tests.fakes.apiserver.refusals import Object, Refusal, invalid, not_found
-from tests.fakes.apiserver.requests import Logged, Requests
-from tests.fakes.apiserver.watches import Watches
-from tests.fakes.apiserver.writes import Write, Writes
+from controller.fake_apiserver.cluster import Cluster
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.reads import Reads, metadata_only
+from controller.fake_apiserver.refusals import Object, Refusal, invalid, not_found
+from controller.fake_apiserver.requests import Logged, Requests
+from controller.fake_apiserver.watches import Watches
+from controller.fake_apiserver.writes import Write, Writes
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

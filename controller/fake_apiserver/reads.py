@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.refusals import Object, Refusal
-from tests.fakes.apiserver.selectors import matcher
-from tests.fakes.apiserver.storage import Storage
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.selectors import matcher
+from controller.fake_apiserver.storage import Storage
 
 
 class Reads:

@@ -2,10 +2,10 @@
 
 import asyncio
 
-from tests.fakes.apiserver.definitions import Definition, built_in, from_crd
-from tests.fakes.apiserver.refusals import Object, not_found
-from tests.fakes.apiserver.storage import Storage
-from tests.fakes.apiserver.writes import NAMESPACES, Write, Writes
+from controller.fake_apiserver.definitions import Definition, built_in, from_crd
+from controller.fake_apiserver.refusals import Object, not_found
+from controller.fake_apiserver.storage import Storage
+from controller.fake_apiserver.writes import NAMESPACES, Write, Writes
 
 
 class Cluster:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tests.fakes.apiserver.definitions import Definition
-from tests.fakes.apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.refusals import Object, Refusal
 
 Matches = Callable[[Object], bool]
 SET = re.compile(r"^(\S+)\s+(in|notin)\s+\(([^)]*)\)$")
