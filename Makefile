@@ -1,7 +1,8 @@
 # Plain `make` lists the targets. Everything Python runs in .venv, which is made when it is needed.
 PYTHON ?= python3
 BIN := .venv/bin
-IMG ?= gatewright:v$(shell sed -n 's/__version__ = "\(.*\)"/\1/p' gatewright/__init__.py)
+VERSION := $(shell sed -n 's/__version__ = "\(.*\)"/\1/p' gatewright/__init__.py)
+IMG ?= gatewright:$(VERSION)
 TAG = $(lastword $(subst :, ,$(IMG)))
 KUBECTL ?= kubectl
 HELM ?= helm
@@ -28,7 +29,7 @@ cluster: .venv/ready ## a real control plane with webhook, policies and controll
 	@$(BIN)/python -m tests.controlplane.cluster .cluster/kubeconfig
 
 run: .venv/ready ## webhook and controller in one process, against the cluster of your kubeconfig
-	@$(BIN)/gatewright run --policies config/policies
+	@$(BIN)/gatewright run --policies config/policies/production.yaml
 
 lint: .venv/ready ## ruff, mypy and the import contracts
 	$(BIN)/ruff check
@@ -66,8 +67,8 @@ manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manag
 install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
 	$(BIN)/gatewright crds | $(KUBECTL) apply -f -
 
-docker-build: ## build the image IMG
-	docker build --tag $(IMG) .
+docker-build: ## build the image IMG; a version is tagged both 0.1.0 and v0.1.0
+	docker build --tag $(IMG) $(if $(filter $(VERSION),$(TAG)),--tag $(IMG:%:$(VERSION)=%:v$(VERSION)) ).
 
 backup-images: ## build the images of Backups' CronJobs, under REGISTRY where it is set
 	@tag=$$(sed -n 's/^TAG = "\(.*\)".*/\1/p' controller/reconcilers/backup_cronjob.py); \

@@ -88,7 +88,7 @@ def main() -> None:
                 "webhook",
                 "--no-cluster",
                 "--policies",
-                str(ROOT / "config/policies"),
+                str(ROOT / "config/policies/production.yaml"),
             ),
             *("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key")),
             *("--listen", f"127.0.0.1:{ours_port}", "--metrics-listen", f"127.0.0.1:{metrics}"),

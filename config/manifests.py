@@ -23,10 +23,12 @@ NAMESPACE = {
 }
 
 
-def generated(kinds: Sequence[rbac.Kind], looked_up: Sequence[rbac.Named], production: str) -> dict[str, str]:
-    """Write the CRDs, and what the chart needs: them, the rules of its roles, and the policies of its preset.
+def generated(
+    kinds: Sequence[rbac.Kind], looked_up: Sequence[rbac.Named], presets: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the CRDs, and the chart's copies of them, of its role rules, and of the policy sets it offers as presets.
 
-    `looked_up` is what policies may look up in the cluster.
+    `looked_up` are the resources that policies may look up in the cluster; `presets` are policy sets by file name.
     """
     definitions = crds.render()
     chart = "charts/gatewright/files"
@@ -34,7 +36,7 @@ def generated(kinds: Sequence[rbac.Kind], looked_up: Sequence[rbac.Named], produ
         **{f"config/crd/bases/{name}": text for name, text in definitions.items()},
         **{f"{chart}/crds/{name}": text for name, text in definitions.items()},
         f"{chart}/rbac.yaml": rbac.render(kinds, looked_up),
-        f"{chart}/policies/production.yaml": production,
+        **{f"{chart}/policies/{name}": text for name, text in presets.items()},
     }
 
 

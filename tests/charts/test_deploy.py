@@ -1,11 +1,51 @@
-"""`make deploy` gives the chart the image that was built."""
+"""The image that `make docker-build` builds is the one that the chart, the manifests and the documents ask for."""
 
+import itertools
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
+
+from gatewright import __version__
 
 ROOT = Path(__file__).parents[2]
+
+
+def planned(*arguments: str) -> list[str]:
+    """Return the words of the commands that make would run."""
+    command = ["make", "--dry-run", "--no-print-directory", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout.split()
+
+
+def tags(*arguments: str) -> list[str]:
+    """Return the names that `make docker-build` gives its image."""
+    words = planned("docker-build", *arguments)
+    return [name for option, name in itertools.pairwise(words) if option == "--tag"]
+
+
+def test_every_page_asks_for_the_image_that_is_built():
+    """By one name; both spellings of a version are tags of one image."""
+    assert tags() == [f"gatewright:{__version__}", f"gatewright:v{__version__}"]
+    chart = yaml.safe_load((ROOT / "charts/gatewright/Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+    manager = (ROOT / "config/manager/manager.yaml").read_text()
+    asked = {"config/manager": re.findall(r"image: (gatewright:\S+)", manager)}
+    for page in ("README.md", "docs/kind.md"):
+        asked[page] = re.findall(r"\b(gatewright:v?[0-9]\S*)", (ROOT / page).read_text())
+    assert {name for names in asked.values() for name in names} == {f"gatewright:{__version__}"}
+    assert asked["config/manager"]
+    assert asked["docs/kind.md"]
+
+
+def test_an_image_of_another_name_has_that_name():
+    """A version in another registry has both of its tags; anything else has one."""
+    assert tags(f"IMG=localhost:5001/g:{__version__}") == [
+        f"localhost:5001/g:{__version__}",
+        f"localhost:5001/g:v{__version__}",
+    ]
+    assert tags("IMG=localhost:5001/g:2026") == ["localhost:5001/g:2026"]
 
 
 @pytest.mark.parametrize(
@@ -18,7 +58,6 @@ ROOT = Path(__file__).parents[2]
 )
 def test_the_image_may_have_a_port(image, repository, tag):
     """The tag is what follows the last colon, and is text even where it is digits."""
-    command = ["make", "--dry-run", "--no-print-directory", "deploy", f"IMG={image}"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout.split()
+    told = planned("deploy", f"IMG={image}")
     assert told[told.index("--set") + 1] == f"image.repository={repository}"
     assert told[told.index("--set-string") + 1] == f"image.tag={tag}"

@@ -4,34 +4,104 @@ import pytest
 import yaml
 
 from config.api.policy import ClusterAdmissionPolicy
+from tests.charts.rendered import CHART, NAMESPACE
 
 pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
 
-PRODUCTION = Path(__file__).parents[2] / "config/policies/production.yaml"
+PRESETS = sorted((Path(__file__).parents[2] / "config/policies").glob("*.yaml"))
+
+
+def mounted(objects):
+    """Return the policy objects that the webhook mounts."""
+    return list(yaml.safe_load_all(objects["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"]))
 
 
 @pytest.mark.parametrize("action", ["Deny", "Warn", "Audit"])
-def test_the_preset_carries_the_shipped_policies(render, action):
-    """The ConfigMap holds the policies of config/policies, with action and registries from the values.
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
+def test_a_preset_carries_the_shipped_policies(render, preset, action):
+    """The ConfigMap holds the policies of config/policies with the action of the values.
 
     What denies nothing denies nothing either while no webhook answers.
     """
-    sets = (
-        "policies.preset=production",
-        f"policies.action={action}",
-        "policies.registries={a.example.com,b.example.com/x}",
-    )
-    mounted = yaml.safe_load_all(render(*sets)["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"])
     expected = []
-    for policy in yaml.safe_load_all(PRODUCTION.read_text()):
+    for policy in yaml.safe_load_all(preset.read_text()):
         policy["spec"]["validationActions"] = [action]
         if action != "Deny":
             policy["spec"]["failurePolicy"] = "Ignore"
-        if policy["spec"]["policy"] == "image-registries":
-            policy["spec"]["params"]["registries"] = ["a.example.com", "b.example.com/x"]
         ClusterAdmissionPolicy.model_validate(policy)
         expected.append(policy)
-    assert list(mounted) == expected
+    assert mounted(render(f"policies.preset={preset.stem}", f"policies.action={action}")) == expected
+
+
+def test_the_server_takes_every_preset(render, own_control_plane):
+    """The policy objects of a preset, and all that the chart renders for it, strictly and without a warning."""
+    plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
+    plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
+    plane.create_namespace(NAMESPACE)
+    options = ["--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"]
+    for preset in PRESETS:
+        objects = render(f"policies.preset={preset.stem}", "policies.action=Warn")
+        items = [*objects.values(), *yaml.safe_load_all(preset.read_text())]
+        applied = plane.kubectl("apply", *options, input={"apiVersion": "v1", "kind": "List", "items": items})
+        assert (applied.stderr, len(applied.stdout.splitlines())) == ("", len(items))
+
+
+def test_registries_are_those_of_the_values(render):
+    """Where a preset has a policy about registries, its list can be replaced."""
+    objects = render("policies.preset=production", "policies.registries={a.example.com,b.example.com/x}")
+    (registries,) = (each for each in mounted(objects) if each["spec"]["policy"] == "image-registries")
+    assert registries["spec"]["params"] == {"registries": ["a.example.com", "b.example.com/x"]}
+
+
+@pytest.mark.parametrize("preset", ["none", "baseline", "restricted", "best-practices"])
+def test_registries_without_a_policy_about_them_are_an_error(template, preset):
+    """Otherwise they would be ignored in silence."""
+    result = template(f"policies.preset={preset}", "policies.registries={a.example.com}")
+    assert result.returncode != 0
+    assert (
+        "policies.registries needs a preset with the policy image-registries, such as production; "
+        f"policies.preset is {preset}"
+    ) in result.stderr
+
+
+def test_a_preset_can_be_narrowed(render):
+    """`policies.match` says where all of its policies apply."""
+    objects = render("policies.preset=baseline", "policies.match.any[0].namespaces={shop-*}")
+    assert [each["spec"]["match"] for each in mounted(objects)] == [{"any": [{"namespaces": ["shop-*"]}]}]
+
+
+def test_a_preset_leaves_out_the_controller_by_its_own_name(render):
+    """Names and namespace of the release, which need not be the published ones."""
+    objects = render("policies.preset=best-practices", "fullnameOverride=gate", namespace="policy")
+    mounted = yaml.safe_load_all(objects["ConfigMap", "gate-policies"]["data"]["preset.yaml"])
+    accounts = {name for each in mounted for name in each["spec"]["match"]["exclude"]["serviceAccounts"]}
+    assert accounts == {"kube-system/*", "policy/gate-controller-manager"}
+
+
+def test_the_action_reaches_policies_of_ones_own(render, tmp_path):
+    """Those that set no action of their own; those that do keep it, and an exception has none."""
+    about = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
+    values = {
+        "policies": {
+            "action": "Warn",
+            "objects": [
+                {**about, "metadata": {"name": "tags"}, "spec": {"policy": "image-tags"}},
+                {
+                    **about,
+                    "metadata": {"name": "ports"},
+                    "spec": {"policy": "host-ports", "validationActions": ["Audit"], "failurePolicy": "Fail"},
+                },
+                {**about, "kind": "PolicyException", "metadata": {"name": "sale"}, "spec": {"reason": "a sale"}},
+            ],
+        }
+    }
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    specs = {each["metadata"]["name"]: each["spec"] for each in mounted(render(files=(tmp_path / "values.yaml",)))}
+    assert specs == {
+        "tags": {"policy": "image-tags", "validationActions": ["Warn"], "failurePolicy": "Ignore"},
+        "ports": {"policy": "host-ports", "validationActions": ["Audit"], "failurePolicy": "Fail"},
+        "sale": {"reason": "a sale"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -41,17 +111,15 @@ def test_the_preset_carries_the_shipped_policies(render, action):
 def test_the_failure_policy_can_be_chosen(render, action, chosen, expected):
     """What happens while no webhook answers can be said apart from what a violation leads to."""
     objects = render("policies.preset=production", f"policies.action={action}", f"policies.failurePolicy={chosen}")
-    mounted = list(yaml.safe_load_all(objects["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"]))
-    assert [policy["spec"].get("failurePolicy") for policy in mounted] == [expected] * 4
+    assert [policy["spec"].get("failurePolicy") for policy in mounted(objects)] == [expected] * 4
 
 
 def test_the_preset_without_registries_keeps_its_own(render):
     """With an empty list the registries are those of the shipped file."""
-    mounted = render("policies.preset=production")["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"]
-    assert "registry.company.com" in mounted
+    registries, *_ = mounted(render("policies.preset=production"))
+    assert registries["spec"]["params"]["registries"] == ["registry.company.com"]
 
 
 def test_no_preset_is_no_policy(render):
     """By default nothing is denied: the mounted file is there, for the webhook to watch, and empty."""
-    mounted = render()["ConfigMap", "gatewright-policies"]["data"]
-    assert [list(yaml.safe_load_all(text)) for text in mounted.values()] == [[]]
+    assert mounted(render()) == []

@@ -1,6 +1,8 @@
 """`python -m tests.config.regenerate` writes every generated file anew (`make manifests`)."""
 
 import importlib
+import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +35,12 @@ CHART = "charts/gatewright"
 
 def from_types() -> dict[str, str]:
     """The files made from API types, planned kinds and policies, by their path in the repository."""
-    return generated(own_kinds(), RESOURCES, (ROOT / "config/policies/production.yaml").read_text())
+    return generated(own_kinds(), RESOURCES, presets())
+
+
+def presets() -> dict[str, str]:
+    """The policy sets that the chart offers, by file name."""
+    return {path.name: path.read_text() for path in sorted((ROOT / "config/policies").glob("*.yaml"))}
 
 
 def from_chart(helm: Path) -> dict[str, str]:
@@ -43,8 +50,20 @@ def from_chart(helm: Path) -> dict[str, str]:
 
 
 def from_values() -> dict[str, str]:
-    """The chart's README, made from its values.yaml."""
-    return {f"{CHART}/README.md": page((ROOT / CHART / "values.yaml").read_text())}
+    """The chart's README, made from its values.yaml; and the names that its schema allows."""
+    schema = f"{CHART}/values.schema.json"
+    return {
+        f"{CHART}/README.md": page((ROOT / CHART / "values.yaml").read_text()),
+        schema: with_names((ROOT / schema).read_text()),
+    }
+
+
+def with_names(schema: str) -> str:
+    """Return the chart's schema with the current names in its enumerations of presets."""
+    names = {"preset": ["none", *(name.removesuffix(".yaml") for name in presets())]}
+    for definition, values in names.items():
+        schema = re.sub(rf'("{definition}": {{"enum": )\[.*?\]', rf"\1{json.dumps(values)}", schema)
+    return schema
 
 
 def from_policies() -> dict[str, str]:

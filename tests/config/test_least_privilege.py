@@ -45,8 +45,8 @@ def test_every_right_to_write_is_used_and_none_is_missing(
         webhook.start()
         controller.until("registered", lambda: registered(plane) == {"validate", "mutate"})
         apply(plane, BEFORE)
-        for directory in ("samples", "policies"):
-            plane.kubectl("apply", "-f", str(CONFIG / directory))
+        for path in ("samples", "policies/production.yaml"):
+            plane.kubectl("apply", "-f", str(CONFIG / path))
         apply(plane, MORE)
         made = [each for each in ours() if each != "webapp/taken"]
         plane.kubectl("wait", "--for=condition=Ready", *made, "--timeout=120s")
@@ -99,7 +99,7 @@ def ours() -> Iterator[str]:
 def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewright]:
     """Both processes, each with the kubeconfig of its ServiceAccount, and what their pods would mount."""
     accounts = {name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}") for name in ACCOUNTS}
-    policies = ("--policies", str(CONFIG / "policies"))
+    policies = ("--policies", str(CONFIG / "policies/production.yaml"))
     pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
     webhook = Gatewright(plane, directory, "webhook", *policies, *pair, kubeconfig=accounts["webhook"])
     at = ("--webhook-url", webhook.url.replace("127.0.0.1", "localhost"))

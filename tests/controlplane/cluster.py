@@ -35,7 +35,8 @@ def main() -> None:
             plane.kubectl("apply", "-f", "-", input=crds())
             plane.create_namespace("production")
             registry = ("--registry", "registry.company.com")  # where production's images come from, ours too
-            with Gatewright.run(plane, Path(directory), *registry, policies=ROOT / "config/policies") as gatewright:
+            policies = ROOT / "config/policies/production.yaml"
+            with Gatewright.run(plane, Path(directory), *registry, policies=policies) as gatewright:
                 kubeconfig.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(plane.kubeconfig, kubeconfig)
                 print(READY.format(kubeconfig=kubeconfig), flush=True)

@@ -12,7 +12,7 @@ from tests.gatewright.processes import Gatewright, once
 
 pytestmark = pytest.mark.controlplane
 
-POLICIES = ("--policies", str(CONFIG / "policies"))
+POLICIES = ("--policies", str(CONFIG / "policies/production.yaml"))
 TYPO = """\
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler
 
 OURS = "gatewright-system"
 CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
-POLICIES = ("--policies", str(CONFIG / "policies"))
+POLICIES = ("--policies", str(CONFIG / "policies/production.yaml"))
 SHORT_LEASE = ("--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms")
 BOTH = {"validate", "mutate"}
 

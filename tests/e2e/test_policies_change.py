@@ -175,7 +175,8 @@ def test_the_published_registration_works_with_another_client_config(bare: Clust
     """A webhook with a pair made by hand answers it at /validate-webapp."""
     pair = tmp_path / "pair"
     assert once("certs", str(pair)).returncode == 0
-    options = ("--policies", str(CONFIG / "policies"), "--tls-cert", f"{pair}/tls.crt", "--tls-key", f"{pair}/tls.key")
+    policies = ("--policies", str(CONFIG / "policies/production.yaml"))
+    options = (*policies, "--tls-cert", f"{pair}/tls.crt", "--tls-key", f"{pair}/tls.key")
     with Gatewright(bare.plane, tmp_path, "webhook", *options) as webhook:
         webhook.start()
         bundle = base64.b64encode((pair / "ca.crt").read_bytes()).decode()
@@ -205,7 +206,7 @@ def _said(cluster: Cluster, manifest: manifests.Object) -> str:
 def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
     """SIGTERM ends `gatewright run` with 0; its registration and its process are gone, and creations go on."""
     bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
-    with Gatewright.run(bare.plane, tmp_path, policies=CONFIG / "policies") as gatewright:
+    with Gatewright.run(bare.plane, tmp_path, policies=CONFIG / "policies/production.yaml") as gatewright:
         pid = gatewright.process.pid
         bare.refusal("create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21"))
         assert gatewright.end() == 0

@@ -36,6 +36,21 @@
 {{ include "gatewright.fullname" . }}-policies
 {{- end }}
 
+{{/*
+A policy object with the release's action and failurePolicy where it sets none of its own; an exception stays as it is.
+Takes a dict of policy, action and failurePolicy.
+*/}}
+{{- define "gatewright.policy" -}}
+{{- $spec := deepCopy .policy.spec }}
+{{- if ne .policy.kind "PolicyException" }}
+{{- $spec = merge $spec (dict "validationActions" (list .action)) }}
+{{- if eq .failurePolicy "Ignore" }}
+{{- $spec = merge $spec (dict "failurePolicy" "Ignore") }}
+{{- end }}
+{{- end }}
+{{- merge (dict "spec" $spec) .policy | toYaml }}
+{{- end }}
+
 {{/* "true" when cert-manager makes the certificates. */}}
 {{- define "gatewright.certManager" -}}
 {{- if and .Values.webhook.enabled (or .Values.certManager.enabled .Values.webhook.certManager.enabled) }}true{{ end }}

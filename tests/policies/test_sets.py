@@ -1,0 +1,58 @@
+"""The policy sets of config/policies: each does what its cases say, and admits the samples it is meant to admit."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from config.documents import documents_of, read_documents
+from config.settings import Settings
+from gatewright.planning import planners_of
+from webhook.engine import Engine
+from webhook.engine.policy_set import load
+from webhook.harness.case_file import CaseFile, Expectation
+from webhook.harness.cases import load_trials
+from webhook.harness.manifests import judge
+from webhook.harness.trial import differences
+from webhook.policies import catalogue
+
+ROOT = Path(__file__).parents[2]
+SETS = sorted((ROOT / "config/policies").glob("*.yaml"))
+PLAIN_NGINX = ("my-webapp", "test-app", "test-webapp")
+
+
+def cases_of(policies: Path) -> Path:
+    """Return the case file of a policy set."""
+    return Path(__file__).parent / "sets" / policies.name
+
+
+@pytest.mark.parametrize("policies", SETS, ids=lambda path: path.stem)
+def test_every_answer_is_the_expected_one(policies: Path) -> None:
+    """Each case of a set is answered as it says."""
+    wrong = {trial.name: differences(trial) for trial in load_trials(cases_of(policies), catalogue())}
+    assert {name: texts for name, texts in wrong.items() if texts} == {}
+
+
+@pytest.mark.parametrize("policies", SETS, ids=lambda path: path.stem)
+def test_every_policy_of_a_set_has_a_case_that_it_denies_or_patches(policies: Path) -> None:
+    """A policy object that no case shows at work could be missing from the set unnoticed."""
+    file = CaseFile.model_validate(yaml.safe_load(cases_of(policies).read_text()))
+    expected = [case.expect for case in file.cases if isinstance(case.expect, Expectation)]
+    shown = {violation.policy for each in expected for violation in each.denied or ()}
+    objects = list(yaml.safe_load_all(policies.read_text()))
+    mutating = {each["metadata"]["name"] for each in objects if catalogue()[each["spec"]["policy"]].mutate is not None}
+    assert shown == {each["metadata"]["name"] for each in objects} - mutating
+    assert bool(mutating) == any(each.patched for each in expected)
+
+
+@pytest.mark.parametrize("name", ["baseline", "restricted", "best-practices"])
+def test_the_samples_are_admitted(name: str) -> None:
+    """In a namespace of their own, by each set that holds everywhere; plain nginx is not restricted."""
+    policies = load(read_documents(ROOT / f"config/policies/{name}.yaml"), catalogue())
+    engine = Engine(policies, planners_of(Settings(), "gatewright-system"))
+    judged = judge(engine, documents_of([str(ROOT / "config/samples")]), "shop", datetime(2026, 1, 1, tzinfo=UTC))
+    verdicts = {each.title: each.verdict for each in judged}
+    denied = {f"WebApp shop/{each}" for each in PLAIN_NGINX} if name == "restricted" else set()
+    assert {title for title, verdict in verdicts.items() if verdict in ("denied", "error")} == denied
+    assert len(verdicts) == 14
