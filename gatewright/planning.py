@@ -17,21 +17,21 @@ from controller.runtime.given import Given
 from controller.runtime.plan import Apply, Object, Once
 from controller.runtime.planned_kind import PlannedKind
 from kube.resource import Resource
-from webhook.engine import Made, Maker, Planner, Planners, RefusedError, Violation
+from webhook.engine import ControllerUser, PlannedObject, Planner, Planners, RefusedError, Violation
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.planners import Served, service_account
 
 
-def planners_of(settings: Settings, home: str, maker: Maker | None = None) -> Planners:
+def planners_of(settings: Settings, home: str, controller_user: ControllerUser | None = None) -> Planners:
     """Return the planners of the kinds that the controller looks after.
 
-    It is `maker`, or the controller's account in the namespace `home`, where it is installed.
+    It is `controller_user`, or the controller's account in the namespace `home`, where it is installed.
     """
     given, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
     kinds = (kind for kind in planned_kinds() if not wanted or kind.name in wanted)
-    maker = maker or service_account(home, settings.controller_account)
+    controller_user = controller_user or service_account(home, settings.controller_account)
     planners = (planner(kind, given) for kind in kinds)
-    return Planners(planners, maker, settings.namespaces, partial(is_chosen, given))
+    return Planners(planners, controller_user, settings.namespaces, partial(is_chosen, given))
 
 
 def scaled_kinds() -> list[Resource]:
@@ -48,7 +48,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     """Return what is made of the objects of a kind as a plain function of the decoded object."""
     custom: type[CustomResource] = kind.type
 
-    def plan(object: Object, now: datetime, served: Served) -> Sequence[Made]:
+    def plan(object: Object, now: datetime, served: Served) -> Sequence[PlannedObject]:
         try:
             read = custom.model_validate(object)
         except ValidationError as error:
@@ -69,10 +69,10 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     )
 
 
-def _made(write: Apply | Once) -> Made:
+def _made(write: Apply | Once) -> PlannedObject:
     if isinstance(write, Apply):
-        return Made(write.object, write.origin)
-    return Made(write.object, write.origin, once=True, owned=not write.known_by)
+        return PlannedObject(write.object, write.origin)
+    return PlannedObject(write.object, write.origin, once=True, owned=not write.known_by)
 
 
 def _violation(path: str, text: str) -> Violation:

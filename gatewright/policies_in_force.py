@@ -5,7 +5,7 @@ from collections.abc import Callable
 from config.settings import Settings
 from gatewright.planning import planners_of
 from gatewright.policies import HOME, policy_set
-from webhook.engine import Engine, Maker
+from webhook.engine import ControllerUser, Engine
 from webhook.engine.policy_set import PolicySet, in_force
 from webhook.policies import catalogue
 from webhook.server.metrics import Metrics
@@ -19,17 +19,17 @@ def policies_of(
     objects: PolicyObjects,
     home: str | None,
     known: Callable[[], bool],
-    maker: Maker | None = None,
+    controller_user: ControllerUser | None = None,
 ) -> Policies:
     """Return the policies of the files and of the cluster's objects, which replace those of the same name in files.
 
-    What would be made is judged as that of `maker`, by default the controller's account in `home`.
+    What would be made is judged as that of `controller_user`, by default the controller's account in `home`.
 
     DocumentError or PolicySetError where the files cannot be used at the start. Nothing is in force before the objects
     are `known`: all of them are here, or there are none, since their CRDs are not installed.
     """
     files = policy_set(settings.policies)
-    planners = planners_of(settings, home or HOME, maker)
+    planners = planners_of(settings, home or HOME, controller_user)
 
     def engine(in_the_cluster: PolicySet) -> Engine:
         return Engine(in_force(files.under(in_the_cluster), catalogue(), home), planners)

@@ -16,7 +16,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Maker, Request
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, ControllerUser, Request
 from webhook.engine.planners import Served
 from webhook.policies import catalogue
 from webhook.server.app import LookUp
@@ -62,11 +62,11 @@ async def webhook_of(
     stack: AsyncExitStack,
     *,
     drain: Drain = IN_A_CLUSTER,
-    maker: Maker | None = None,
+    controller_user: ControllerUser | None = None,
 ) -> Webhook:
     """Return the webhook with its checks added to `observed`; what is opened is closed with `stack`.
 
-    What would be made is judged as that of `maker`, by default the controller's account.
+    What would be made is judged as that of `controller_user`, by default the controller's account.
     A policy set or credentials that cannot be used are errors here; once running, a bad new policy set changes nothing.
     """
     metrics = Metrics(observed.registry)
@@ -99,7 +99,7 @@ async def webhook_of(
             watch.subscribe(objects.subscriber(resource))
             background[resource.plural] = watch.run
     policies = policies_of(
-        settings, metrics, objects, home, lambda: all(store.known.is_set() for store in stores), maker
+        settings, metrics, objects, home, lambda: all(store.known.is_set() for store in stores), controller_user
     )
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen

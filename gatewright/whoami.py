@@ -6,14 +6,14 @@ from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.errors import ApiError
 from kube.resource import Resource
-from webhook.engine import Maker
+from webhook.engine import ControllerUser
 
 REVIEW = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 
 log = logging.getLogger("gatewright.run")
 
 
-async def whoami(endpoint: Endpoint) -> Maker | None:
+async def whoami(endpoint: Endpoint) -> ControllerUser | None:
     """Ask once; None where there is no answer, which is logged."""
     try:
         async with Client(endpoint) as client:
@@ -22,4 +22,4 @@ async def whoami(endpoint: Endpoint) -> Maker | None:
         log.warning("what is made is judged as the ServiceAccount's: who we are is not known: %s", error)
         return None
     user = answer["status"]["userInfo"]
-    return Maker(user["username"], tuple(user.get("groups", ())))
+    return ControllerUser(user["username"], tuple(user.get("groups", ())))

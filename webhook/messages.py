@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.engine import MOST, NotLookedUpError, Outcome, Request, Verdict
+from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict
 
 WARNING_RUNES = 256  # what the API server leaves of each warning once all of them exceed WARNINGS_RUNES
 WARNINGS_RUNES = 4096
@@ -18,7 +18,7 @@ REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     """Return the Status (meta/v1) of a denial: every finding in the message, and again as a cause."""
     causes = list(dict.fromkeys(_causes(verdict)))
-    is_cut, causes = len(causes) > MOST, causes[:MOST]
+    is_cut, causes = len(causes) > MAX_VIOLATIONS, causes[:MAX_VIOLATIONS]
     if any(outcome.malformed for outcome in verdict.outcomes):
         code = 400
     elif any(outcome.violations and outcome.denies for outcome in verdict.outcomes):
@@ -35,9 +35,9 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
         "reason": REASONS[code],
         "message": "\n".join([", ".join(counted), *lines]),
         "details": {
-            "name": request.about.name or _generate_name(request),
-            "group": request.about.group,
-            "kind": request.about.kind,
+            "name": request.attributes.name or _generate_name(request),
+            "group": request.attributes.group,
+            "kind": request.attributes.kind,
             "causes": [{"reason": policy, "message": text, "field": path} for policy, path, text in causes],
         },
     }
@@ -111,7 +111,10 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
             annotations.setdefault("error", []).append(f"{outcome.policy}: {_failure(outcome)}")
         if outcome.patched:
             annotations.setdefault("mutated-by", []).append(outcome.policy)
-    return {key: "\n".join([*values[:MOST], *[MORE] * (len(values) > MOST)]) for key, values in annotations.items()}
+    return {
+        key: "\n".join([*values[:MAX_VIOLATIONS], *[MORE] * (len(values) > MAX_VIOLATIONS)])
+        for key, values in annotations.items()
+    }
 
 
 def _count(number: int, noun: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from webhook.engine import About, Request, Verdict
+from webhook.engine import Attributes, Request, Verdict
 from webhook.messages import REASONS, audit_annotations, status, warnings, within_budget
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
@@ -63,7 +63,7 @@ def _request(uid: str, request: dict[str, Any]) -> Request:
     object, old_object = _part(uid, request, "object", dict), _part(uid, request, "oldObject", dict)
     if object is None and operation in ("CREATE", "UPDATE"):
         raise MalformedRequestError(uid, "request.object", f"missing; {operation} needs it")
-    about = About(
+    attributes = Attributes(
         uid=uid,
         operation=operation,
         group=kind[0],
@@ -80,12 +80,12 @@ def _request(uid: str, request: dict[str, Any]) -> Request:
         requested=_requested(uid, request, kind),
     )
     for which, whole in (("object", object), ("oldObject", old_object)):
-        if whole is not None and operation != "CONNECT" and whole.get("kind") != about.kind:
+        if whole is not None and operation != "CONNECT" and whole.get("kind") != attributes.kind:
             found = str(whole.get("kind"))[:64]
             raise MalformedRequestError(
-                uid, f"request.{which}.kind", f"is {found!r}, but the request is about {about.kind!r}"
+                uid, f"request.{which}.kind", f"is {found!r}, but the request is about {attributes.kind!r}"
             )
-    return Request(about, object, old_object)
+    return Request(attributes, object, old_object)
 
 
 def _part(uid: str, request: dict[str, Any], name: str, wanted: type) -> Any:
@@ -117,7 +117,7 @@ def _requested(uid: str, request: dict[str, Any], kind: tuple[str, str, str]) ->
 
 def answer(request: Request, verdict: Verdict) -> bytes:
     """Encode what was decided: allowed or denied with everything that was found, warnings, patch, audit annotations."""
-    response: dict[str, Any] = {"uid": request.about.uid, "allowed": verdict.allowed}
+    response: dict[str, Any] = {"uid": request.attributes.uid, "allowed": verdict.allowed}
     if not verdict.allowed:
         response["status"] = status(request, verdict)
     elif verdict.operations:

@@ -107,7 +107,7 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
 
 
 async def _labels(request: Request) -> dict[str, str]:
-    return {"kubernetes.io/metadata.name": request.about.namespace}
+    return {"kubernetes.io/metadata.name": request.attributes.namespace}
 
 
 async def _now(_: Request) -> datetime:

@@ -76,8 +76,10 @@ async def _run(settings: Settings) -> None:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ca = _certificates(directory, url)
         pair = directory / "tls.crt", directory / "tls.key"
-        maker = await whoami(endpoint)
-        webhook = await webhook_of(settings, *pair, observed, stack, drain=UNREGISTERED, maker=maker)
+        controller_user = await whoami(endpoint)
+        webhook = await webhook_of(
+            settings, *pair, observed, stack, drain=UNREGISTERED, controller_user=controller_user
+        )
         runtime = runtime_of(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION
         registrar = Registrar(

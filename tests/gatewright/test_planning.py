@@ -48,7 +48,7 @@ OBJECTS = [
 ]
 PRODUCTION = load(read_documents(SAMPLES.parent / "policies" / "production.yaml"), catalogue())
 IMAGES = ("nginx:latest", f"mirror.company.com/hub/app@sha256:{'a' * 64}")
-USER = {"username": PLANNERS.maker.username, "groups": PLANNERS.maker.groups}
+USER = {"username": PLANNERS.controller_user.username, "groups": PLANNERS.controller_user.groups}
 LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: TODAY, SERVED: ()} | {name: [] for name in LOOK_UPS}
 
 
@@ -104,7 +104,7 @@ def test_the_settings_of_the_controller_are_those_that_children_are_judged_by():
     """Images that we choose come from the same registry in both processes; the account is where we are installed."""
     settings = Settings(registry="registry.company.com", controller_account="maker")
     assert planner_settings(settings) == {"registry": "registry.company.com"}
-    assert planners_of(settings, "gates").maker.username == "system:serviceaccount:gates:maker"
+    assert planners_of(settings, "gates").controller_user.username == "system:serviceaccount:gates:maker"
     assert [each.kind.kind for each in planners_of(Settings(kinds=["webapp"]), "gates")] == ["WebApp"]
 
 
@@ -113,7 +113,7 @@ def test_every_sample_can_be_planned(sample):
     """What is made of each is of the kinds that its planner says it makes."""
     group = sample["apiVersion"].partition("/")[0]
     (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"]))
-    assert all(about.made_kind(each.object) in about.makes for each in about.plan(sample, TODAY, ()))
+    assert all(about.planned_kind(each.object) in about.makes for each in about.plan(sample, TODAY, ()))
 
 
 def test_what_the_api_server_has_decides_what_is_made():
@@ -210,7 +210,7 @@ def test_every_image_that_planners_choose_is_known_as_such(registry):
         for made in kind.plan(defaulted(parent), TODAY, ()) if kind else ():
             chosen |= set(images(made.object)) - set(images(parent))
             left.append(made.object)
-    assert [each for each in sorted(chosen) if not planners.chose(each)] == []
+    assert [each for each in sorted(chosen) if not planners.is_chosen(each)] == []
     names = {each.rpartition("/")[2].partition(":")[0] for each in chosen}
     assert names == {"pause", "postgres", "postgres-exporter", "valkey", "gatewright-backup-postgresql"}
 

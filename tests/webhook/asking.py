@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
-from webhook.engine import About, BoundPolicy, Policy, Request
+from webhook.engine import Attributes, BoundPolicy, Policy, Request
 from webhook.engine.kinds import KINDS
 from webhook.engine.match import Match
 
 
-def about(kind: str = "Pod", subresource: str = "", **changes: Any) -> About:
+def about(kind: str = "Pod", subresource: str = "", **changes: Any) -> Attributes:
     """Say what is asked: the creation of a Pod in `shop`, but for what a test names."""
     known = next(each for each in KINDS.values() if each.kind == kind)
     scales = subresource == "scale"
-    asked = About(
+    asked = Attributes(
         uid="u-1",
         operation="UPDATE" if subresource else "CREATE",
         group="autoscaling" if scales else known.group,

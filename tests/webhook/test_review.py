@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.webhook.asking import about, ask, in_force
-from webhook.engine import MOST, Engine, NotLookedUpError, Outcome, Patch, Policy, Request, Verdict, Violation
+from webhook.engine import MAX_VIOLATIONS, Engine, NotLookedUpError, Outcome, Patch, Policy, Request, Verdict, Violation
 from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "it"}}
@@ -35,7 +35,7 @@ def test_a_review_is_read_whole():
     """Everything that policies may ask about is in the request."""
     changes = {"subResource": "ephemeralcontainers", "operation": "UPDATE", "oldObject": POD, "dryRun": True}
     request = read(body(**changes))
-    assert request.about == about(
+    assert request.attributes == about(
         subresource="ephemeralcontainers",
         uid=REQUEST["uid"],
         operation="UPDATE",
@@ -49,7 +49,7 @@ def test_a_review_is_read_whole():
 def test_the_kind_that_was_sent_is_known():
     """A match by Equivalent turns one version into another; the one that was sent is told."""
     sent = {"group": "apps", "version": "v1beta1", "kind": "Pod"}
-    assert read(body(requestKind=sent)).about.requested == ("apps", "v1beta1", "Pod")
+    assert read(body(requestKind=sent)).attributes.requested == ("apps", "v1beta1", "Pod")
 
 
 def test_a_scale_is_about_its_workload():
@@ -63,7 +63,12 @@ def test_a_scale_is_about_its_workload():
             object={"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 3}},
         )
     )
-    assert (request.kind, request.about.resource_group, request.about.resource, request.about.subresource) == (
+    assert (
+        request.kind,
+        request.attributes.resource_group,
+        request.attributes.resource,
+        request.attributes.subresource,
+    ) == (
         "Scale",
         "apps",
         "deployments",
@@ -248,7 +253,7 @@ def test_what_cannot_be_judged_is_denied(sent, told):
 )
 def test_what_is_odd_is_read(changes):
     """What the API server may send is judged, not refused."""
-    assert read(body(**changes)).about.uid == REQUEST["uid"]
+    assert read(body(**changes)).attributes.uid == REQUEST["uid"]
 
 
 def test_numbers_are_exact_or_no_integers():
@@ -487,14 +492,18 @@ def many(number, length):
 
 def test_of_what_denies_a_thousand_are_told():
     """And that there are more: an answer is not a hundred times as large as the object."""
-    told = answered(Verdict((Outcome("p", frozenset({"Deny", "Audit"}), tuple(many(MOST + 1, 64))),)))
+    told = answered(Verdict((Outcome("p", frozenset({"Deny", "Audit"}), tuple(many(MAX_VIOLATIONS + 1, 64))),)))
     first, *lines = told["status"]["message"].split("\n")
-    assert (first, len(lines), lines[-1]) == (f"{MOST} violations", MOST + 1, "- and more, which are not told.")
-    assert len(told["status"]["details"]["causes"]) == MOST
+    assert (first, len(lines), lines[-1]) == (
+        f"{MAX_VIOLATIONS} violations",
+        MAX_VIOLATIONS + 1,
+        "- and more, which are not told.",
+    )
+    assert len(told["status"]["details"]["causes"]) == MAX_VIOLATIONS
     for annotation in told["auditAnnotations"].values():
-        assert annotation.split("\n")[MOST:] == ["- and more, which are not told."]
-    all_told = answered(Verdict((Outcome("p", DENY, tuple(many(MOST, 64))),)))["status"]["message"]
-    assert len(all_told.split("\n")) == MOST + 1
+        assert annotation.split("\n")[MAX_VIOLATIONS:] == ["- and more, which are not told."]
+    all_told = answered(Verdict((Outcome("p", DENY, tuple(many(MAX_VIOLATIONS, 64))),)))["status"]["message"]
+    assert len(all_told.split("\n")) == MAX_VIOLATIONS + 1
     assert "and more" not in all_told
 
 

@@ -4,26 +4,26 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.engine import Engine
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.planners import SERVED, Made, Maker, Planner, Planners, RefusedError
+from webhook.engine.planners import SERVED, ControllerUser, PlannedObject, Planner, Planners, RefusedError
 from webhook.engine.policy import Params, Patch, Policy, Violation
-from webhook.engine.request import NAMESPACE_LABELS, About, NotLookedUpError, Request
-from webhook.engine.verdict import MOST, Outcome, Verdict
+from webhook.engine.request import NAMESPACE_LABELS, Attributes, NotLookedUpError, Request
+from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
 
 __all__ = [
-    "MOST",
+    "MAX_VIOLATIONS",
     "NAMESPACE_LABELS",
     "NOW",
     "SERVED",
-    "About",
+    "Attributes",
     "BoundPolicy",
+    "ControllerUser",
     "Engine",
     "Fields",
-    "Made",
-    "Maker",
     "NotLookedUpError",
     "Outcome",
     "Params",
     "Patch",
+    "PlannedObject",
     "Planner",
     "Planners",
     "Policy",

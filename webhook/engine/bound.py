@@ -10,7 +10,7 @@ from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
 from webhook.engine.policy import Before, Params, Policy, Violation
 from webhook.engine.request import Request
-from webhook.engine.verdict import MOST, Outcome
+from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class BoundPolicy:
         tolerated: list[Violation] = []
         for each in chain((found,), violations):
             (tolerated if old.holds(each) else news).append(each)
-            if len(news) > MOST:
+            if len(news) > MAX_VIOLATIONS:
                 break
         return Outcome(self.title, self.actions, tuple(news), tuple(tolerated))
 
@@ -122,6 +122,6 @@ class BoundPolicy:
         Of more than anybody lets stand, what is left out is not tolerated.
         """
         try:
-            return list(islice(self._left(request, self._violations(request)), 10 * MOST))
+            return list(islice(self._left(request, self._violations(request)), 10 * MAX_VIOLATIONS))
         except WrongTypeError:
             return []

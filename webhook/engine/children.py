@@ -7,9 +7,9 @@ from typing import Any
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields
 from webhook.engine.origins import traced
-from webhook.engine.planners import SERVED, Made, Object, Planner, Planners, RefusedError
+from webhook.engine.planners import SERVED, Object, PlannedObject, Planner, Planners, RefusedError
 from webhook.engine.policy import Before, Violation
-from webhook.engine.request import GENERATED, About, Request
+from webhook.engine.request import GENERATED, Attributes, Request
 from webhook.engine.verdict import Outcome
 
 SCALE_PARENT = "scale_parent"
@@ -25,15 +25,15 @@ class Child:
 
     def told(self, outcome: Outcome) -> Outcome:
         """Return an outcome about the child in words about its parent."""
-        told = outcome.retold(self._told)
+        told = outcome.mapped(self._told)
         return replace(told, patched=False) if told.patched else told
 
     def _told(self, violation: Violation) -> Violation:
         source = None if violation.of else traced(violation.path, self.origin, self.parent)
         if source is not None:
             return replace(violation, path=source)
-        about = self.request.about
-        return violation if violation.of else replace(violation, of=f"{about.kind}/{about.name}")
+        attributes = self.request.attributes
+        return violation if violation.of else replace(violation, of=f"{attributes.kind}/{attributes.name}")
 
 
 def children(planners: Planners, planner: Planner, request: Request) -> list[Child]:
@@ -68,14 +68,14 @@ def children(planners: Planners, planner: Planner, request: Request) -> list[Chi
 
 def _states(planner: Planner, request: Request) -> tuple[Object | None, Object | None]:
     """Return the whole object as it would be, and as it was; of a /scale those of what it scales."""
-    old = request.old_object if request.about.operation == "UPDATE" else None
-    if request.about.subresource == "scale":
+    old = request.old_object if request.attributes.operation == "UPDATE" else None
+    if request.attributes.subresource == "scale":
         assert planner.replicas is not None
         old = request.lookup(SCALE_PARENT) or None
         object = None if old is None else _with(old, planner.replicas.split("."), request.integer("spec.replicas") or 0)
         return object, old
-    about = request.about
-    return tuple(None if each is None else _named(each, about) for each in (request.object, old))  # type: ignore[return-value]
+    attributes = request.attributes
+    return tuple(None if each is None else _named(each, attributes) for each in (request.object, old))  # type: ignore[return-value]
 
 
 def _with(object: Object, path: list[str], value: Any) -> Object:
@@ -83,17 +83,17 @@ def _with(object: Object, path: list[str], value: Any) -> Object:
     return object | {step: _with(object.get(step) or {}, rest, value) if rest else value}
 
 
-def _named(object: Object, about: About) -> Object:
+def _named(object: Object, attributes: Attributes) -> Object:
     """Return an object with the name and the namespace that it will have."""
     metadata = Fields(object).mapping("metadata")
-    name = metadata.get("name") or about.name or f"{metadata.get('generateName', '')}{GENERATED}"
-    if metadata.get("name") == name and metadata.get("namespace", "") == about.namespace:
+    name = metadata.get("name") or attributes.name or f"{metadata.get('generateName', '')}{GENERATED}"
+    if metadata.get("name") == name and metadata.get("namespace", "") == attributes.namespace:
         return object
-    return object | {"metadata": metadata | {"name": name, "namespace": about.namespace}}
+    return object | {"metadata": metadata | {"name": name, "namespace": attributes.namespace}}
 
 
 def _name(planner: Planner, object: Object) -> tuple[str, str, str]:
-    kind = planner.made_kind(object)
+    kind = planner.planned_kind(object)
     return kind.group, kind.kind, object["metadata"]["name"]
 
 
@@ -102,16 +102,16 @@ def _request(
     planner: Planner,
     request: Request,
     parent: Object,
-    made: Made,
+    made: PlannedObject,
     there: Mapping[tuple[str, str, str], Object],
 ) -> Request:
     """Return the request by which the controller would make something, or change what is there."""
     object = made.object
-    kind, name = planner.made_kind(object), str(object["metadata"]["name"])
-    namespace = request.about.namespace if kind.namespaced else ""
+    kind, name = planner.planned_kind(object), str(object["metadata"]["name"])
+    namespace = request.attributes.namespace if kind.namespaced else ""
     old = there.get((kind.group, kind.kind, name))
-    about = About(
-        uid=request.about.uid,
+    attributes = Attributes(
+        uid=request.attributes.uid,
         operation="CREATE" if old is None else "UPDATE",
         group=kind.group,
         version=str(object["apiVersion"]).rpartition("/")[2],
@@ -120,15 +120,15 @@ def _request(
         resource=kind.plural,
         name=name,
         namespace=namespace,
-        username=planners.maker.username,
-        groups=planners.maker.groups,
-        dry_run=request.about.dry_run,
+        username=planners.controller_user.username,
+        groups=planners.controller_user.groups,
+        dry_run=request.attributes.dry_run,
     )
     new, before = (
         None if each is None else _placed(planners.filled(kind, each), namespace, parent if made.owned else None)
         for each in (object, old)
     )
-    return Request(about, new, before, kind=kind)
+    return Request(attributes, new, before, kind=kind)
 
 
 def _placed(object: Object, namespace: str, parent: Object | None) -> Object:

@@ -8,7 +8,7 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.jsonpatch import pointer
 from webhook.engine.kinds import Kind
 from webhook.engine.policy import Step
-from webhook.engine.request import About, Request
+from webhook.engine.request import Attributes, Request
 
 CONTAINER = {"name": "container", "image": "image"}
 
@@ -37,10 +37,10 @@ def check_conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str
 
 def _sets(policy: BoundPolicy, kind: Kind) -> Iterator[tuple[tuple[Step, ...], Any]]:
     assert policy.policy.mutate is not None
-    about = About(
+    attributes = Attributes(
         "", "CREATE", kind.group, kind.versions[-1], kind.kind, kind.group, kind.plural, namespace="namespace"
     )
-    request = Request(about, _emptiest(kind), kind=kind)
+    request = Request(attributes, _emptiest(kind), kind=kind)
     for patch in policy.policy.mutate(request, policy.params):
         yield patch.path, patch.value
 

@@ -11,8 +11,8 @@ from webhook.engine.exceptions import NOW
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.index import EVERYWHERE, Index
 from webhook.engine.jsonpatch import Patcher
+from webhook.engine.judging_children import judge_children
 from webhook.engine.kinds import Kind, Target, TargetKey
-from webhook.engine.making import of_made
 from webhook.engine.origins import value_at
 from webhook.engine.planners import SERVED, Planner, Planners, RefusedError
 from webhook.engine.policy import Violation
@@ -43,7 +43,7 @@ class Engine:
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
         self._targets = self._validating.targets | self._mutating.targets
         self._needs = dict(self._needed())
-        self._needs_of_made = {
+        self._needs_of_children = {
             key: self._looked_up_for(planner, target)
             for planner in planners
             for target in planner.targets
@@ -76,11 +76,11 @@ class Engine:
 
         What would be made of it is looked at only where it is judged.
         """
-        target = request.about.target
+        target = request.attributes.target
         own = self._needs.get((target, EVERYWHERE), NOTHING_NEEDED)
-        if tenants := self._needs.get((target, request.about.namespace)):
+        if tenants := self._needs.get((target, request.attributes.namespace)):
             own |= tenants
-        return own if mutating else own | self._needs_of_made.get(target, NOTHING_NEEDED)
+        return own if mutating else own | self._needs_of_children.get(target, NOTHING_NEEDED)
 
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all of their findings are in the verdict.
@@ -88,29 +88,29 @@ class Engine:
         Where an object is being deleted already, its finalizers can always go; whatever else is changed is judged,
         since many a thing goes on working until they are gone. Nothing more is made of it.
         """
-        if request.only_ends:
+        if request.only_removes_finalizers:
             return Verdict()
         outcomes = tuple(self._found(request))
-        if request.about.username == self._planners.maker.username:
-            outcomes = tuple(each.retold(partial(self._told_of_ours, request)) for each in outcomes)
-        planner = None if request.is_ending else self._planners.asked_about(request.about)
+        if request.attributes.username == self._planners.controller_user.username:
+            outcomes = tuple(each.mapped(partial(self._with_controller_fix, request)) for each in outcomes)
+        planner = None if request.is_being_deleted else self._planners.asked_about(request.attributes)
         if planner is not None:
             outcomes = without_repeats(outcomes, self._of_made(planner, request))
-        return Verdict(as_sent(outcomes, request.about))
+        return Verdict(as_sent(outcomes, request.attributes))
 
     def _found(self, request: Request) -> Iterator[Outcome]:
-        asked = self._validating.asked(request.about)
+        asked = self._validating.asked(request.attributes)
         if asked:
-            request = request.of_kind(self._targets[request.about.target].kind)
+            request = request.of_kind(self._targets[request.attributes.target].kind)
             for bound in asked:
                 outcome = _ask(bound, request, lambda bound: bound.validate(request))
                 if outcome is not None:
                     yield outcome
 
-    def _told_of_ours(self, request: Request, violation: Violation) -> Violation:
+    def _with_controller_fix(self, request: Request, violation: Violation) -> Violation:
         """Return a finding in what the controller makes; of an image that it chose with the setting that helps."""
-        if violation.ours and self._planners.chose(str(value_at(request.value, violation.path))):
-            return replace(violation, fix=violation.ours)
+        if violation.controller_fix and self._planners.is_chosen(str(value_at(request.value, violation.path))):
+            return replace(violation, fix=violation.controller_fix)
         return violation
 
     def _of_made(self, planner: Planner, request: Request) -> Iterator[Outcome]:
@@ -127,25 +127,25 @@ class Engine:
         failed = _guarded(f"{planner.kind.kind.lower()}-plan", DENY, plan)
         if failed is not None:
             yield failed
-        yield from of_made(self, found, request.looked_up)
+        yield from judge_children(self, found, request.looked_up)
 
     def mutate(self, request: Request) -> Verdict:
         """Ask every mutating policy that applies, in order, each seeing the result of the one before.
 
         What has no object (DELETE), or is being deleted already, is never patched.
         """
-        asked = self._mutating.asked(request.about)
-        if not asked or request.object is None or request.is_ending:
+        asked = self._mutating.asked(request.attributes)
+        if not asked or request.object is None or request.is_being_deleted:
             return Verdict()
         patcher = Patcher(request.object)
-        request = request.of_kind(self._targets[request.about.target].kind)
+        request = request.of_kind(self._targets[request.attributes.target].kind)
         outcomes = []
         for bound in asked:
             seen = request.with_object(patcher.object)
             outcome = _ask(bound, seen, lambda bound, seen=seen: bound.mutate(seen, patcher))  # type: ignore[misc]
             if outcome is not None:
                 outcomes.append(outcome)
-        return Verdict(as_sent(outcomes, request.about), patcher.operations, patcher.object)
+        return Verdict(as_sent(outcomes, request.attributes), patcher.operations, patcher.object)
 
     def targets(self, *, mutating: bool, fails_closed: bool) -> tuple[Target, ...]:
         """Return what the policies of one sort look at, in a fixed order: what a webhook must be registered for."""

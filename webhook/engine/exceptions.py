@@ -43,12 +43,12 @@ class Exempt:
 
     def covers(self, request: Request) -> bool:
         """Return whether it is still in force, and about this request's object."""
-        about = request.about
+        attributes = request.attributes
         if request.lookup(NOW) >= self.expires:
             return False
         if self.kinds is not None and request.resource_kind not in self.kinds:
             return False
-        if self.namespaces is not None and not self.namespaces.match(about.namespace):
+        if self.namespaces is not None and not self.namespaces.match(attributes.namespace):
             return False
         return self.names is None or self.names.match(request.name)
 

@@ -119,13 +119,12 @@ def _filled_in(pattern: str, separator: str) -> str:
 
 
 def image_violations(
-    request: Request, rule: str, judge: Callable[[ImageReference], tuple[str, str] | None], ours: str = ""
+    request: Request, rule: str, judge: Callable[[ImageReference], tuple[str, str] | None], controller_fix: str = ""
 ) -> Iterator[Violation]:
     """Yield a violation of `rule` for each image that `judge` finds fault with, and for what is no reference at all.
 
-    `judge` returns the fault (it follows the image in the message) and its fix; `ours` is that of an image which the
-    controller chose. Where no image is named, nothing is
-    pulled; whether one must be is the API's own rule.
+    `judge` returns the fault (it follows the image in the message) and its fix; `controller_fix` is the fix of an image
+    that the controller chose. Where no image is named, nothing is pulled; whether one must be is the API's own rule.
     """
     for holder, path in request.images():
         text = holder.string(path)
@@ -137,4 +136,4 @@ def image_violations(
             fault = f"is no image reference: {error}", "correct it"
         if fault is not None:
             found, fix = fault
-            yield Violation(holder.path(path), f"{shown(text)} {found}", rule, fix, ours=ours)
+            yield Violation(holder.path(path), f"{shown(text)} {found}", rule, fix, controller_fix=controller_fix)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import Target, TargetKey
-from webhook.engine.request import About
+from webhook.engine.request import Attributes
 
 EVERYWHERE = ""  # beside the namespaces that tenants' policies are in force in
 NOTHING: list[BoundPolicy] = []
@@ -30,9 +30,9 @@ class Index:
                     self.all.setdefault(key, []).append(narrowed)
                     self._asked.setdefault((key, bound.namespace or EVERYWHERE), []).append(narrowed)
 
-    def asked(self, about: About) -> list[BoundPolicy]:
+    def asked(self, attributes: Attributes) -> list[BoundPolicy]:
         """Return the policies that may apply to a request."""
-        target = about.target
+        target = attributes.target
         everywhere = self._asked.get((target, EVERYWHERE), NOTHING)
-        own = self._asked.get((target, about.namespace), NOTHING) if about.namespace else NOTHING
+        own = self._asked.get((target, attributes.namespace), NOTHING) if attributes.namespace else NOTHING
         return everywhere + own if own else everywhere

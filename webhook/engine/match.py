@@ -28,20 +28,20 @@ class Clause:
 
     def selects(self, request: Request) -> bool:
         """Return whether all parts hold; those about a namespace never do for a cluster-scoped object."""
-        about = request.about
-        if self.operations is not None and about.operation not in self.operations:
+        attributes = request.attributes
+        if self.operations is not None and attributes.operation not in self.operations:
             return False
-        if self.subresources is not None and about.subresource not in self.subresources:
+        if self.subresources is not None and attributes.subresource not in self.subresources:
             return False
         if self.names is not None and not self.names.match(request.name):
             return False
-        if self.namespaces is not None and not (about.namespace and self.namespaces.match(about.namespace)):
+        if self.namespaces is not None and not (attributes.namespace and self.namespaces.match(attributes.namespace)):
             return False
         if self.object_selector is not None and not self.object_selector(request.mapping("metadata.labels")):
             return False
         if self.namespace_selector is None:
             return True
-        return bool(about.namespace) and self.namespace_selector(request.namespace_labels())
+        return bool(attributes.namespace) and self.namespace_selector(request.namespace_labels())
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class Match:
 
     def selects(self, request: Request) -> bool:
         """Return whether any clause selects the request. NotLookedUpError where namespace labels would decide."""
-        if self.users is not None and self.users.match(request.about.username):
+        if self.users is not None and self.users.match(request.attributes.username):
             return False
-        if self.groups is not None and any(map(self.groups.match, request.about.groups)):
+        if self.groups is not None and any(map(self.groups.match, request.attributes.groups)):
             return False
         return not self.clauses or any(clause.selects(request) for clause in self.clauses)
 

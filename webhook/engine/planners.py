@@ -10,7 +10,7 @@ from typing import Any
 
 from webhook.engine.kinds import Kind, Target
 from webhook.engine.policy import Violation
-from webhook.engine.request import About
+from webhook.engine.request import Attributes
 
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]  # group and plural
@@ -21,7 +21,7 @@ SERVICE_ACCOUNTS = "system:serviceaccounts"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class PlannedObject:
     """One object that would be made, and for each of its fields (or what holds them) the field it comes from.
 
     What is made `once` is not changed where it is there already; what is not `owned` outlives what it is made of.
@@ -53,7 +53,7 @@ class Planner:
 
     kind: Kind
     makes: tuple[Kind, ...]
-    plan: Callable[[Object, datetime, Served], Sequence[Made]]
+    plan: Callable[[Object, datetime, Served], Sequence[PlannedObject]]
     filled: Callable[[Object], Object]
     replicas: str | None = None
     optional: tuple[Kind, ...] = ()
@@ -64,7 +64,7 @@ class Planner:
         whole = Target(self.kind)
         return (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
 
-    def made_kind(self, object: Object) -> Kind:
+    def planned_kind(self, object: Object) -> Kind:
         """Return the kind of an object that it makes. LookupError where it does not say that it makes such."""
         group = str(object["apiVersion"]).rpartition("/")[0]
         for kind in self.makes:
@@ -74,17 +74,17 @@ class Planner:
 
 
 @dataclass(frozen=True, slots=True)
-class Maker:
+class ControllerUser:
     """Whose requests it would be: the controller's user."""
 
     username: str
     groups: tuple[str, ...]
 
 
-def service_account(namespace: str, name: str) -> Maker:
+def service_account(namespace: str, name: str) -> ControllerUser:
     """Return the user that a ServiceAccount is."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", "system:authenticated")
-    return Maker(f"system:serviceaccount:{namespace}:{name}", groups)
+    return ControllerUser(f"system:serviceaccount:{namespace}:{name}", groups)
 
 
 PUBLISHED = service_account("gatewright-system", "gatewright-controller-manager")
@@ -99,13 +99,13 @@ class Planners:
     def __init__(
         self,
         planners: Iterable[Planner] = (),
-        maker: Maker = PUBLISHED,
+        controller_user: ControllerUser = PUBLISHED,
         namespaces: Iterable[str] = (),
-        chose: Callable[[str], bool] = lambda image: False,
+        is_chosen: Callable[[str], bool] = lambda image: False,
     ) -> None:
         """Index them by what they are asked about."""
-        self.maker = maker
-        self.chose = chose
+        self.controller_user = controller_user
+        self.is_chosen = is_chosen
         self._namespaces = frozenset(namespaces)
         self._planners = {_resource(planner.kind): planner for planner in planners}
         self._asked = {key: planner for planner in self for target in planner.targets for key in target.keys}
@@ -114,11 +114,11 @@ class Planners:
         """Go through them."""
         return iter(self._planners.values())
 
-    def asked_about(self, about: About) -> Planner | None:
+    def asked_about(self, attributes: Attributes) -> Planner | None:
         """Return the planner that a request is for: one that decides what is made, where that is looked after."""
-        if self._namespaces and about.namespace not in self._namespaces:
+        if self._namespaces and attributes.namespace not in self._namespaces:
             return None
-        return self._asked.get(about.target)
+        return self._asked.get(attributes.target)
 
     def of(self, group: str, resource: str) -> Planner | None:
         """Return the planner for a resource, None where nothing is made of it."""

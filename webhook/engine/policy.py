@@ -26,7 +26,7 @@ class Violation:
 
     `of` names the object where that is not the one that is judged: what would be made of it, as `Deployment/shop`.
     Where a field counts by what stands beside it, `reach` is all that it gives, which an update may only make less.
-    `ours` is what to do instead about an image that nobody wrote, since the controller chose it.
+    `controller_fix` is what to do instead about an image that nobody wrote, since the controller chose it.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Violation:
     excess: int | Fraction | None = None  # how far beyond the limit, so that an update may come nearer to it
     of: str = ""
     reach: frozenset[str] = frozenset()
-    ours: str = ""
+    controller_fix: str = ""
 
     @property
     def where(self) -> str:

@@ -21,7 +21,7 @@ KEEPERS = frozenset(
 
 def is_kept(request: Request) -> bool:
     """Return whether Kubernetes itself asks: what it writes is its own, or was judged where it was copied from."""
-    return request.about.username in KEEPERS
+    return request.attributes.username in KEEPERS
 
 
 def rules(request: Request) -> Iterator[Fields]:

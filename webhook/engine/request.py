@@ -11,7 +11,7 @@ NOTHING: Mapping[str, Any] = {}
 NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
 GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
-OF_ITS_END = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})  # metadata that may change
+DELETION_METADATA = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})  # may change
 
 
 class NotLookedUpError(Exception):
@@ -19,7 +19,7 @@ class NotLookedUpError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class Attributes:
     """What an AdmissionRequest says beside its objects, in the API's own words (admission.k8s.io/v1)."""
 
     uid: str
@@ -51,11 +51,11 @@ class Request(Fields):
     in `needs`; what is missing there is an error, never an empty answer.
     """
 
-    __slots__ = ("_kind", "about", "looked_up", "object", "old_object")
+    __slots__ = ("_kind", "attributes", "looked_up", "object", "old_object")
 
     def __init__(
         self,
-        about: About,
+        attributes: Attributes,
         object: dict[str, Any] | None,
         old_object: dict[str, Any] | None = None,
         looked_up: Mapping[str, Any] = NOTHING,
@@ -63,58 +63,62 @@ class Request(Fields):
     ) -> None:
         """Keep what was asked; nothing is copied. `kind` says where pods stand, if the table does not know."""
         super().__init__((old_object if object is None else object) or {})
-        self.about = about
+        self.attributes = attributes
         self.object = object
         self.old_object = old_object
         self.looked_up = looked_up
-        self._kind = kind or KINDS.get((about.group, about.kind))
+        self._kind = kind or KINDS.get((attributes.group, attributes.kind))
 
     @property
     def kind(self) -> str:
         """The kind of the object: for a /scale subresource that is Scale."""
-        return self.about.kind
+        return self.attributes.kind
 
     @property
     def name(self) -> str:
         """The object's name, or one such as it will get where the API server is still to generate it."""
-        prefix = None if self.about.name else self.string("metadata.generateName")
-        return f"{prefix}{GENERATED}" if prefix else self.about.name
+        prefix = None if self.attributes.name else self.string("metadata.generateName")
+        return f"{prefix}{GENERATED}" if prefix else self.attributes.name
 
     @property
     def resource_kind(self) -> str:
         """The kind of the resource it is about: for the /scale of a Deployment that is Deployment."""
-        return self._kind.kind if self._kind is not None else self.about.kind
+        return self._kind.kind if self._kind is not None else self.attributes.kind
 
     def with_object(self, object: dict[str, Any]) -> "Request":
         """Return the same request about another state of its object."""
-        return Request(self.about, object, self.old_object, self.looked_up, self._kind)
+        return Request(self.attributes, object, self.old_object, self.looked_up, self._kind)
 
     def with_looked_up(self, looked_up: Mapping[str, Any]) -> "Request":
         """Return the same request with what was looked up for it."""
-        return Request(self.about, self.object, self.old_object, looked_up, self._kind)
+        return Request(self.attributes, self.object, self.old_object, looked_up, self._kind)
 
     def of_kind(self, kind: Kind) -> "Request":
         """Return the same request about an object of a kind that the table need not know."""
-        return self if self._kind is kind else Request(self.about, self.object, self.old_object, self.looked_up, kind)
+        return (
+            self if self._kind is kind else Request(self.attributes, self.object, self.old_object, self.looked_up, kind)
+        )
 
     def before(self) -> "Request | None":
         """Return a request about the object as it was before an UPDATE; None where there was none."""
-        if self.about.operation != "UPDATE" or self.old_object is None:
+        if self.attributes.operation != "UPDATE" or self.old_object is None:
             return None
-        return Request(self.about, self.old_object, None, self.looked_up, self._kind)
+        return Request(self.attributes, self.old_object, None, self.looked_up, self._kind)
 
     @property
-    def is_ending(self) -> bool:
+    def is_being_deleted(self) -> bool:
         """Whether an update is about an object that is being deleted already."""
         metadata = (self.old_object or {}).get("metadata")
         is_deleted = isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
-        return is_deleted and self.about.operation == "UPDATE"
+        return is_deleted and self.attributes.operation == "UPDATE"
 
     @property
-    def only_ends(self) -> bool:
+    def only_removes_finalizers(self) -> bool:
         """Whether an update of an object that is being deleted changes nothing but what its deletion needs."""
         try:
-            return self.is_ending and _but_for_its_end(self.object) == _but_for_its_end(self.old_object)
+            return self.is_being_deleted and _without_deletion_fields(self.object) == _without_deletion_fields(
+                self.old_object
+            )
         except RecursionError:  # objects of a thousand levels, which are judged then
             return False
 
@@ -127,8 +131,8 @@ class Request(Fields):
 
     def namespace_labels(self) -> Mapping[str, str]:
         """Return the labels of its namespace; a Namespace is its own, as it is going to be."""
-        if (self.about.resource_group, self.about.resource) == ("", "namespaces"):
-            return {NAME_LABEL: self.about.name} | self.texts("metadata.labels")
+        if (self.attributes.resource_group, self.attributes.resource) == ("", "namespaces"):
+            return {NAME_LABEL: self.attributes.name} | self.texts("metadata.labels")
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
 
     def pod(self) -> Fields | None:
@@ -168,9 +172,9 @@ class Request(Fields):
                 yield volume, "image.reference"
 
 
-def _but_for_its_end(object: dict[str, Any] | None) -> dict[str, Any]:
+def _without_deletion_fields(object: dict[str, Any] | None) -> dict[str, Any]:
     """Return an object without its status and what changes while it is being deleted."""
     kept = {key: value for key, value in (object or {}).items() if key != "status"}
     if isinstance(kept.get("metadata"), dict):
-        kept["metadata"] = {key: value for key, value in kept["metadata"].items() if key not in OF_ITS_END}
+        kept["metadata"] = {key: value for key, value in kept["metadata"].items() if key not in DELETION_METADATA}
     return kept

@@ -6,10 +6,10 @@ from typing import Any
 
 from config.converters import as_written
 from webhook.engine.policy import Violation
-from webhook.engine.request import About
+from webhook.engine.request import Attributes
 
 NAME = "metadata.name"
-MOST = 5000  # violations that are told; an object has room for a hundred thousand
+MAX_VIOLATIONS = 5000  # violations that are told; an object has room for a hundred thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,8 @@ class Outcome:
     """What one policy object said about one request.
 
     At most one of `violations`, `malformed` and `error` is filled: the object breaks the rule, the object is not what
-    its kind says, or the policy itself failed (then `fails_closed` decides). A policy that has found more
-    than MOST violations is asked for no more. `tolerated` are those that an update found there and did not make worse.
+    its kind says, or the policy itself failed (then `fails_closed` decides). A policy stops after MAX_VIOLATIONS + 1
+    violations. `tolerated` are those that an update found there and did not make worse.
     """
 
     policy: str
@@ -39,7 +39,7 @@ class Outcome:
             return self.fails_closed
         return bool(self.violations) and "Deny" in self.actions
 
-    def retold(self, tell: Callable[[Violation], Violation]) -> "Outcome":
+    def mapped(self, tell: Callable[[Violation], Violation]) -> "Outcome":
         """Return it with each finding in other words; itself where there is none, as mostly."""
         if not (self.violations or self.tolerated or self.malformed):
             return self
@@ -97,16 +97,16 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
     return tuple(found)
 
 
-def as_sent(outcomes: Iterable[Outcome], about: About) -> tuple[Outcome, ...]:
+def as_sent(outcomes: Iterable[Outcome], attributes: Attributes) -> tuple[Outcome, ...]:
     """Return the outcomes with fields called as in the version that was sent, where another one was judged."""
-    if about.requested is None or about.requested[1] == about.version:
+    if attributes.requested is None or attributes.requested[1] == attributes.version:
         return tuple(outcomes)
-    group, version, kind = about.requested
+    group, version, kind = attributes.requested
 
     def tell(violation: Violation) -> Violation:
         return violation if violation.of else replace(violation, path=as_written(violation.path, group, version, kind))
 
-    return tuple(outcome.retold(tell) for outcome in outcomes)
+    return tuple(outcome.mapped(tell) for outcome in outcomes)
 
 
 def _said(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:

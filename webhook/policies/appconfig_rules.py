@@ -24,7 +24,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     spec = request.fields("spec")
     application = spec.string("application") or STANDS_IN
     config = spec.texts("config")
-    _, faults = settings(application, spec.string("environment") or "dev", request.about.namespace, config)
+    _, faults = settings(application, spec.string("environment") or "dev", request.attributes.namespace, config)
     for path, text in faults:
         yield Violation(path, found="the ConfigMap cannot be made of it", rule=text, fix="correct it")
 

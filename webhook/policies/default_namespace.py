@@ -29,10 +29,10 @@ class DefaultNamespace(Params):
 
 def validate(request: Request, params: DefaultNamespace) -> Iterator[Violation]:
     """Yield a violation for what is in such a namespace."""
-    about = request.about
-    if about.namespace in params.namespaces and (about.kind, about.name) not in KEPT:
+    attributes = request.attributes
+    if attributes.namespace in params.namespaces and (attributes.kind, attributes.name) not in KEPT:
         rule = "nothing may live in this namespace"
-        yield Violation("metadata.namespace", shown(about.namespace), rule, "name the namespace where it belongs")
+        yield Violation("metadata.namespace", shown(attributes.namespace), rule, "name the namespace where it belongs")
 
 
 POLICY = Policy(

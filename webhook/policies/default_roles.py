@@ -45,10 +45,10 @@ def validate(request: Request, params: DefaultRoles) -> Iterator[Violation]:
     """Yield a violation for each part of a default role that is changed, and for its deletion."""
     if is_kept(request):
         return
-    before = request if request.about.operation == "DELETE" else request.before()
+    before = request if request.attributes.operation == "DELETE" else request.before()
     if before is not None and _is_protected(before, params):
         yield from _changed(request, before)
-    elif not params.aggregation and request.about.operation != "DELETE":
+    elif not params.aggregation and request.attributes.operation != "DELETE":
         labels = request.texts("metadata.labels")
         for label in AGGREGATED:
             if labels.get(label) == "true":
@@ -56,11 +56,11 @@ def validate(request: Request, params: DefaultRoles) -> Iterator[Violation]:
 
 
 def _is_protected(role: Request, params: DefaultRoles) -> bool:
-    return role.texts("metadata.labels").get(LABEL) == OURS or params.globs.match(role.about.name)
+    return role.texts("metadata.labels").get(LABEL) == OURS or params.globs.match(role.attributes.name)
 
 
 def _changed(request: Request, before: Request) -> Iterator[Violation]:
-    if request.about.operation == "DELETE":
+    if request.attributes.operation == "DELETE":
         yield Violation("metadata.name", "deleted", "default roles must stay as they are", "leave it")
         return
     for part in PARTS:

@@ -78,8 +78,8 @@ class DeprecatedAPIs(Params):
 
 def validate(request: Request, params: DeprecatedAPIs) -> Iterator[Violation]:
     """Yield a violation for a version that the release removed, or deprecated."""
-    about = request.about
-    group, version, kind = about.requested or (about.group, about.version, about.kind)
+    attributes = request.attributes
+    group, version, kind = attributes.requested or (attributes.group, attributes.version, attributes.kind)
     api_version = f"{group}/{version}" if group else version
     new, deprecated, removed = BY_KIND.get((api_version, kind), ("", params.minor + 1, params.minor + 1))
     if removed <= params.minor:

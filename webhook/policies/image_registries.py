@@ -73,8 +73,8 @@ def validate(request: Request, params: ImageRegistries) -> Iterator[Violation]:
 
     if params.registries:
         rule = f"images must come from approved registry {', '.join(params.registries)}"
-        ours = f"push it there and set Gatewright's registry to it {SETTING}, or ask for an exception"
-        yield from image_violations(request, rule, elsewhere, ours)
+        controller_fix = f"push it there and set Gatewright's registry to it {SETTING}, or ask for an exception"
+        yield from image_violations(request, rule, elsewhere, controller_fix)
     if params.denied:
         rule = f"images must not come from denied registry {', '.join(params.denied)}"
         yield from image_violations(request, rule, denied, f"set Gatewright's registry to another one {SETTING}")

@@ -31,7 +31,7 @@ class InteractiveSessions(Params):
 
 def validate(request: Request, params: InteractiveSessions) -> Iterator[Violation]:
     """Yield a violation for the session, or for each part of it that is forbidden."""
-    session = request.about.subresource
+    session = request.attributes.subresource
     if session in params.forbidden:
         yield Violation("kind", request.kind, f"{session} is not allowed", FIX)
         return

@@ -21,7 +21,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     """Yield a violation for a pod without a controller."""
     if any(owner.boolean("controller") for owner in request.each("metadata.ownerReferences")):
         return
-    if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.about.groups:
+    if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.attributes.groups:
         return
     yield Violation(
         "metadata.ownerReferences",

@@ -55,7 +55,7 @@ def mutate(request: Request, params: SecurityDefaults) -> Iterator[Patch]:
     pod = request.pod()
     if _runs_elsewhere(pod) or in_user_namespace(pod):
         return
-    if request.about.subresource == "ephemeralcontainers":
+    if request.attributes.subresource == "ephemeralcontainers":
         yield from _defaults(params, pod, None, _added(request))
     elif _is_made_now(request):
         yield from _defaults(params, pod, pod, list(request.containers()))

@@ -23,7 +23,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     for other in request.lookup(SERVICES) if selector else ():
         name = other["metadata"]["name"]
-        if name != request.about.name and (other.get("spec") or {}).get("selector") == selector:
+        if name != request.attributes.name and (other.get("spec") or {}).get("selector") == selector:
             found = f"{labels} is also the selector of Service {name}"
             rule = "a selector must belong to one Service of its namespace"
             yield Violation("spec.selector", found, rule, "correct it, or use the Service that has it")

@@ -32,10 +32,10 @@ class UniqueIngressHosts(Params):
 
 def validate(request: Request, params: UniqueIngressHosts) -> Iterator[Violation]:
     """Yield a violation for each host that another Ingress has."""
-    here = request.about.namespace
+    here = request.attributes.namespace
     taken: dict[str, str] = {}
     for other in request.lookup(INGRESSES):
-        is_mine = (other["namespace"], other["name"]) == (here, request.about.name)
+        is_mine = (other["namespace"], other["name"]) == (here, request.attributes.name)
         if not is_mine and not (params.sharing == "namespace" and other["namespace"] == here):
             taken |= dict.fromkeys(other["hosts"], f"{other['namespace']}/{other['name']}")
     for rule in request.each("spec.rules"):

@@ -145,8 +145,8 @@ class Rim:
 
     def _record(self, hook: str, request: Request, verdict: Verdict, seconds: float) -> None:
         """Count what was decided; log it unless it is a plain allow."""
-        about = request.about
-        operation = about.operation if about.operation in OPERATIONS else "other"
+        attributes = request.attributes
+        operation = attributes.operation if attributes.operation in OPERATIONS else "other"
         decision = _decision(verdict)
         self._metrics.reviews.labels(hook, operation, decision).inc()
         if decision in ("allowed", "patched"):
@@ -219,14 +219,14 @@ def _finding(outcome: Outcome) -> str | None:
 
 
 def _fields(request: Request) -> dict[str, Any]:
-    about = request.about
+    attributes = request.attributes
     return {
-        "uid": about.uid,
-        "operation": about.operation,
-        "kind": about.kind,
-        "subresource": about.subresource,
-        "namespace": about.namespace,
-        "name": about.name,
-        "user": about.username,
-        "dry_run": about.dry_run,
+        "uid": attributes.uid,
+        "operation": attributes.operation,
+        "kind": attributes.kind,
+        "subresource": attributes.subresource,
+        "namespace": attributes.namespace,
+        "name": attributes.name,
+        "user": attributes.username,
+        "dry_run": attributes.dry_run,
     }

@@ -61,11 +61,11 @@ class LookUps:
 
     async def limit_ranges(self, request: Request) -> list[Object]:
         """Return the LimitRanges of the request's namespace."""
-        return [each async for each in self._all(LIMIT_RANGE, request.about.namespace)]
+        return [each async for each in self._all(LIMIT_RANGE, request.attributes.namespace)]
 
     async def services(self, request: Request) -> list[Object]:
         """Return the Services of the request's namespace."""
-        return [each async for each in self._all(SERVICE, request.about.namespace)]
+        return [each async for each in self._all(SERVICE, request.attributes.namespace)]
 
     async def ingresses(self, request: Request) -> list[Object]:
         """Return namespace, name and hosts of every Ingress."""
@@ -74,19 +74,19 @@ class LookUps:
 
     async def disruption_budgets(self, request: Request) -> list[Object]:
         """Return the PodDisruptionBudgets of the request's namespace."""
-        return [each async for each in self._all(BUDGET, request.about.namespace)]
+        return [each async for each in self._all(BUDGET, request.attributes.namespace)]
 
     async def workloads(self, request: Request) -> list[Object]:
         """Return what runs replicas of a pod template in the request's namespace."""
-        return [each for resource in WORKLOADS async for each in self._all(resource, request.about.namespace)]
+        return [each for resource in WORKLOADS async for each in self._all(resource, request.attributes.namespace)]
 
     async def scale_parent(self, request: Request) -> Object:
         """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""
-        resource = self._scaled.get((request.about.resource_group, request.about.resource))
-        if request.about.subresource != "scale" or resource is None:
+        resource = self._scaled.get((request.attributes.resource_group, request.attributes.resource))
+        if request.attributes.subresource != "scale" or resource is None:
             return {}
         try:
-            return await self._client.get(resource, request.about.name, request.about.namespace)
+            return await self._client.get(resource, request.attributes.name, request.attributes.namespace)
         except NotFound:
             return {}  # the API server will say so itself
 

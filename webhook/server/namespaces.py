@@ -19,7 +19,7 @@ class NamespaceLabels:
 
     async def __call__(self, request: Request) -> Mapping[str, str]:
         """Return the labels; an ApiError where the API server does not say."""
-        name = request.about.namespace
+        name = request.attributes.namespace
         if not name:
             return {}
         if (entry := self._watched.entry(name)) is not None:

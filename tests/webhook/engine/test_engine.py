@@ -9,7 +9,17 @@ import pytest
 
 from config.api.policy import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
-from webhook.engine import MOST, NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Patch, Policy, Verdict, Violation
+from webhook.engine import (
+    MAX_VIOLATIONS,
+    NAMESPACE_LABELS,
+    Engine,
+    NotLookedUpError,
+    Outcome,
+    Patch,
+    Policy,
+    Verdict,
+    Violation,
+)
 from webhook.engine.kinds import KINDS, add_pod_kind
 from webhook.engine.match import compile_match
 
@@ -389,9 +399,9 @@ def test_a_policy_that_found_enough_is_asked_for_no_more():
     new, old = {"kind": "Pod", "spec": {"more": True}}, {"kind": "Pod", "spec": {}}
     engine = Engine([in_force(Policy("endless", validate=without_end))])
     (outcome,) = engine.validate(ask(new)).outcomes
-    assert (len(outcome.violations), outcome.tolerated) == (MOST + 1, ())
+    assert (len(outcome.violations), outcome.tolerated) == (MAX_VIOLATIONS + 1, ())
     (outcome,) = engine.validate(ask(new, operation="UPDATE", old_object=old)).outcomes
-    assert (len(outcome.violations), outcome.violations[0].path) == (MOST + 1, "spec.more[0]")
+    assert (len(outcome.violations), outcome.violations[0].path) == (MAX_VIOLATIONS + 1, "spec.more[0]")
     assert len(outcome.tolerated) == 5
 
 

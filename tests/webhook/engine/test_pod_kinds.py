@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.engine import About, Engine, Request
+from webhook.engine import Attributes, Engine, Request
 from webhook.engine.kinds import KINDS, add_pod_kind, targets
 from webhook.engine.policy_set import bind
 from webhook.policies import catalogue
@@ -30,8 +30,8 @@ def own(monkeypatch):
 
 def created(group, version, kind, resource, *containers):
     """Ask about the creation of an object with a pod template."""
-    about = About("u-1", "CREATE", group, version, kind, group, resource, name="it", namespace="shop")
-    return Request(about, {"kind": kind, "spec": {"template": {"spec": {"containers": list(containers)}}}})
+    attributes = Attributes("u-1", "CREATE", group, version, kind, group, resource, name="it", namespace="shop")
+    return Request(attributes, {"kind": kind, "spec": {"template": {"spec": {"containers": list(containers)}}}})
 
 
 def denied(request):

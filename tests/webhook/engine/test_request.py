@@ -74,4 +74,9 @@ def test_another_state_of_the_object_is_the_same_request():
     """What is said beside the object stays."""
     request = ask({"a": 1}, old_object={"a": 0}, looked_up={"x": 1})
     other = request.with_object({"a": 2})
-    assert (other.about, other.integer("a"), other.old_object, other.lookup("x")) == (request.about, 2, {"a": 0}, 1)
+    assert (other.attributes, other.integer("a"), other.old_object, other.lookup("x")) == (
+        request.attributes,
+        2,
+        {"a": 0},
+        1,
+    )

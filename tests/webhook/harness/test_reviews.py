@@ -52,8 +52,12 @@ def test_a_review_is_whole():
 )
 def test_a_review_names_kind_and_resource(admission, kind, target, name):
     """A subresource's object has a kind of its own; on DELETE the old object tells."""
-    about = read(review(admission)).about
-    assert (about.kind, (about.resource_group, about.resource, about.subresource), about.name) == (kind, target, name)
+    attributes = read(review(admission)).attributes
+    assert (
+        attributes.kind,
+        (attributes.resource_group, attributes.resource, attributes.subresource),
+        attributes.name,
+    ) == (kind, target, name)
 
 
 @pytest.mark.parametrize(

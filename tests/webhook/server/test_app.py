@@ -9,7 +9,7 @@ import pytest
 
 from kube.errors import Unreachable
 from tests.webhook.server.conftest import NAMES, bind, review
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine, Made, Planner, Planners, Policy, Violation
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine, PlannedObject, Planner, Planners, Policy, Violation
 from webhook.engine.kinds import KINDS, POD
 from webhook.server import connections
 from webhook.server.app import hook_of, timeout_of
@@ -287,7 +287,7 @@ async def test_namespace_labels_are_looked_up_for_the_policies_that_need_them(st
     asked = []
 
     async def look_up(request):
-        asked.append(request.about.namespace)
+        asked.append(request.attributes.namespace)
         return {"environment": "production"}
 
     async with start(LABELLED, look_ups={NAMESPACE_LABELS: look_up}) as webhook:
@@ -301,13 +301,13 @@ async def test_what_is_looked_up_for_what_would_be_made_is_looked_up_once(start)
 
     def look_up(name, found):
         async def looked_up(request):
-            asked.append((name, request.about.kind))
+            asked.append((name, request.attributes.kind))
             return found
 
         return looked_up
 
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "it"}}
-    planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now, served: [Made(service)], lambda pod: pod)
+    planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now, served: [PlannedObject(service)], lambda pod: pod)
     policy = Policy("labelled", validate=by_labels, kinds=("Service",), needs=(NAMESPACE_LABELS,))
     engine = Engine([bind(policy)], Planners([planner]))
     look_ups = {NAMESPACE_LABELS: look_up("labels", {"environment": "production"}), NOW: look_up("now", None)}

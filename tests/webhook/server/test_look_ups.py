@@ -9,7 +9,7 @@ from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import ServerError, Unreachable
 from kube.resource import Resource
-from webhook.engine import About, Request
+from webhook.engine import Attributes, Request
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALED, WORKLOADS, LookUps
 from webhook.server.namespaces import NAMESPACE
 
@@ -20,8 +20,10 @@ LIMITS = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
 def request(namespace: str = "shop", *, resource: str = "pods", group: str = "", subresource: str = "") -> Request:
     """Make a request about something named it."""
     kind = "Scale" if subresource else "Pod"
-    about = About("u", "UPDATE", group, "v1", kind, group, resource, subresource, name="it", namespace=namespace)
-    return Request(about, {"kind": kind})
+    attributes = Attributes(
+        "u", "UPDATE", group, "v1", kind, group, resource, subresource, name="it", namespace=namespace
+    )
+    return Request(attributes, {"kind": kind})
 
 
 @pytest.fixture

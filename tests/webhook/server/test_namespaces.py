@@ -9,7 +9,7 @@ from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import About, Request
+from webhook.engine import Attributes, Request
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
 
 LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
@@ -17,8 +17,8 @@ LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
 
 def request(namespace: str) -> Request:
     """Make a request about something in a namespace."""
-    about = About("u", "CREATE", "", "v1", "Pod", "", "pods", namespace=namespace)
-    return Request(about, {"kind": "Pod"})
+    attributes = Attributes("u", "CREATE", "", "v1", "Pod", "", "pods", namespace=namespace)
+    return Request(attributes, {"kind": "Pod"})
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from tests.webhook.asking import in_force
 from webhook.engine import (
     NOW,
     SERVED,
-    About,
+    Attributes,
     Engine,
-    Made,
     NotLookedUpError,
     Outcome,
     Patch,
+    PlannedObject,
     Planner,
     Planners,
     Policy,
@@ -55,12 +55,14 @@ def plan_shop(shop, now, served):
     origin = {"metadata.name": "metadata.name", "spec.replicas": "spec.size"}
     origin |= {"spec.template.spec.containers[name=app].image": "spec.image"}
     made = [
-        Made({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": deployment}, origin),
-        Made({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": []}}),
+        PlannedObject(
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": deployment}, origin
+        ),
+        PlannedObject({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": []}}),
     ]
     if spec["size"] > 1:
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": budget}
-        made.append(Made(budget, {"spec.minAvailable": "spec.size"}))
+        made.append(PlannedObject(budget, {"spec.minAvailable": "spec.size"}))
     return made
 
 
@@ -70,7 +72,7 @@ def plan_mall(mall, now, served):
     metadata = {"name": f"{mall['metadata']['name']}-shop"}
     spec = {"image": mall["spec"]["image"]} | mall["spec"]["shop"]
     shop = {"apiVersion": "x.example/v2", "kind": "Shop", "metadata": metadata, "spec": spec}
-    return [Made(shop, {"spec": "spec.shop", "spec.image": "spec.image"})]
+    return [PlannedObject(shop, {"spec": "spec.shop", "spec.image": "spec.image"})]
 
 
 def filled(shop):
@@ -101,7 +103,7 @@ def mall(image="good/app", **spec):
 def request(object, old=None, subresource="", *, looked_up=None, **changes):
     """Ask about a Shop or a Mall."""
     kind = MALL if object["kind"] == "Mall" else SHOP
-    about = About(
+    attributes = Attributes(
         uid="u-1",
         operation="UPDATE" if old is not None or subresource else "CREATE",
         group=kind.group,
@@ -114,7 +116,7 @@ def request(object, old=None, subresource="", *, looked_up=None, **changes):
         namespace="shop",
         username="jane",
     )
-    return Request(replace(about, **changes), object, old, {NOW: TODAY} | (looked_up or {}))
+    return Request(replace(attributes, **changes), object, old, {NOW: TODAY} | (looked_up or {}))
 
 
 def engine(*policies):
@@ -190,13 +192,18 @@ def test_each_child_is_a_request_of_the_controller():
     requests, judging = seen()
     judging.validate(request(shop(uid="u-7"), dry_run=True))
     (asked,) = requests
-    about = asked.about
-    assert (about.operation, about.group, about.version, about.kind, about.resource) == (
+    attributes = asked.attributes
+    assert (attributes.operation, attributes.group, attributes.version, attributes.kind, attributes.resource) == (
         *("CREATE", "apps", "v1", "Deployment", "deployments"),
     )
-    assert (about.name, about.namespace, about.dry_run, about.subresource) == ("toys", "shop", True, "")
-    assert about.username == "system:serviceaccount:gates:controller"
-    assert about.groups == ("system:serviceaccounts", "system:serviceaccounts:gates", "system:authenticated")
+    assert (attributes.name, attributes.namespace, attributes.dry_run, attributes.subresource) == (
+        "toys",
+        "shop",
+        True,
+        "",
+    )
+    assert attributes.username == "system:serviceaccount:gates:controller"
+    assert attributes.groups == ("system:serviceaccounts", "system:serviceaccounts:gates", "system:authenticated")
     assert asked.object["metadata"] == {
         "name": "toys",
         "namespace": "shop",
@@ -217,7 +224,7 @@ def test_a_name_that_is_still_to_be_generated_has_its_length():
     """What is made is named after the parent, whose name the API server is yet to complete."""
     requests, judging = seen()
     judging.validate(request(shop(name="", generateName="toys-")))
-    assert [each.about.name for each in requests] == ["toys-xxxxx"]
+    assert [each.attributes.name for each in requests] == ["toys-xxxxx"]
 
 
 def test_an_update_of_the_parent_updates_what_is_there():
@@ -225,14 +232,14 @@ def test_an_update_of_the_parent_updates_what_is_there():
     requests, judging = seen(kinds=("Deployment", "PodDisruptionBudget"))
     judging.validate(request(shop(size=2), shop(size=1)))
     deployment, budget = requests
-    assert (deployment.about.operation, deployment.old_object["spec"]["replicas"]) == ("UPDATE", 1)
-    assert (budget.about.operation, budget.old_object) == ("CREATE", None)
+    assert (deployment.attributes.operation, deployment.old_object["spec"]["replicas"]) == ("UPDATE", 1)
+    assert (budget.attributes.operation, budget.old_object) == ("CREATE", None)
 
 
 def test_what_is_made_once_is_not_judged_again():
     """The controller leaves it as it is once it is there, so an update of its parent cannot be denied for it."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
-    made = [Made(secret, once=True, owned=False)]
+    made = [PlannedObject(secret, once=True, owned=False)]
     planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now, served: made, filled)
 
     def shows_its_owner(request, _):
@@ -270,7 +277,7 @@ def test_our_mutations_come_first():
     """A child is judged as it would be stored, and what was set when it was made is there when it is updated."""
 
     def set_image(request, _):
-        if request.about.operation == "CREATE":
+        if request.attributes.operation == "CREATE":
             yield Patch(("spec", "template", "spec", "containers", 0, "image"), "good/instead", overwrite=True)
 
     sets = in_force(Policy("sets", mutate=set_image, kinds=("Deployment",)))
@@ -311,8 +318,8 @@ def named(most):
     """Return a rule on the length of names."""
 
     def validate(request, _):
-        if len(request.about.name) > most:
-            yield Violation("metadata.name", request.about.name, f"at most {most}", "shorten it")
+        if len(request.attributes.name) > most:
+            yield Violation("metadata.name", request.attributes.name, f"at most {most}", "shorten it")
 
     return validate
 
@@ -414,7 +421,7 @@ def test_what_was_refused_before_does_not_stand_in_the_way():
     assert not engine().validate(request(shop(size="large"), shop(size="big"))).allowed
     requests, judging = seen()
     judging.validate(request(shop(size=2), shop(size="big")))
-    assert [each.about.operation for each in requests] == ["CREATE"]
+    assert [each.attributes.operation for each in requests] == ["CREATE"]
 
 
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "toys"}, "spec": {"replicas": 4}}
@@ -489,7 +496,7 @@ def plan_kiosk(kiosk, now, served):
     """Make a Service; one with another port where budgets are served."""
     del now
     spec = {"ports": [{"port": 2 if ("policy", "poddisruptionbudgets") in served else 1}]}
-    return [Made({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec})]
+    return [PlannedObject({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec})]
 
 
 def ports(request, _):

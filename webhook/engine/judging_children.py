@@ -21,12 +21,12 @@ class Judge(Protocol):
         """Say what policies find."""
 
 
-def of_made(judge: Judge, found: Iterable[Child], looked_up: Mapping[str, Any]) -> Iterator[Outcome]:
+def judge_children(judge: Judge, found: Iterable[Child], looked_up: Mapping[str, Any]) -> Iterator[Outcome]:
     """Yield what would come of all children; each finds those before it made when it looks others up."""
     for child in found:
         outcomes, object = _judged(judge, child, looked_up)
         yield from outcomes
-        looked_up = with_object(looked_up, object, child.request.about.namespace)
+        looked_up = with_object(looked_up, object, child.request.attributes.namespace)
 
 
 def _judged(judge: Judge, child: Child, looked_up: Mapping[str, Any]) -> tuple[tuple[Outcome, ...], Object]:
@@ -36,12 +36,12 @@ def _judged(judge: Judge, child: Child, looked_up: Mapping[str, Any]) -> tuple[t
     its own fields only. So both states of an update have them.
     """
     request = child.request.with_looked_up(looked_up)
-    if request.about.operation == "UPDATE":
+    if request.attributes.operation == "UPDATE":
         old = request.old_object
         assert old is not None
-        created = replace(request.about, operation="CREATE")
+        created = replace(request.attributes, operation="CREATE")
         first, second = (_mutated(judge, Request(created, each, None, looked_up)) for each in (request.value, old))
-        request = Request(request.about, first, second, looked_up)
+        request = Request(request.attributes, first, second, looked_up)
     mutation = judge.mutate(request)
     object = mutation.object or request.value
     outcomes = mutation.outcomes
