@@ -123,15 +123,15 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
         "served": True,
         "storage": about.storage,
         "additionalPrinterColumns": [_column(column) for column in about.columns],
-        "schema": {"openAPIV3Schema": explained(_schema(kind))},
+        "schema": {"openAPIV3Schema": explained(schema(kind))},
         "selectableFields": [{"jsonPath": path} for path in about.selectable_fields],
         "subresources": subresources,
     }
     return {key: value for key, value in version.items() if value not in ([], {})}
 
 
-def _schema(kind: type[CustomResource]) -> Schema:
-    """Write the schema of the whole object; of its metadata the API server knows more than we."""
+def schema(kind: type[CustomResource]) -> Schema:
+    """Return the schema (OpenAPI v3) of a whole object; the API server validates its metadata itself."""
     schema = structural(kind.model_json_schema(by_alias=True))
     schema["properties"] = {
         "apiVersion": {"description": "Group and version of this object's schema.", "type": "string"},

@@ -50,9 +50,16 @@ def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field
     Of what none of several types takes, what is wrong with it as the one that it is of is told.
     """
     items = error.errors(include_url=False)
-    found = [(*_fault(model, item, noun), item["type"].endswith("_type")) for item in items]
-    of_its_type = {path for path, _, is_of_another in found if not is_of_another}
-    return [(path, text) for path, text, is_of_another in found if not (is_of_another and path in of_its_type)]
+    found = [(*_fault(model, item, noun), item["type"]) for item in items]
+    matched = {path for path, _, type in found if not type.endswith("_type")}
+    within = tuple(path for path, _, _ in found)
+
+    def is_of_another_type(path: str, type: str) -> bool:
+        if type == "literal_error":  # the other type of a union took it, and found faults below
+            return any(each.startswith((f"{path}.", f"{path}[")) for each in within)
+        return type.endswith("_type") and path in matched
+
+    return [(path, text) for path, text, type in found if not is_of_another_type(path, type)]
 
 
 def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:

@@ -394,7 +394,7 @@ def test_cases_that_fail(run):
     """Exit code 1; each difference is told."""
     violation = VIOLATION.replace("11", "30")
     differences = [
-        "expected allowed, came denied with code 403",
+        "expected allowed, got denied with code 403",
         f"unexpected violation: replica-limits: {violation}",
     ]
     write("cases.yaml", CASES)

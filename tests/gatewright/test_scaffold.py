@@ -58,12 +58,16 @@ CASES = """\
 policy: sprocket-words
 cases:
   - {name: the smallest, object: {kind: Sprocket}, expect: allowed}
-  - {name: one that leaves, object: {kind: Sprocket, spec: {message: bye}}, expect: {denied: [{path: spec.message}]}}
+  - name: one that leaves
+    object: {kind: Sprocket, spec: {message: bye}}
+    expect: {denied: [{path: spec.message, message: "spec.message: bye; stays. Greet."}]}
 ---
 policy: required-labels
 params: {labels: {team: "*"}}
 cases:
-  - {name: one of all kinds, object: {kind: Sprocket}, expect: {denied: [{path: "metadata.labels[team]"}]}}
+  - name: one of all kinds
+    object: {kind: Sprocket}
+    expect: {denied: [{path: "metadata.labels[team]", policy: required-labels}]}
 """
 
 Run = Callable[..., tuple[int, str, str]]

@@ -1,11 +1,14 @@
-"""What is written in a case file: what is asked, and what should come of it. What it does not know is an error."""
+"""The format of case files: what is asked, and the answer that is expected. An unknown field is an error."""
 
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
 
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # when cases happen that do not say
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # the time of a case that sets none
+
+
+Derivation = Literal["init", "ephemeral", "generateName", "update"]
 
 
 class CaseType(BaseModel):
@@ -14,30 +17,44 @@ class CaseType(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-class Finding(CaseType):
-    """One violation that is expected; what is left out is not compared."""
+class Expected(CaseType):
+    """One violation that is expected, told by its whole message or by the policy that reports it."""
 
     path: str = Field(description="field the violation is about; of a `pod` case, below the pod's spec")
     message: str | None = Field(None, description="the whole message after the policy's name")
     policy: str | None = Field(None, description="name of the policy object")
 
+    @model_validator(mode="after")
+    def _is_told_apart(self) -> "Expected":
+        if self.message is None and self.policy is None:
+            raise ValueError("expected message or policy beside the path: any violation there would pass")
+        return self
+
+
+DECISIONS = ("denied", "malformed", "patched")  # of one object only one can come
+
 
 class Expectation(CaseType):
-    """What is expected; exactly one of these."""
+    """What is expected; whatever else comes is a difference."""
 
-    denied: list[Finding] | None = Field(None, min_length=1, description="denied with exactly these violations")
-    malformed: list[Finding] | None = Field(
+    denied: list[Expected] | None = Field(None, min_length=1, description="denied with exactly these violations")
+    malformed: list[Expected] | None = Field(
         None, min_length=1, description="denied, since the object is not what its kind says"
     )
-    warned: list[Finding] | None = Field(None, min_length=1, description="allowed with exactly these warnings")
+    warned: list[Expected] | None = Field(None, min_length=1, description="exactly these warnings")
+    audited: list[Expected] | None = Field(
+        None, min_length=1, description="exactly these violations by policies whose only action is Audit"
+    )
     patched: dict[str, Any] | None = Field(
         None, min_length=1, description="allowed; laid over the object, this is the result"
     )
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> "Expectation":
-        if len(self.model_fields_set) != 1:
-            raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}")
+    def _can_come(self) -> "Expectation":
+        if not self.model_fields_set:
+            raise ValueError(f"expected at least one of {', '.join(type(self).model_fields)}")
+        if len(decided := [name for name in DECISIONS if name in self.model_fields_set]) > 1:
+            raise ValueError(f"expected one of {' and '.join(decided)}")
         return self
 
 
@@ -55,6 +72,11 @@ class Case(CaseType):
         None,
         min_length=1,
         description="kinds or subresources this case is tried as; `pods`: every kind with a pod spec",
+    )
+    also: list[Derivation] = Field(
+        [],
+        description="tried again, with the same answer expected: its containers as init or ephemeral containers, "
+        "with a generateName, as an update of the smallest object",
     )
     operation: Literal["CREATE", "UPDATE", "DELETE"] | None = Field(
         None, description="CREATE, or UPDATE with old_object"

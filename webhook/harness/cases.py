@@ -1,18 +1,24 @@
-"""Makes trials of case files. A typo in one is an error, and so is a case that says nothing."""
+"""Make trials of case files. A typo is an error, and so is a case that asserts nothing."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
+from config.schemas import unknown_fields
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine
+from webhook.engine.children import SCALE_PARENT
+from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.case_file import Case, CaseFile, Expectation
+from webhook.harness.derived import derive, expected_of
 from webhook.harness.reviews import Admission
+
+LOOKED_UP = frozenset({*LOOK_UPS, SCALE_PARENT})  # beside what each case has: namespace labels and the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,19 +41,30 @@ VARIANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One case as one kind: an engine, what it is asked, and what should come of it."""
+    """One case as one kind: an engine, what it is asked, and the expected answer.
 
-    where: str
+    `path` is where the case stands in its document, such as `cases[3]`; `prefix` the path of the pod's spec, which is
+    put before the paths of a `pod` case; `looks_up` names what the case itself says was looked up.
+    """
+
+    document: Document
+    path: str
     name: str
     engine: Engine
     admission: Admission
     looked_up: dict[str, Any]
     expect: str | Expectation
-    prefix: str  # path of the pod's spec, put before the paths of a `pod` case
+    prefix: str
+    looks_up: frozenset[str] = frozenset()
+
+    @property
+    def where(self) -> str:
+        """File and line of the case."""
+        return self.document.where(self.path)
 
 
 def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
-    """Yield the trials of a case file. DocumentError names file, line and fault where it cannot be used."""
+    """Yield the trials of a case file. DocumentError names file, line and fault of everything that cannot be used."""
     documents = list(read_documents(path))
     if not documents:
         raise DocumentError(f"{path}: no case file: it is empty")
@@ -55,16 +72,25 @@ def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
         try:
             file = parse(CaseFile, document.value)
         except FaultsError as error:
-            raise DocumentError("\n".join(_fault(document, *fault) for fault in error.faults)) from None
-        engines: dict[str, Engine] = {}  # by what a case says of parameters: most say nothing
+            raise _refused(document, error.faults) from None
+        trials: list[Trial] = []
+        faults: list[tuple[str, str]] = []
+        engines: dict[str, Engine] = {}  # by the parameters of a case: most set none
         for index, case in enumerate(file.cases):
-            said = repr(case.params)
+            at_case, key = f"cases[{index}]", repr(case.params)
             try:
-                if said not in engines:
-                    engines[said] = _engine(file, case, document, f"cases[{index}]", catalogue)
-                yield from _trials(engines[said], case, document, f"cases[{index}]")
+                if key not in engines:
+                    engines[key] = _engine(file, case, document, at_case, catalogue)
+                trials += _trials(engines[key], case, document, at_case)
             except FaultsError as error:
-                raise DocumentError("\n".join(_fault(document, *fault) for fault in error.faults)) from None
+                faults += error.faults
+        if faults:
+            raise _refused(document, faults)
+        yield from trials
+
+
+def _refused(document: Document, faults: Iterable[tuple[str, str]]) -> DocumentError:
+    return DocumentError("\n".join(_fault(document, *fault) for fault in dict.fromkeys(faults)))
 
 
 def _fault(document: Document, path: str, text: str) -> str:
@@ -96,38 +122,42 @@ def _engine(file: CaseFile, case: Case, document: Document, at_case: str, catalo
 
 
 def _trials(engine: Engine, case: Case, document: Document, at_case: str) -> Iterator[Trial]:
-    kinds = POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]
-    for each in kinds:
-        variant = VARIANTS.get(each)
-        kind = each if variant is None else variant.kind
-        if kind not in has_smallest():
-            known = [*has_smallest(), *VARIANTS]
-            raise FaultsError(
-                [
-                    (
-                        f"{at_case}.{'each' if case.each else 'object.kind'}",
-                        f'unknown kind "{each}"{did_you_mean(each, known)}',
-                    )
-                ]
-            )
-        path = pod_path(kind)
-        if case.pod is not None and path is None:
-            raise FaultsError([(f"{at_case}.pod", f"a {kind} carries no pod spec")])
-        _check_operation(case, each, variant, at_case)
-        yield Trial(
-            where=document.where(at_case),
-            name=case.name if case.each is None else f"{case.name} [{each}]",
-            engine=engine,
-            admission=_admission(case, kind, "" if variant is None else each, variant),
-            looked_up=case.looked_up
-            | {
-                NAMESPACE_LABELS: {NAME_LABEL: case.namespace, **case.namespace_labels},
-                NOW: case.now,
-                SERVED: (),
-            },
-            expect=case.expect,
-            prefix=path if case.pod is not None and path is not None else "",
-        )
+    for name in case.looked_up.keys() - LOOKED_UP:
+        text = f"nothing of this name is looked up{did_you_mean(name, LOOKED_UP)}"
+        raise FaultsError([(f"{at_case}.looked_up.{name}", text)])
+    for each in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]:
+        trial = _trial(engine, case, each, document, at_case)
+        yield trial
+        for how in case.also:
+            try:
+                admission, expect = derive(trial.admission, how), expected_of(trial.expect, how)
+            except LookupError as error:
+                raise FaultsError([(f"{at_case}.also", f"{how}: {error}")]) from None
+            yield replace(trial, name=f"{trial.name} [{how}]", admission=admission, expect=expect)
+
+
+def _trial(engine: Engine, case: Case, each: str, document: Document, at_case: str) -> Trial:
+    variant = VARIANTS.get(each)
+    kind = each if variant is None else variant.kind
+    if kind not in has_smallest():
+        at_kind = f"{at_case}.{'each' if case.each else 'object.kind'}"
+        raise FaultsError([(at_kind, f'unknown kind "{each}"{did_you_mean(each, [*has_smallest(), *VARIANTS])}')])
+    path = pod_path(kind)
+    if case.pod is not None and path is None:
+        raise FaultsError([(f"{at_case}.pod", f"a {kind} carries no pod spec")])
+    _check_operation(case, each, variant, at_case)
+    namespace_labels = {NAME_LABEL: case.namespace, **case.namespace_labels}
+    return Trial(
+        document,
+        at_case,
+        name=case.name if case.each is None else f"{case.name} [{each}]",
+        engine=engine,
+        admission=_admission(case, kind, "" if variant is None else each, variant, at_case),
+        looked_up=case.looked_up | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: ()},
+        expect=case.expect,
+        prefix=path if case.pod is not None and path is not None else "",
+        looks_up=frozenset(case.looked_up),
+    )
 
 
 def _kind(case: Case, at_case: str) -> str:
@@ -153,11 +183,26 @@ def _check_operation(case: Case, each: str, variant: Variant | None, at_case: st
             raise FaultsError([(f"{at_case}.{field}", f"a {operation} is about one object, which is `object`")])
 
 
-def _admission(case: Case, kind: str, subresource: str, variant: Variant | None) -> Admission:
+def _check_fields(object: dict[str, Any], pod: str | None, at_object: str, at_pod: str) -> None:
+    """Refuse fields that the kind does not have: a case with a typo would show nothing."""
+    faults = list(unknown_fields(object))
+    if faults:
+        raise FaultsError(
+            (f"{at_pod}{path.removeprefix(pod)}" if pod and path.startswith(f"{pod}.") else f"{at_object}.{path}", text)
+            for path, text in faults
+        )
+
+
+def _admission(case: Case, kind: str, subresource: str, variant: Variant | None, at_case: str) -> Admission:
     smallest_here = smallest(kind, namespace=case.namespace)
     object = _laid_over(smallest_here, kind, case.pod, case.object)
     operation = _operation(case, variant)
     old = _laid_over(smallest_here, kind, case.old_pod, case.old_object or {}) if operation == "UPDATE" else None
+    _check_fields(object, None if case.pod is None else pod_path(kind), f"{at_case}.object", f"{at_case}.pod")
+    if old is not None:
+        _check_fields(
+            old, None if case.old_pod is None else pod_path(kind), f"{at_case}.old_object", f"{at_case}.old_pod"
+        )
     return Admission(
         object=None if operation == "DELETE" else object,
         old_object=object if operation == "DELETE" else old,

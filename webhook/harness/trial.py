@@ -1,6 +1,7 @@
-"""Try a case through the very review code the server runs, and say how the answer differs from what was expected."""
+"""Run a case through the review code of the server, and compare the answer with the expected one."""
 
 import base64
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,18 +11,20 @@ import orjson
 
 from config.documents import DocumentError
 from webhook import review
-from webhook.engine import Engine, Outcome, Verdict
+from webhook.engine import Engine, NotLookedUpError, Outcome, Verdict
 from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
-from webhook.harness.case_file import Expectation, Finding
+from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 from webhook.harness.reviews import review as encode
 
+Reported = tuple[str, str]  # policy and message
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one admission: the last response, the object as patched, and which policies were asked."""
+    """The answer to one admission: the last response, the object as patched, and the outcome of each policy."""
 
     response: dict[str, Any]
     object: dict[str, Any] | None
@@ -30,7 +33,7 @@ class Answer:
 
     @property
     def allowed(self) -> bool:
-        """Whether it was let in."""
+        """Whether the request is allowed."""
         return bool(self.response["allowed"])
 
 
@@ -66,12 +69,21 @@ def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple
 
 
 def differences(trial: Trial) -> list[str]:
-    """Return what came otherwise than expected, a line each; empty when the case passes."""
+    """Return how the answer differs from the expected one, a line each; empty when the case passes."""
     try:
         answer = ask(trial.engine, trial.admission, trial.looked_up)
     except review.MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
-    return list(_differences(trial, answer))
+    return [*_unused(trial), *_differences(trial, answer)]
+
+
+def _unused(trial: Trial) -> Iterator[str]:
+    """Yield what the case says was looked up though no policy looks it up: it decides nothing."""
+    if trial.looks_up:
+        request = review.read(encode(trial.admission))
+        needed = trial.engine.needs(request) | trial.engine.needs(request, mutating=True)
+        for name in sorted(trial.looks_up - needed):
+            yield f"looked_up.{name}: no policy looks this up for the request"
 
 
 def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
@@ -87,53 +99,89 @@ def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
         return
     expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
     yield from _status(trial, expected, answer)
-    warned = [text.partition(": ")[::2] for text in answer.response.get("warnings", ())]
-    yield from _findings("warning", [(policy, text) for policy, text in warned], expected.warned or [], trial.prefix)
+    yield from _violations("warning", warned(answer), expected.warned or [], trial.prefix)
+    yield from _violations("audited violation", audited(answer), expected.audited or [], trial.prefix)
     yield from _object(trial, expected, answer)
+    for outcome in answer.outcomes:
+        if outcome.error is not None:
+            yield from _traceback(outcome)
+
+
+def code_of(answer: Answer) -> int | None:
+    """Return the HTTP code of a denial; None where the request is allowed."""
+    code: int | None = answer.response.get("status", {}).get("code")
+    return code
+
+
+def denied(answer: Answer) -> list[Reported]:
+    """Return policy and message of each violation that denies."""
+    causes = answer.response.get("status", {}).get("details", {}).get("causes", [])
+    return [(cause["reason"], cause["message"]) for cause in causes]
+
+
+def warned(answer: Answer) -> list[Reported]:
+    """Return policy and message of each warning."""
+    return [text.partition(": ")[::2] for text in answer.response.get("warnings", ())]
+
+
+def audited(answer: Answer) -> list[Reported]:
+    """Return policy and message of each violation that only the audit log shows."""
+    silent = (outcome for outcome in answer.outcomes if not outcome.actions & {"Deny", "Warn"})
+    return [(outcome.policy, each.message) for outcome in silent for each in outcome.violations]
 
 
 def _status(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
-    status = answer.response.get("status", {})
-    causes = status.get("details", {}).get("causes", [])
-    findings = [(cause["reason"], cause["message"]) for cause in causes]
     wanted = expected.denied or expected.malformed or []
     code = 403 if expected.denied else 400 if expected.malformed else None
-    if status.get("code") != code:
-        yield f"expected {_said(code)}, came {_said(status.get('code'))}"
-    yield from _findings("violation", findings, wanted, trial.prefix)
+    if code_of(answer) != code:
+        yield f"expected {_decision(code)}, got {_decision(code_of(answer))}"
+    yield from _violations("violation", denied(answer), wanted, trial.prefix)
 
 
-def _said(code: int | None) -> str:
+def _decision(code: int | None) -> str:
     return "allowed" if code is None else f"denied with code {code}"
 
 
-def _findings(noun: str, found: list[tuple[str, str]], wanted: list[Finding], prefix: str) -> Iterator[str]:
-    """Compare findings by path, and by message and policy where the case names them."""
+def _violations(noun: str, found: list[Reported], wanted: list[Expected], prefix: str) -> Iterator[str]:
+    """Compare violations by path, and by message and policy where the case names them."""
     left = list(found)
-    for finding in wanted:
-        match = next((each for each in left if _is(finding, each, prefix)), None)
+    for expected in wanted:
+        match = next((each for each in left if is_expected(expected, each, prefix)), None)
         if match is None:
-            message = "" if finding.message is None else f" with message {finding.message!r}"
-            yield f"missing {noun} at {_join(prefix, finding.path)}{message}"
+            message = "" if expected.message is None else f" with message {expected.message!r}"
+            yield f"missing {noun} at {joined(prefix, expected.path)}{message}"
         else:
             left.remove(match)
     yield from (f"unexpected {noun}: {policy}: {text}" for policy, text in left)
 
 
-def _is(finding: Finding, found: tuple[str, str], prefix: str) -> bool:
+def is_expected(expected: Expected, found: Reported, prefix: str) -> bool:
+    """Return whether a violation that was reported is the expected one."""
     policy, text = found
-    path = _join(prefix, finding.path)
-    whole = None if finding.message is None else _join(prefix, finding.message)
-    return text.startswith(f"{path}: ") and finding.policy in (None, policy) and whole in (None, text)
+    path = joined(prefix, expected.path)
+    whole = None if expected.message is None else joined(prefix, expected.message)
+    return text.startswith(f"{path}: ") and expected.policy in (None, policy) and whole in (None, text)
 
 
-def _join(prefix: str, path: str) -> str:
+def joined(prefix: str, path: str) -> str:
+    """Return a path of a case as the violation has it: below `prefix`, where the case is about a pod's spec."""
     return f"{prefix}.{path}" if prefix else path
 
 
 def _object(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
     wanted = trial.admission.object if expected.patched is None else merge(trial.admission.object, expected.patched)
     if expected.patched is not None and same(trial.admission.object, wanted):
-        yield "patched: says nothing that differs from the object (expect: allowed, if that is meant)"
+        yield "patched: equals the object (expect: allowed, if that is meant)"
     if answer.allowed and not same(answer.object, wanted):
         yield from (f"patched otherwise: {operation}" for operation in jsonpatch.make_patch(wanted, answer.object))
+
+
+def _traceback(outcome: Outcome) -> Iterator[str]:
+    """Yield the traceback of a policy that raised, from its own code on."""
+    error = outcome.error
+    frames = None if error is None else error.__traceback__
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith("webhook.engine"):
+        frames = frames.tb_next
+    if error is not None and not isinstance(error, NotLookedUpError):
+        for text in traceback.format_exception(type(error), error, frames):
+            yield from text.rstrip().split("\n")

@@ -9,7 +9,7 @@ from tests.policies.on_a_cluster.apiserver import Said
 from tests.policies.on_a_cluster.questions import Question
 from tests.policies.on_a_cluster.requests import Object
 from webhook.engine import Engine
-from webhook.harness.case_file import Expectation, Finding
+from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.trial import ask
 
 
@@ -61,7 +61,7 @@ def _is_let_in(question: Question, said: Said) -> bool:
 
 
 def _findings(
-    noun: str, question: Question, found: Sequence[tuple[str, str, str]], wanted: Sequence[Finding]
+    noun: str, question: Question, found: Sequence[tuple[str, str, str]], wanted: Sequence[Expected]
 ) -> Iterator[str]:
     prefix = question.trial.prefix
     left = [(path, question.told(message)) for path, message, policy in found if policy == question.policy]

@@ -146,10 +146,15 @@ def test_a_fault_in_a_file_is_told_with_its_line(file, text, told):
             "{patched: {}}",
             "cases.yaml:5: cases[0].expect.patched: {}: Dictionary should have at least 1 item after validation, not 0",
         ),
-        ("{}", "cases.yaml:5: cases[0].expect: expected exactly one of denied, malformed, warned, patched"),
+        ("{}", "cases.yaml:5: cases[0].expect: expected at least one of denied, malformed, warned, audited, patched"),
         (
-            "{denied: [{path: a}], warned: [{path: a}]}",
-            "cases.yaml:5: cases[0].expect: expected exactly one of denied, malformed, warned, patched",
+            "{denied: [{path: a, policy: b}], patched: {a: b}}",
+            "cases.yaml:5: cases[0].expect: expected one of denied and patched",
+        ),
+        (
+            "{denied: [{path: a}]}",
+            "cases.yaml:5: cases[0].expect.denied[0]: expected message or policy beside the path: any violation there "
+            "would pass",
         ),
     ],
 )
@@ -247,9 +252,14 @@ CHANGED = "a: x; this is asked for. Do not ask."
     ("policy", "case", "differs"),
     [
         pytest.param("judge", "object: {kind: Pod}, expect: allowed", [], id="allowed"),
-        pytest.param("judge", f"{asks('paths', 'a')}, expect: {{denied: [{{path: a}}]}}", [], id="denied"),
         pytest.param(
-            "judge", f"{asks('paths', 'b a')}, expect: {{denied: [{{path: a}}, {{path: b}}]}}", [], id="in any order"
+            "judge", f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge}}]}}", [], id="denied"
+        ),
+        pytest.param(
+            "judge",
+            f"{asks('paths', 'b a')}, expect: {{denied: [{{path: a, policy: judge}}, {{path: b, policy: judge}}]}}",
+            [],
+            id="in any order",
         ),
         pytest.param(
             "judge",
@@ -273,36 +283,36 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             f"{asks('paths', 'a')}, expect: allowed",
-            ["expected allowed, came denied with code 403", f"unexpected violation: judge: {CHANGED}"],
+            ["expected allowed, got denied with code 403", f"unexpected violation: judge: {CHANGED}"],
             id="denied instead of allowed",
         ),
         pytest.param(
             "judge",
-            "object: {kind: Pod}, expect: {denied: [{path: a}]}",
-            ["expected denied with code 403, came allowed", "missing violation at a"],
+            "object: {kind: Pod}, expect: {denied: [{path: a, policy: judge}]}",
+            ["expected denied with code 403, got allowed", "missing violation at a"],
             id="allowed instead of denied",
         ),
         pytest.param(
             "judge",
-            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a}}, {{path: b}}]}}",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge}}, {{path: b, policy: judge}}]}}",
             ["missing violation at b"],
             id="one is missing",
         ),
         pytest.param(
             "judge",
-            f"{asks('paths', 'a b')}, expect: {{denied: [{{path: b}}]}}",
+            f"{asks('paths', 'a b')}, expect: {{denied: [{{path: b, policy: judge}}]}}",
             [f"unexpected violation: judge: {CHANGED}"],
             id="one too many",
         ),
         pytest.param(
             "judge",
-            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a}}, {{path: a}}]}}",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge}}, {{path: a, policy: judge}}]}}",
             ["missing violation at a"],
             id="one is not two",
         ),
         pytest.param(
             "judge",
-            f"{asks('paths', 'ab')}, expect: {{denied: [{{path: a}}]}}",
+            f"{asks('paths', 'ab')}, expect: {{denied: [{{path: a, policy: judge}}]}}",
             ["missing violation at a", f"unexpected violation: judge: {CHANGED.replace('a', 'ab', 1)}"],
             id="a path is whole",
         ),
@@ -320,37 +330,27 @@ CHANGED = "a: x; this is asked for. Do not ask."
         ),
         pytest.param(
             "judge",
-            f"{asks('paths', 'a')}, expect: {{malformed: [{{path: a}}]}}",
-            ["expected denied with code 400, came denied with code 403"],
+            f"{asks('paths', 'a')}, expect: {{malformed: [{{path: a, policy: judge}}]}}",
+            ["expected denied with code 400, got denied with code 403"],
             id="another code",
         ),
         pytest.param(
             "judge",
-            f"{asks('paths', 'a')}, expect: {{warned: [{{path: a}}]}}",
+            f"{asks('paths', 'a')}, expect: {{warned: [{{path: a, policy: judge}}]}}",
             [
-                "expected allowed, came denied with code 403",
+                "expected allowed, got denied with code 403",
                 f"unexpected violation: judge: {CHANGED}",
                 "missing warning at a",
             ],
             id="denied instead of warned",
         ),
         pytest.param(
-            "judge",
-            f"{asks('fail')}, expect: allowed",
-            [
-                "expected allowed, came denied with code 500",
-                "unexpected violation: judge: failed with an internal error (RuntimeError). "
-                "Tell those who run Gatewright.",
-            ],
-            id="a policy that fails",
-        ),
-        pytest.param(
             "change", f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: x}}}}}}}}", [], id="patched"
         ),
         pytest.param(
             "change",
-            "object: {kind: Pod, spec: {a: 1}}, expect: {patched: {metadata: {}, spec: {a: 1}}}",
-            ["patched: says nothing that differs from the object (expect: allowed, if that is meant)"],
+            "object: {kind: Pod}, expect: {patched: {metadata: {}, spec: {}}}",
+            ["patched: equals the object (expect: allowed, if that is meant)"],
             id="patched with nothing",
         ),
         pytest.param(
@@ -479,3 +479,113 @@ def test_an_operation_follows_from_the_objects(file, case, operation, object, ol
         return None if object is None else object["spec"].get("replicas")
 
     assert (asked.operation, replicas(asked.object), replicas(asked.old_object)) == (operation, object, old)
+
+
+@pytest.mark.parametrize(
+    ("case", "fault"),
+    [
+        ("object: {kind: Pod, sepc: {}}", 'object.sepc: unknown field; did you mean "spec"?'),
+        (
+            "each: [CronJob], pod: {hostNetwrok: true}",
+            'pod.hostNetwrok: unknown field; did you mean "hostNetwork"?',
+        ),
+        (
+            "object: {kind: Deployment, spec: {hostNetwork: true}}",
+            "object.spec.hostNetwork: unknown field; known: minReadySeconds, paused, progressDeadlineSeconds, "
+            "replicas, revisionHistoryLimit, selector, strategy, template",
+        ),
+        (
+            "each: [Deployment], old_pod: {}, pod: {containers: [{name: a, image: b, env: [{nam: c}]}]}",
+            'pod.containers[0].env[0].nam: unknown field; did you mean "name"?',
+        ),
+        (
+            "object: {kind: WebApp, spec: {replica: 1}}",
+            'object.spec.replica: unknown field; did you mean "replicas"?',
+        ),
+        (
+            "each: [scale], object: {}, looked_up: {scale_parnet: {}}",
+            'looked_up.scale_parnet: nothing of this name is looked up; did you mean "scale_parent"?',
+        ),
+        ("each: [Deployment], pod: {}, also: [ephemeral]", "also: ephemeral: only a Pod has ephemeral containers"),
+        ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp carries no pod spec"),
+    ],
+)
+def test_a_typo_that_would_empty_a_case_is_a_fault(file, case, fault):
+    """A field that the kind does not have, and a look-up that does not exist, are errors with a suggestion."""
+    text = f"policy: replica-limits\ncases:\n- {{name: a, expect: allowed, {case}}}\n"
+    assert faults(file, text) == [f"cases.yaml:3: cases[0].{fault}"]
+
+
+def test_all_faults_of_a_file_are_reported(file):
+    """One bad case does not hide another."""
+    text = "policy: replica-limits\ncases:\n" + "- {name: a, object: {kind: Pod, sepc: {}}, expect: allowed}\n" * 2
+    assert faults(file, text) == [
+        f'cases.yaml:{line}: cases[{line - 3}].object.sepc: unknown field; did you mean "spec"?' for line in (3, 4)
+    ]
+
+
+def test_what_no_policy_looks_up_is_a_difference(file):
+    """A look-up that decides nothing shows nothing."""
+    case = "object: {kind: Pod}, looked_up: {services: []}, expect: allowed"
+    assert tried(file, "judge", case) == ["looked_up.services: no policy looks this up for the request"]
+
+
+def test_a_violation_that_is_only_audited_is_not_allowed(file):
+    """A policy whose only action is Audit changes no answer; its violations are expected by name all the same."""
+    (file.parent / "set.yaml").write_text(SET.replace("[Warn]", "[Audit]"))
+    case = "namespace_labels: {tier: small}, object: {kind: Deployment, spec: {replicas: 3}}"
+    file.write_text(
+        f"policies: set.yaml\ncases:\n- {{name: a, {case}, expect: allowed}}\n"
+        f"- {{name: b, {case}, expect: {{audited: [{{path: spec.replicas, policy: few}}]}}}}\n"
+    )
+    assert [differences(trial) for trial in load_trials(file, catalogue())] == [
+        [f"unexpected audited violation: few: {MESSAGE}"],
+        [],
+    ]
+
+
+def test_a_policy_that_raises_shows_its_own_traceback(file):
+    """From the policy's own code on; the engine's frames say nothing to its author."""
+    first, second, third, *frames, error = tried(file, "judge", f"{asks('fail')}, expect: allowed")
+    assert (first, second.partition(" (")[0], third, error) == (
+        "expected allowed, got denied with code 500",
+        "unexpected violation: judge: failed with an internal error",
+        "Traceback (most recent call last):",
+        "RuntimeError",
+    )
+    assert [line.strip() for line in frames if "^" not in line] == [
+        f'File "{__file__}", line {judge.__code__.co_firstlineno + 4}, in judge',
+        "raise RuntimeError",
+    ]
+
+
+PRIVILEGED = """\
+policy: privileged-containers
+cases:
+- name: a
+  pod: {containers: [{name: app, image: x.example/a, securityContext: {privileged: true}}]}
+  also: [init, ephemeral, generateName, update]
+  expect:
+    denied:
+    - path: containers[name=app].securityContext.privileged
+      message: "containers[name=app].securityContext.privileged: true; containers must not run privileged. Remove it."
+"""
+
+
+def test_a_case_is_tried_in_derived_forms_too(file):
+    """As init and ephemeral containers, with a generated name, as an update; the same answer is expected of each."""
+    file.write_text(PRIVILEGED)
+    trials = list(load_trials(file, catalogue()))
+    assert [differences(trial) for trial in trials] == [[]] * 5
+    assert [(trial.name, trial.admission.operation, trial.admission.subresource) for trial in trials] == [
+        ("a", "CREATE", ""),
+        ("a [init]", "CREATE", ""),
+        ("a [ephemeral]", "UPDATE", "ephemeralcontainers"),
+        ("a [generateName]", "CREATE", ""),
+        ("a [update]", "UPDATE", ""),
+    ]
+    assert [[*trial.admission.object["spec"]] for trial in trials[1:3]] == [
+        ["containers", "initContainers"],
+        ["containers", "ephemeralContainers"],
+    ]
+    assert trials[3].admission.object["metadata"] == {"namespace": "default", "generateName": "case-"}

@@ -1,0 +1,91 @@
+"""The fields that objects have: of built-in kinds as the API server publishes them, of custom kinds by their type.
+
+`openapi.json` is generated from the OpenAPI (v3) of a real API server by `python -m tests.config.openapi`. A field's
+value there is the name of its type: `T` is an object, `[T` a list, `[T key,key` a list whose items have these keys
+(`x-kubernetes-list-map-keys`), `{T` an object of named values; the empty text is a scalar, or anything at all.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from config import crds
+from config.faults import did_you_mean
+
+Fields = Mapping[str, str]
+FILE = Path(__file__).parent / "openapi.json"
+ANY: dict[str, Any] = {}
+
+
+@cache
+def _built_in() -> dict[str, Any]:
+    return orjson.loads(FILE.read_bytes())  # type: ignore[no-any-return]
+
+
+@cache
+def _custom() -> tuple[dict[str, str], dict[str, Fields]]:
+    """Return the name of the root type of each custom kind, and all types."""
+    kinds: dict[str, str] = {}
+    types: dict[str, Fields] = {}
+    for kind in crds.kinds():
+        about = kind.definition
+        metadata = {"apiVersion": "", "kind": "", "metadata": "meta.v1.ObjectMeta"}
+        name = f"{about.api_version}.{about.kind}"
+        collect(crds.schema(kind), name, types)
+        types[name] = {**types[name], **metadata}
+        kinds[f"{about.api_version}/{about.kind}"] = name
+    return kinds, types
+
+
+def collect(schema: Mapping[str, Any], name: str, types: dict[str, Fields]) -> str:
+    """Add the type `name` of an OpenAPI schema, and those below it, to `types`; return its name as a field's value."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return ""
+    if properties := schema.get("properties"):
+        types[name] = {field: collect(each, f"{name}.{field}", types) for field, each in properties.items()}
+        return name
+    for prefix, below in (("[", schema.get("items")), ("{", schema.get("additionalProperties"))):
+        if isinstance(below, Mapping):
+            inner = collect(below, name, types)
+            return f"{prefix}{inner}" if inner else ""
+    return ""
+
+
+def root_type(api_version: str, kind: str) -> str | None:
+    """Return the name of the type of a kind; None where its fields are not known."""
+    return _custom()[0].get(f"{api_version}/{kind}") or _built_in()["kinds"].get(f"{api_version}/{kind}")
+
+
+def fields_of(type: str) -> Fields:
+    """Return the fields of a type by name, each with what stands for its type. KeyError where there is none."""
+    types = _built_in()["types"]
+    return types[type] if type in types else _custom()[1][type]
+
+
+def unknown_fields(object: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield path and fault of each field that the object's kind does not have; nothing where the kind is not known."""
+    root = root_type(str(object.get("apiVersion")), str(object.get("kind")))
+    if root is not None:
+        yield from _unknown(object, root, "")
+
+
+def _unknown(value: Any, type: str, path: str) -> Iterator[tuple[str, str]]:
+    """Yield what is unknown below one value. A value of another JSON type than its schema says is not reported here."""
+    if type.startswith("["):
+        inner = type[1:].partition(" ")[0]
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _unknown(item, inner, f"{path}[{index}]")
+    elif type.startswith("{"):
+        for key, item in value.items() if isinstance(value, dict) else ():
+            yield from _unknown(item, type[1:], f"{path}[{key}]")
+    elif type and isinstance(value, dict):
+        known = fields_of(type)
+        for field, item in value.items():
+            below = f"{path}.{field}" if path else field
+            if field in known:
+                yield from _unknown(item, known[field], below)
+            else:
+                yield below, f"unknown field{did_you_mean(field, known)}"

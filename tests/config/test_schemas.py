@@ -1,0 +1,33 @@
+"""The fields that objects can have: those that a real API server publishes."""
+
+import pytest
+
+from config.schemas import FILE, unknown_fields
+from tests.config.openapi import text
+
+
+@pytest.mark.controlplane
+def test_the_committed_fields_are_those_of_the_api_server(control_plane):
+    """After a new Kubernetes version: `python -m tests.config.openapi`."""
+    assert FILE.read_text() == text(control_plane)
+
+
+def test_all_unknown_fields_are_found():
+    """In lists, in objects of named values and in custom resources; values that are open by their type have any field."""
+    shop = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"labels": {"any": "x"}, "lables": {}},
+        "spec": {"template": {"spec": {"containers": [{"resources": {"limits": {"any": 1}, "limit": {}}}]}}},
+    }
+    assert list(unknown_fields(shop)) == [
+        ("metadata.lables", 'unknown field; did you mean "labels"?'),
+        ("spec.template.spec.containers[0].resources.limit", 'unknown field; did you mean "limits"?'),
+    ]
+    backup = {"apiVersion": "backup.example.com/v1", "kind": "Backup", "spec": {"source": {"connection": {"any": 1}}}}
+    assert list(unknown_fields(backup)) == []
+
+
+def test_a_kind_that_is_not_known_has_any_field():
+    """Its schema is not here."""
+    assert list(unknown_fields({"apiVersion": "example.org/v1", "kind": "Gadget", "spec": {"any": 1}})) == []

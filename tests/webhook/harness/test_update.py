@@ -1,0 +1,103 @@
+"""`gatewright test --update`: expectations become what the cases got, and nothing else of the file changes."""
+
+import pytest
+
+from webhook.engine import Params, Policy, Violation
+from webhook.harness.cases import load_trials
+from webhook.harness.trial import ask, differences
+from webhook.harness.update import CannotUpdateError, updated
+
+
+def judge(request, params):
+    """Report each path that an annotation names."""
+    for path in request.mapping("metadata.annotations").get("paths", "").split():
+        if path == "raise":
+            raise RuntimeError
+        yield Violation(path, "x", "a rule " + "of many words " * len(path), "do not ask")
+
+
+CATALOGUE = {"judge": Policy("judge", Params, validate=judge, kinds=("Pod", "Deployment"))}
+
+
+def rewritten(tmp_path, cases):
+    """The text after all cases are updated."""
+    file = tmp_path / "cases.yaml"
+    file.write_text(f"policy: judge\ncases:\n{cases}")
+    answers = {}
+    for trial in load_trials(file, CATALOGUE):
+        answers.setdefault(trial.path, []).append((trial, ask(trial.engine, trial.admission, trial.looked_up)))
+    text = updated(file.read_text(), answers)
+    file.write_text(text)
+    assert [differences(trial) for trial in load_trials(file, CATALOGUE) if differences(trial)] == []
+    return text.removeprefix("policy: judge\ncases:\n")
+
+
+def test_a_flow_case_stays_one(tmp_path):
+    """What stands on one line stays there."""
+    asks = 'object: {kind: Pod, metadata: {annotations: {paths: "a"}}}'
+    assert rewritten(tmp_path, f"- {{name: one, {asks}, expect: allowed}}  # kept\n") == (
+        f"- {{name: one, {asks}, expect: "
+        '{denied: [{path: a, message: "a: x; a rule of many words . Do not ask."}]}}  # kept\n'
+    )
+
+
+def test_only_messages_change_where_the_violations_are_the_same(tmp_path):
+    """Comments between them stay, and so does a message that is right."""
+    case = """\
+- name: two
+  object: {kind: Pod, metadata: {annotations: {paths: "a b"}}}
+  expect:
+    # kept
+    denied:
+      - path: a  # kept
+        message: "a: old."
+      - path: b
+        message: 'b: x; a rule of many words . Do not ask.'
+# kept
+- {name: other, object: {kind: Pod}, expect: allowed}
+"""
+    assert rewritten(tmp_path, case) == case.replace("a: old.", "a: x; a rule of many words . Do not ask.")
+
+
+def test_a_long_expectation_becomes_a_block_of_folded_texts(tmp_path):
+    """Below the case's keys, folded at 120 characters."""
+    case = """\
+- name: long
+  expect: allowed
+  object: {kind: Pod, metadata: {annotations: {paths: "abcdefghij"}}}
+"""
+    rule = ("of many words " * 10)[:-1]
+    message = f"abcdefghij: x; a rule {rule} . Do not ask."
+    head, _, tail = rewritten(tmp_path, case).partition("        message: >-\n")
+    assert head == "- name: long\n  expect:\n    denied:\n      - path: abcdefghij\n"
+    assert " ".join(line.strip() for line in tail.split("\n")[:-2]) == message
+
+
+def test_an_expectation_that_is_no_longer_met_becomes_allowed(tmp_path):
+    """Whatever stood there."""
+    case = """\
+- name: none
+  object: {kind: Pod}
+  expect:
+    denied:
+      - path: a
+        message: "a: old."
+"""
+    assert rewritten(tmp_path, case) == "- name: none\n  object: {kind: Pod}\n  expect: allowed\n"
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ('object: {kind: Pod, metadata: {annotations: {paths: "raise"}}}', "cases[0]: a policy failed"),
+        (
+            'each: [Pod, WebApp], object: {metadata: {annotations: {paths: "a"}}}',
+            "cases[0]: its kinds get different answers; write a case for each",
+        ),
+    ],
+)
+def test_what_no_expectation_describes_is_refused(tmp_path, case, why):
+    """A policy that failed is not to be expected."""
+    with pytest.raises(CannotUpdateError) as error:
+        rewritten(tmp_path, f"- {{name: a, {case}, expect: allowed}}\n")
+    assert str(error.value) == why

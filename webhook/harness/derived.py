@@ -1,0 +1,65 @@
+"""Derived trials: the same case as an init or ephemeral container, with a generated name, and as an update."""
+
+import copy
+import re
+from dataclasses import replace
+from typing import Any, cast
+
+from webhook.harness.bases import POD_SPEC, pod_path, smallest
+from webhook.harness.case_file import Derivation, Expectation, Expected
+from webhook.harness.reviews import Admission
+
+LISTS: dict[Derivation, str] = {"init": "initContainers", "ephemeral": "ephemeralContainers"}
+OTHER = {"name": "other", "image": POD_SPEC["containers"][0]["image"]}
+CONTAINERS = re.compile(r"(?<![A-Za-z])containers\[")
+
+
+def derive(admission: Admission, how: Derivation) -> Admission:
+    """Return `admission` as derived; LookupError says why it cannot be."""
+    object = admission.object
+    if object is None or admission.operation != "CREATE" or admission.subresource:
+        raise LookupError("only a CREATE of a whole object can be derived")
+    if how == "generateName":
+        metadata = {key: value for key, value in object["metadata"].items() if key != "name"}
+        return replace(admission, object={**object, "metadata": {**metadata, "generateName": "case-"}}, parent_name="")
+    kind = object["kind"]
+    if how == "update":
+        return replace(admission, old_object=smallest(kind, namespace=admission.namespace), operation="UPDATE")
+    path = pod_path(kind)
+    if path is None:
+        raise LookupError(f"a {kind} carries no pod spec")
+    if how == "ephemeral" and kind != "Pod":
+        raise LookupError("only a Pod has ephemeral containers")
+    moved = copy.deepcopy(object)
+    pod = cast(dict[str, Any], _at(moved, path))
+    containers, pod["containers"] = pod["containers"], [OTHER]
+    if how == "init":
+        pod["initContainers"] = [*pod.get("initContainers", ()), *containers]
+        return replace(admission, object=moved)
+    old = copy.deepcopy(moved)
+    pod["ephemeralContainers"] = [*pod.get("ephemeralContainers", ()), *containers]
+    return replace(admission, object=moved, old_object=old, operation="UPDATE", subresource="ephemeralcontainers")
+
+
+def expected_of(expect: str | Expectation, how: Derivation) -> str | Expectation:
+    """Return what is expected of a derived trial: the same, in the list that the containers moved to."""
+    if isinstance(expect, str) or how not in LISTS:
+        return expect
+    if expect.patched is not None:
+        raise LookupError("patched names the list; write a case of its own")
+    moved = {name: [_moved(each, LISTS[how]) for each in getattr(expect, name)] for name in expect.model_fields_set}
+    return expect.model_copy(update=moved)
+
+
+def _moved(expected: Expected, containers: str) -> Expected:
+    def there(text: str) -> str:
+        return CONTAINERS.sub(f"{containers}[", text)
+
+    message = None if expected.message is None else there(expected.message)
+    return expected.model_copy(update={"path": there(expected.path), "message": message})
+
+
+def _at(object: Any, path: str) -> Any:
+    for step in path.split("."):
+        object = object[step]
+    return object

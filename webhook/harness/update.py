@@ -1,0 +1,179 @@
+"""Rewrite the expectations of a case file to what its cases got, keeping comments, order and everything else."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+import yaml
+
+from webhook.harness.case_file import Expectation, Expected
+from webhook.harness.cases import Trial
+from webhook.harness.trial import Answer, Reported, audited, code_of, denied, is_expected, warned
+
+PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
+BLOCK_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./=\[\]-]*")
+RESERVED = re.compile(r"y|n|yes|no|on|off|true|false|null", re.IGNORECASE)  # what YAML 1.1 takes for something else
+WIDTH = 120  # characters of a line, beyond which a flow collection is written as a block
+Edit = tuple[int, int, str]
+
+
+class CannotUpdateError(ValueError):
+    """No expectation would describe what the case got: the text says why."""
+
+
+def updated(text: str, answers: Mapping[str, list[tuple[Trial, Answer]]]) -> str:
+    """Return the text of a case file with the expectation of each of these cases (by path) replaced.
+
+    CannotUpdateError where the trials of a case differ, or a policy failed.
+    """
+    edits: list[Edit] = []
+    for path, tried in answers.items():
+        trial = tried[0][0]
+        case = _case(trial.document.node, path)
+        wanted = _agreed(path, tried)
+        kept = _kept(text, _pair(case, "expect")[1], trial, wanted)
+        edits += [_whole(text, case, wanted)] if kept is None else kept
+    for start, end, replacement in sorted(edits, reverse=True):
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def _agreed(path: str, tried: Iterable[tuple[Trial, Answer]]) -> Any:
+    found = {orjson.dumps(each): each for each in (_got(trial, answer) for trial, answer in tried)}
+    if len(found) != 1:
+        raise CannotUpdateError(f"{path}: its kinds get different answers; write a case for each")
+    return next(iter(found.values()))
+
+
+def _got(trial: Trial, answer: Answer) -> Any:
+    """Return the expectation, as it is written, that this answer meets."""
+    if not answer.outcomes:
+        return "not-matched"
+    if code_of(answer) == 500 or answer.patched_twice:
+        raise CannotUpdateError(f"{trial.path}: a policy failed")
+    got: dict[str, Any] = {}
+    if (code := code_of(answer)) is not None:
+        got["denied" if code == 403 else "malformed"] = _written(trial, denied(answer))
+    elif patched := _difference(trial.admission.object, answer.object):
+        got["patched"] = patched
+    for name, reported in (("warned", warned(answer)), ("audited", audited(answer))):
+        if reported:
+            got[name] = _written(trial, reported)
+    return got or "allowed"
+
+
+def _written(trial: Trial, reported: list[Reported]) -> list[dict[str, str]]:
+    """Return violations as a case names them: below the pod's spec, with the policy where there are several."""
+    prefix = f"{trial.prefix}." if trial.prefix else ""
+    several = len(trial.engine.policies) > 1
+    return [
+        {"path": message.partition(": ")[0].removeprefix(prefix)}
+        | ({"policy": policy} if several else {})
+        | {"message": message.removeprefix(prefix)}
+        for policy, message in reported
+    ]
+
+
+def _difference(old: Any, new: Any) -> Any:
+    """Return what, laid over `old`, gives `new`."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {key: _difference(old.get(key), value) for key, value in new.items() if old.get(key) != value}
+    return new
+
+
+def _case(root: yaml.Node, path: str) -> yaml.MappingNode:
+    index = int(path.removeprefix("cases[").removesuffix("]"))
+    cases = _pair(root, "cases")[1]
+    assert isinstance(cases, yaml.SequenceNode)
+    return cases.value[index]  # type: ignore[no-any-return]
+
+
+def _pair(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node]:
+    assert isinstance(node, yaml.MappingNode)
+    return next((name, value) for name, value in node.value if name.value == key)
+
+
+def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] | None:
+    """Return the edits of messages alone; None unless a block expects the same violations in the same order."""
+    if not isinstance(node, yaml.MappingNode) or node.flow_style or not isinstance(wanted, dict):
+        return None
+    if [key.value for key, _ in node.value] != list(wanted) or not isinstance(trial.expect, Expectation):
+        return None
+    edits: list[Edit] = []
+    for key, items in node.value:
+        got = wanted[key.value]
+        expected: list[Expected] = getattr(trial.expect, key.value)
+        if not isinstance(items, yaml.SequenceNode) or items.flow_style or len(items.value) != len(got):
+            return None
+        for item, old, new in zip(items.value, expected, got, strict=True):
+            if old.path != new["path"] or item.flow_style:
+                return None
+            if not is_expected(old, (new.get("policy", old.policy or ""), new["message"]), ""):
+                edits.append(_message(text, item, new["message"]))
+    return edits
+
+
+def _message(text: str, item: yaml.MappingNode, message: str) -> Edit:
+    for key, value in item.value:
+        if key.value == "message":
+            return value.start_mark.index, _end(text, value), _text(message, key.start_mark.column)
+    last_key, last = item.value[-1]
+    column, end = last_key.start_mark.column, _end(text, last)
+    return end, end, f"\n{' ' * column}message: {_text(message, column)}"
+
+
+def _whole(text: str, case: yaml.MappingNode, wanted: Any) -> Edit:
+    key, value = _pair(case, "expect")
+    start, end = key.end_mark.index, _end(text, value)
+    written, column = _flow(wanted), key.start_mark.column
+    if isinstance(wanted, str) or case.flow_style or column + len(f"expect: {written}") <= WIDTH:
+        return start, end, f": {written}"
+    return start, end, f":\n{_block(wanted, column + 2)}".rstrip("\n")
+
+
+def _end(text: str, node: yaml.Node) -> int:
+    """Return where a node ends; the mark of a block ends only where the next token begins."""
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(text, last[1] if isinstance(last, tuple) else last)
+    return len(text[: node.end_mark.index].rstrip())
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_flow(key)}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, str) and PLAIN.fullmatch(value) and not RESERVED.fullmatch(value):
+        return value
+    return orjson.dumps(value).decode()
+
+
+def _block(value: Any, indent: int) -> str:
+    """Return an expectation as a block: of violations, or of the fields of a patch."""
+    space = " " * indent
+    written = ""
+    for key, item in value.items():
+        if isinstance(item, list) and all(isinstance(each, dict) for each in item):
+            written += f"{space}{_flow(key)}:\n"
+            for each in item:
+                fields = [f"{_flow(name)}: {_text(inner, indent + 4)}\n" for name, inner in each.items()]
+                written += f"{space}  - {f'{space}    '.join(fields)}"
+        elif isinstance(item, dict) and item:
+            written += f"{space}{_flow(key)}:\n{_block(item, indent + 2)}"
+        else:
+            written += f"{space}{_flow(key)}: {_flow(item)}\n"
+    return written
+
+
+def _text(value: Any, indent: int) -> str:
+    """Return a value in a block whose key stands at `indent`: a long text is folded."""
+    if isinstance(value, str):
+        if BLOCK_PLAIN.fullmatch(value) and not RESERVED.fullmatch(value):
+            return value
+        lines = textwrap.wrap(value, WIDTH - indent - 2, break_long_words=False, break_on_hyphens=False)
+        if len(value) + indent + len("message: ''") > WIDTH and " ".join(lines) == value:
+            return "".join((">-", *(f"\n{' ' * (indent + 2)}{line}" for line in lines)))
+    return _flow(value)
