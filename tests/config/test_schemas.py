@@ -13,7 +13,7 @@ def test_the_committed_fields_are_those_of_the_api_server(control_plane):
 
 
 def test_all_unknown_fields_are_found():
-    """In lists, in objects of named values and in custom resources; values that are open by their type have any field."""
+    """In lists, in objects of named values and in custom resources; an open value has any field."""
     shop = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
