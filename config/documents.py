@@ -1,4 +1,4 @@
-"""Read multi-document YAML as the API server would, and remember on which line each field stands."""
+"""Read multi-document YAML as the API server would, and keep the line and column of each field."""
 
 import os
 import re
@@ -23,40 +23,55 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML document: its value, where it came from, and the node that knows the lines."""
+    """One YAML document: its value, its file, and the node that has the lines.
+
+    `is_exact` is False for rendered text: its lines are not those of the file it was rendered from.
+    """
 
     source: str
     value: Any
     node: yaml.Node
+    is_exact: bool = True
+
+    def place(self, path: str = "") -> tuple[int, int]:
+        """Return line and column (both from 1) of the field at `path`, or of its nearest parent.
+
+        A list item is given by its index or by one of its fields: `spec.any[0].kinds`, `containers[name=app].image`.
+        """
+        if not self.is_exact:
+            return 1, 1
+        mark, _ = self._found(path)
+        return mark.line + 1, mark.column + 1
 
     def line(self, path: str = "") -> int:
-        """Return the line (from 1) of the field at `path`, or of its nearest parent.
-
-        A list's item is told by its index or its name: `spec.any[0].kinds`, `spec.containers[name=app].image`.
-        """
-        node, line = self.node, self.node.start_mark.line
-        for step in STEP.findall(path):
-            if isinstance(node, yaml.SequenceNode) and step.startswith("["):
-                item = _item(node, step[1:-1])
-                if item is None:
-                    break
-                node, line = item, item.start_mark.line
-            elif isinstance(node, yaml.MappingNode):
-                found = [(key, value) for key, value in node.value if key.value == step]
-                if not found:
-                    break
-                node, line = found[0][1], found[0][0].start_mark.line
-            else:
-                break
-        return line + 1
+        """Return the line (from 1) of the field at `path`, or of its nearest parent."""
+        return self.place(path)[0]
 
     def where(self, path: str = "") -> str:
         """Return `file:line` of the field at `path`."""
         return f"{self.source}:{self.line(path)}"
 
+    def _found(self, path: str) -> tuple[yaml.Mark, yaml.Node]:
+        node, mark = self.node, self.node.start_mark
+        for step in STEP.findall(path):
+            if isinstance(node, yaml.SequenceNode) and step.startswith("["):
+                item = _item(node, step[1:-1])
+                if item is None:
+                    break
+                node, mark = item, item.start_mark
+            elif isinstance(node, yaml.MappingNode):
+                name = step[1:-1] if step.startswith("[") else step  # labels[app.kubernetes.io/name]
+                found = next(((key, value) for key, value in node.value if key.value == name), None)
+                if found is None:
+                    break
+                node, mark = found[1], found[0].start_mark
+            else:
+                break
+        return mark, node
+
 
 def parse_documents(data: bytes, source: str) -> Iterator[Document]:
-    """Yield the documents of `data` that are not empty, a `kind: List` as its items. DocumentError names the line."""
+    """Yield the documents of `data` that are not empty, a `kind: List` as its items. DocumentError has the line."""
     try:
         for node in compose(data.decode()):
             line = node.start_mark.line + 1
@@ -100,13 +115,18 @@ def documents_of(manifests: Sequence[str]) -> list[Document]:
 
 
 def _documents_of(manifest: str) -> Iterator[Document]:
-    if manifest != "-":
+    if manifest == "-":
+        yield from read_stdin()
+    else:
         for file in yaml_files(Path(manifest)):
             yield from read_documents(file)
-    elif sys.stdin is None:
+
+
+def read_stdin() -> Iterator[Document]:
+    """Yield the documents on standard input. DocumentError where it is closed or cannot be parsed."""
+    if sys.stdin is None:
         raise DocumentError("<stdin>: is closed")
-    else:
-        yield from parse_documents(sys.stdin.buffer.read(), "<stdin>")
+    yield from parse_documents(sys.stdin.buffer.read(), "<stdin>")
 
 
 def yaml_files(path: Path) -> list[Path]:
@@ -131,10 +151,10 @@ def _visible(file: Path, root: Path) -> bool:
 def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
     if key.isdigit():
         return next(iter(node.value[int(key) :]), None)
-    wanted = key.removeprefix("name=")
+    name, _, wanted = key.rpartition("=")
     for item in node.value:
         pairs = item.value if isinstance(item, yaml.MappingNode) else ()
-        if any(field.value == "name" and value.value == wanted for field, value in pairs):
+        if any(field.value == (name or "name") and value.value == wanted for field, value in pairs):
             return item  # type: ignore[no-any-return]
     return None
 

@@ -24,10 +24,13 @@ class FaultsError(ValueError):
         return FaultsError((f"{path}.{each}" if each else path, text) for each, text in self.faults)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean "…"?`, or the choices where nothing is close, or nothing where there are none."""
+def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
+    """Return `; did you mean "…"?`, or the choices where nothing is close, or nothing where there are none.
+
+    `cutoff` is the least similarity, from 0 to 1.
+    """
     choices = sorted(known)
-    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word, choices, n=1, cutoff=cutoff)
     if close:
         return f'; did you mean "{close[0]}"?'
     return f"; known: {', '.join(choices)}" if choices else ""

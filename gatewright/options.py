@@ -40,6 +40,28 @@ INSTALLED_IN = click.option(  # of commands where --namespace is something else
 )
 
 
+class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
+    """Labels of a namespace as NAMESPACE=KEY=VALUE,KEY=VALUE; of one without labels NAMESPACE=."""
+
+    name = "NS=KEY=VALUE,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        namespace, equals, text = value.partition("=")
+        pairs = [each.partition("=") for each in text.split(",") if each]
+        if not (namespace and equals) or not all(key and between for key, between, _ in pairs):
+            self.fail(f'"{value}" is not of the form NAMESPACE=KEY=VALUE,KEY=VALUE', param, ctx)
+        return namespace, {key: label for key, _, label in pairs}
+
+
+NAMESPACE_LABELS = click.option(
+    "--namespace-labels",
+    type=_LabelsOfNamespaces(),
+    multiple=True,
+    callback=lambda _, __, pairs: dict(pairs),
+    help="labels of a namespace, where its manifest is not among the MANIFESTs; may be repeated",
+)
+
+
 def settings_options(*names: str) -> Callable[[Command], Command]:
     """Give a command these settings as options, and `--config`; it is called with the loaded Settings first."""
 

@@ -16,7 +16,7 @@ from controller.runtime.given import Given
 from controller.runtime.plan import Apply, Object, Once, Plan, Seen, Step
 from controller.runtime.planned_kind import PlannedKind
 from kube.resource import Resource
-from webhook.harness.manifests import require_object
+from webhook.harness.objects import require_object
 
 Settings = Mapping[str, Any]
 

@@ -3,31 +3,38 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from config.documents import DocumentError, read_documents, yaml_files
+from config.documents import Document, DocumentError, read_documents, yaml_files
 from webhook.engine import Engine, Planners
 from webhook.engine.policy_set import PolicySet, in_force, read
 from webhook.policies import catalogue
 
-HOME = "gatewright-system"  # where Gatewright is installed, unless somebody says otherwise
+HOME = "gatewright-system"  # default namespace that Gatewright is installed in
+
+
+def policy_documents(paths: Sequence[Path]) -> list[Document]:
+    """Return the documents of the files at `paths`, or in those directories. DocumentError where one is unreadable."""
+    return [document for path in paths for file in yaml_files(path) for document in read_documents(file)]
 
 
 def policy_set(paths: Sequence[Path]) -> PolicySet:
-    """Return what the files at `paths` (or in those directories) say.
+    """Return the policies and exceptions of the files at `paths`, or in those directories.
 
     DocumentError where a file cannot be read, PolicySetError where its objects cannot be used.
     """
-    return read(
-        (document for path in paths for file in yaml_files(path) for document in read_documents(file)), catalogue()
-    )
+    return read(policy_documents(paths), catalogue())
 
 
 def engine_of(paths: Sequence[Path], home: str, planners: Planners) -> Engine:
     """Return the engine of the policy sets at `paths`, with what is always in force. Errors as for `policy_set`.
 
-    At `home` are the exceptions from cluster policies that name a namespace; what the planners make is judged too.
-    DocumentError where there are paths and no policy: whoever names a policy set means to be judged by one.
+    Exceptions from cluster policies that name a namespace count in `home`; what the planners would create is judged
+    too. DocumentError where there are paths and no policy in them.
     """
-    found = policy_set(paths)
+    return engine_from(policy_set(paths), home, planners, paths)
+
+
+def engine_from(found: PolicySet, home: str, planners: Planners, paths: Sequence[Path] = ()) -> Engine:
+    """Return the engine of a policy set read before, as `engine_of` does."""
     if paths and not found.policies:
         raise DocumentError(f"{', '.join(map(str, paths))}: no policies")
     return Engine(in_force(found, catalogue(), home), planners)

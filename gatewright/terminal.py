@@ -1,17 +1,22 @@
 """Print for people: aligned, coloured only on a terminal, never wrapped or cut where a machine reads."""
 
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
+import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+Item = TypeVar("Item")
 STYLES = {
     "allowed": "green",
     "passed": "green",
     "mutated": "cyan",
     "warned": "yellow",
+    "audited": "yellow",
     "unmatched": "dim",
     "denied": "red",
     "failed": "red",
@@ -23,6 +28,29 @@ def console() -> Console:
     """Return a console on stdout."""
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     return Console(highlight=False, soft_wrap=True, width=None if is_terminal else 10_000)
+
+
+def progress(items: Sequence[Item], done: str) -> Iterator[Item]:
+    """Yield the items; on a terminal, show on standard error how many are done once it takes more than a second."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield from items
+        return
+    shown = time.monotonic() + 1
+    for number, item in enumerate(items):
+        if time.monotonic() >= shown:
+            shown = time.monotonic() + 0.1
+            click.echo(f"\r{done} {number:,} of {len(items):,}", nl=False, err=True)
+        yield item
+    click.echo("\r\033[K", nl=False, err=True)
+
+
+def colour(text: str, style: str) -> str:
+    """Return a text in a style of STYLES, as a terminal shows it; unchanged where the style is empty."""
+    if not style:
+        return text
+    words = style.split()
+    hue = next((word for word in words if word not in ("bold", "dim")), None)
+    return click.style(text, fg=hue, bold="bold" in words or None, dim="dim" in words or None)
 
 
 def styled(word: str) -> Text:

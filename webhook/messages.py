@@ -58,17 +58,18 @@ def _causes(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
         if outcome.malformed is not None:
             if outcome.malformed.where not in malformed:
                 malformed.add(outcome.malformed.where)
-                yield outcome.policy, outcome.malformed.where, _line(outcome.malformed.message)
+                yield outcome.policy, outcome.malformed.where, one_line(outcome.malformed.message)
         elif outcome.error is not None:
-            yield outcome.policy, "", _failure(outcome)
+            yield outcome.policy, "", failure(outcome)
         else:
             for violation in outcome.violations:
-                yield outcome.policy, _line(violation.where), _line(violation.message)
+                yield outcome.policy, one_line(violation.where), one_line(violation.message)
 
 
-def _failure(outcome: Outcome) -> str:
+def failure(outcome: Outcome) -> str:
+    """Return the message of a policy that failed to judge."""
     if isinstance(outcome.error, NotLookedUpError):
-        wanted = _line(str(outcome.error)).replace("_", " ")
+        wanted = one_line(str(outcome.error)).replace("_", " ")
         return f"could not be decided, since {wanted} could not be looked up. {TRY_AGAIN}"
     return f"failed with an internal error ({type(outcome.error).__name__}). Tell those who run Gatewright."
 
@@ -77,10 +78,10 @@ def warnings(verdict: Verdict) -> Iterator[str]:
     """Yield what whoever asked is told though it denies nothing, a line each, whatever their number."""
     for outcome in verdict.outcomes:
         if outcome.error is not None and not outcome.denies:
-            yield f"{outcome.policy}: {_failure(outcome)}"
+            yield f"{outcome.policy}: {failure(outcome)}"
         if outcome.violations and "Warn" in outcome.actions:
-            yield from (f"{outcome.policy}: {_line(violation.message)}" for violation in outcome.violations)
-        yield from (f"{outcome.policy}: {_line(each.message)} {TOLERATED}" for each in outcome.tolerated)
+            yield from (f"{outcome.policy}: {one_line(violation.message)}" for violation in outcome.violations)
+        yield from (f"{outcome.policy}: {one_line(each.message)} {TOLERATED}" for each in outcome.tolerated)
 
 
 def within_budget(lines: list[str]) -> Iterator[str]:
@@ -100,15 +101,15 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
     for outcome in verdict.outcomes:
         for action in sorted(outcome.actions) if outcome.violations else ():
             annotations.setdefault(action.lower(), []).extend(
-                f"{outcome.policy}: {_line(v.message)}" for v in outcome.violations
+                f"{outcome.policy}: {one_line(v.message)}" for v in outcome.violations
             )
         if outcome.tolerated:
-            lines = (f"{outcome.policy}: {_line(each.message)}" for each in outcome.tolerated)
+            lines = (f"{outcome.policy}: {one_line(each.message)}" for each in outcome.tolerated)
             annotations.setdefault("tolerated", []).extend(lines)
         if outcome.malformed is not None:
-            annotations.setdefault("malformed", []).append(f"{outcome.policy}: {_line(outcome.malformed.message)}")
+            annotations.setdefault("malformed", []).append(f"{outcome.policy}: {one_line(outcome.malformed.message)}")
         if outcome.error is not None:
-            annotations.setdefault("error", []).append(f"{outcome.policy}: {_failure(outcome)}")
+            annotations.setdefault("error", []).append(f"{outcome.policy}: {failure(outcome)}")
         if outcome.patched:
             annotations.setdefault("mutated-by", []).append(outcome.policy)
     return {
@@ -121,6 +122,6 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     """Return `text` as one line without control characters: the API server drops a warning that has any."""
     return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)

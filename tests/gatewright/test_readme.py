@@ -13,18 +13,6 @@ from gatewright.cli import main
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-SHOP = """\
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: shop}
-spec:
-  replicas: 11
-  selector: {matchLabels: {app: shop}}
-  template:
-    metadata: {labels: {app: shop}}
-    spec:
-      containers: [{name: app, image: "nginx:1.21"}]
-"""
 MISTYPED = """\
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy
@@ -56,9 +44,8 @@ def test_gatewright_says_what_is_shown(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every command that needs no cluster, with its whole output where that is shown."""
-    (tmp_path / "shop.yaml").write_text(SHOP)
     (tmp_path / "policies.yaml").write_text(MISTYPED)
-    for directory in ("config", "tests"):
+    for directory in ("config", "docs", "tests"):
         (tmp_path / directory).symlink_to(ROOT / directory)
     monkeypatch.chdir(tmp_path)
     ran = []
@@ -68,7 +55,7 @@ def test_gatewright_says_what_is_shown(
             assert said == (output or said), command
             ran.append((" ".join(command.split()[1:2]), code))
     assert ran == [("check", 1), ("test", 0), ("plan", 0), ("check", 3)]
-    findings = re.findall(r"^  shop\.yaml:\d+: (.+)$", README, re.MULTILINE)
+    findings = re.findall(r"^  docs/shop\.yaml:\d+: (.+)$", README, re.MULTILINE)
     denied = f"denied the request: {len(findings)} violations\n" + "".join(f"- {each}\n" for each in findings)
     assert shown()["kubectl apply -n production -f shop.yaml"].endswith(denied)
 

@@ -23,7 +23,7 @@ kind: Deployment
 metadata: {name: shop, namespace: production}
 spec: {replicas: 11}
 """
-PRINTING = [("--help",), ("explain",), ("check", "-o", "json", "shop.yaml")]
+PRINTING = [("--help",), ("explain",), ("check", "--policies", PRODUCTION, "-o", "json", "shop.yaml")]
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_streams_that_are_closed() -> None:
     """The exit code says all there is to say."""
     denied = ("check", "--policies", PRODUCTION, "shop.yaml")
     assert called(*denied, redirected=">&-") == (1, "", "")
-    assert called("check", "-", redirected="<&-") == (3, "", "<stdin>: is closed\n")
+    assert called("check", "--policies", PRODUCTION, "-", redirected="<&-") == (3, "", "<stdin>: is closed\n")
     assert called("check", "none.yaml", redirected="2>&-") == (3, "", "")
     assert called("check", "none.yaml", redirected="2>/dev/full") == (3, "", "")
     assert called("check", redirected="2>/dev/full") == (2, "", "")
@@ -95,10 +95,10 @@ def test_a_file_whose_name_is_no_text() -> None:
     """Its bytes are shown by their numbers, for people and in JSON."""
     name = os.fsdecode(b"caf\xe9.yaml")
     Path(name).write_text(SHOP)
-    code, out, err = called("check", name)
-    assert (code, out.splitlines()[0], err) == (0, "unmatched  Deployment production/shop  (caf\\xe9.yaml:1)", "")
-    code, out, err = called("check", "-o", "json", name)
-    assert (code, json.loads(out)[0]["file"], err) == (0, "caf\\xe9.yaml", "")
+    code, out, err = called("check", "--policies", PRODUCTION, name)
+    assert (code, out.splitlines()[0], err) == (1, "denied  Deployment production/shop  (caf\\xe9.yaml:1)", "")
+    code, out, err = called("check", "--policies", PRODUCTION, "-o", "json", name)
+    assert (code, json.loads(out)["results"][0]["file"], err) == (1, "caf\\xe9.yaml", "")
 
 
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,5 +110,5 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))  # type: ignore[type-var]
     with pytest.raises(SystemExit) as ended:
-        main(["check", "-"])
+        main(["check", "--policies", PRODUCTION, "-"])
     assert (ended.value.code, *capsys.readouterr()) == (130, "", "\n")

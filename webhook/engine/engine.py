@@ -51,6 +51,10 @@ class Engine:
         }
         self._refuse_conflicts()
 
+    def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
+        """Return an engine of other policies and the same planners. ConflictingPoliciesError as for a new one."""
+        return Engine(policies, self._planners)
+
     def _needed(self) -> Iterator[tuple[tuple[TargetKey, str], frozenset[str]]]:
         """Yield what must be looked up for each target: for the cluster's policies, and for each tenant's."""
         for key in self._targets:

@@ -1,8 +1,7 @@
-"""Judge manifests as the webhook would if somebody applied them."""
+"""Judge manifests as the webhook would if they were applied."""
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,36 +10,42 @@ import jsonpatch
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, Verdict
-from webhook.engine.fields import JSON_TYPES
-from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine, NotLookedUpError, Outcome, Violation
+from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.request import NAME_LABEL
-from webhook.harness.bases import is_cluster_scoped, namespace_of
+from webhook.harness.bases import namespace_of as reviewed_namespace
+from webhook.harness.known import Known, namespace_of
+from webhook.harness.objects import as_served, require_object
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.trial import Answer, ask
-from webhook.messages import TRY_AGAIN, warnings
+from webhook.messages import failure, one_line
 from webhook.review import MalformedRequestError
 
-NO_POLICY_LOOKS_AT = frozenset({"Node", "PersistentVolume"})  # and they live outside of any namespace
-FIELD = re.compile(r"([A-Za-z]+/\S+: )?[^:]+(?=: )")  # a field in a message, of what would be made if need be
-METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # what is read before any policy
+ACTIONS = ("Deny", "Warn", "Audit")  # the first of them that a policy has is what a violation does
+VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audited"}
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line that is said about a manifest: who says it, about which field, what."""
+    """One violation of a policy by a manifest, or a policy that could not judge it.
+
+    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not. `violation` is None where the
+    policy failed.
+    """
 
     policy: str
     path: str
     message: str
+    action: str = "Deny"
+    violation: Violation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What would come of one manifest.
+    """The verdict on one manifest.
 
-    `verdict` is one of allowed, mutated, warned, denied, unmatched (no policy looks at it) and error (a policy could
-    not decide).
+    `verdict` is one of allowed, mutated, audited, warned, denied, unmatched (no policy judges it) and error (a policy
+    could not decide).
     """
 
     document: Document
@@ -48,104 +53,139 @@ class Judged:
     verdict: str
     findings: tuple[Finding, ...]
     operations: tuple[dict[str, Any], ...]
-    object: dict[str, Any]  # in the version that is stored, with what was set
+    object: dict[str, Any]  # in the version that is stored, with what policies set
+
+    @property
+    def name(self) -> str:
+        """Its name; `prefix-*` where the API server generates it."""
+        metadata = self.document.value["metadata"]
+        return metadata.get("name") or f"{metadata.get('generateName', '')}*"
 
     @property
     def title(self) -> str:
         """Kind, namespace and name."""
-        metadata = self.document.value.get("metadata") or {}
-        name = metadata.get("name") or f"{metadata.get('generateName', '')}*"
-        return f"{self.document.value['kind']} {f'{self.namespace}/' if self.namespace else ''}{name}"
+        return f"{self.document.value['kind']} {f'{self.namespace}/' if self.namespace else ''}{self.name}"
+
+
+class Judge:
+    """Judges one manifest after the other by an engine, with what is `known` of their cluster."""
+
+    def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime) -> None:
+        """Take the engine, the cluster, and the namespace of those manifests that name none."""
+        self._engine = engine
+        self._known = known
+        self._namespace = namespace
+        self._always = {NOW: now, SERVED: ()}
+        self._anywhere: dict[frozenset[str], Engine | None] = {}
+
+    def __call__(self, document: Document) -> Judged:
+        """Return the verdict on one document; DocumentError where it is not an object of the API."""
+        require_object(document)
+        where = namespace_of(document.value, self._namespace)
+        try:
+            sent = group_version_kind(document.value)
+            object = defaulted(stored(as_served(document.value)))
+            namespace = reviewed_namespace(object["kind"], object, where)
+            admission = Admission(object, namespace=namespace, sent=sent)
+            answer = self._ask(admission, where)
+        except (ConversionError, MalformedRequestError) as error:
+            raise DocumentError(f"{document.where()}: {error}") from None
+        findings = tuple(dict.fromkeys(_findings(answer.outcomes, where)))
+        patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
+        verdict = _verdict(answer.outcomes, findings)
+        return Judged(document, where, verdict, findings, tuple(patch), answer.object or {})
+
+    def _ask(self, admission: Admission, where: str) -> Answer:
+        """Return the answer; where labels are unknown, policies that find nothing either way decide without them."""
+        looked_up = {**self._always, **self._known.about(where)}
+        answer = ask(self._engine, admission, looked_up)
+        undecided = _lacking_labels(answer)
+        if not undecided or self._known.knows(where):
+            return answer
+        everywhere = self._selecting(frozenset(each.title for each in self._engine.policies))
+        if everywhere is None:
+            return answer
+        found = ask(everywhere, admission, {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}).outcomes
+        broken = {each.policy for each in found if each.violations or each.malformed or each.error or each.patched}
+        clean, needless = frozenset[str](), {each.policy for each in found} - broken
+        while more := _lacking_labels(answer) & needless - clean:
+            clean |= more
+            engine = self._selecting(clean)
+            if engine is None:
+                break
+            answer = ask(engine, admission, looked_up)
+        return answer
+
+    def _selecting(self, titles: frozenset[str]) -> Engine | None:
+        """Return the engine as if namespace selectors of these policies held; None where policies then conflict."""
+        if titles not in self._anywhere:
+            policies = (_anywhere(each) if each.title in titles else each for each in self._engine.policies)
+            try:
+                self._anywhere[titles] = self._engine.with_policies(policies)
+            except ConflictingPoliciesError:
+                self._anywhere[titles] = None
+        return self._anywhere[titles]
+
+
+def _anywhere(bound: BoundPolicy) -> BoundPolicy:
+    clauses = tuple(replace(clause, namespace_selector=None) for clause in bound.match.clauses)
+    return replace(bound, match=replace(bound.match, clauses=clauses))
 
 
 def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: datetime) -> Iterator[Judged]:
-    """Yield what would come of each document at the time `now`; `namespace` is where those go that name none.
+    """Yield the verdict on each document at the time `now`; `namespace` is that of documents that name none.
 
-    What policies look up is known where the documents hold it. DocumentError where one is no object of the API.
+    What policies look up is known where the documents hold it. DocumentError where one is not an object of the API.
     """
     documents = list(documents)
     for document in documents:
         require_object(document)
-    known = _Known([document.value for document in documents], namespace)
-    for document in documents:
-        where = _namespace(document.value, namespace)
-        yield _judge(engine, document, where, {NOW: now, SERVED: ()} | known.about(where))
+    known = Known([document.value for document in documents], namespace)
+    yield from map(Judge(engine, known, namespace, now), documents)
 
 
-class _Known:
-    """What the documents tell about the cluster they are for: everything of a namespace that is among them."""
-
-    def __init__(self, objects: list[dict[str, Any]], namespace: str) -> None:
-        named = [each for each in objects if each["metadata"].get("name")]
-        self._labels = {
-            each["metadata"]["name"]: {NAME_LABEL: each["metadata"]["name"], **(each["metadata"].get("labels") or {})}
-            for each in named
-            if each["kind"] == "Namespace"
-        }
-        self._found: dict[str, list[tuple[str, dict[str, Any]]]] = {name: [] for name in LOOK_UPS}
-        for name, look_up in LOOK_UPS.items():
-            for each in named:
-                if each["kind"] in look_up.kinds:
-                    where = _namespace(each, namespace)
-                    self._found[name].append((where, look_up.shaped(each, where)))
-
-    def about(self, namespace: str) -> dict[str, Any]:
-        """Return what can be looked up for an object in `namespace`; of an unknown namespace nothing is assumed."""
-        found: dict[str, Any] = {
-            name: [each for where, each in self._found[name] if look_up.everywhere or where == namespace]
-            for name, look_up in LOOK_UPS.items()
-            if not look_up.completes or namespace in self._labels
-        }
-        return found | ({NAMESPACE_LABELS: self._labels[namespace]} if namespace in self._labels else {})
+def _lacking_labels(answer: Answer) -> set[str]:
+    """Return the policies that could not decide without the labels of the namespace."""
+    errors = ((each.policy, each.error) for each in answer.outcomes)
+    return {
+        policy for policy, error in errors if isinstance(error, NotLookedUpError) and str(error) == NAMESPACE_LABELS
+    }
 
 
-def require_object(document: Document) -> None:
-    """Raise DocumentError where a document is no object of the API."""
-    value = document.value
-    for field in ("apiVersion", "kind"):
-        if not isinstance(value, dict) or not isinstance(value.get(field), str) or not value[field]:
-            raise DocumentError(f"{document.where(field)}: {field}: missing; every object of the API has one")
-    if not isinstance(value.get("metadata"), dict):
-        raise DocumentError(f"{document.where('metadata')}: metadata: missing, or not an object")
-    for field, wanted in METADATA.items():
-        if not isinstance(value["metadata"].get(field), wanted | None):
-            path = f"metadata.{field}"
-            raise DocumentError(f"{document.where(path)}: {path}: must be {JSON_TYPES[wanted]}")
-
-
-def _namespace(value: dict[str, Any], namespace: str) -> str:
-    if value["kind"] in NO_POLICY_LOOKS_AT or is_cluster_scoped(value["kind"]):
-        return ""
-    return value["metadata"].get("namespace") or namespace
-
-
-def _judge(engine: Engine, document: Document, where: str, looked_up: dict[str, Any]) -> Judged:
-    try:
-        sent = group_version_kind(document.value)
-        object = defaulted(stored(document.value))
-        admission = Admission(object, namespace=namespace_of(object["kind"], object, where), sent=sent)
-        answer = ask(engine, admission, looked_up)
-    except (ConversionError, MalformedRequestError) as error:
-        raise DocumentError(f"{document.where()}: {error}") from None
-    patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
-    return Judged(document, where, _verdict(answer), tuple(_findings(answer, where)), tuple(patch), answer.object or {})
-
-
-def _verdict(answer: Answer) -> str:
-    if not answer.outcomes:
+def _verdict(outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...]) -> str:
+    if not outcomes:
         return "unmatched"
-    if not answer.allowed:
-        return "error" if answer.response["status"]["code"] == 500 else "denied"
-    if answer.response.get("warnings"):
-        return "warned"
-    return "mutated" if any(outcome.patched for outcome in answer.outcomes) else "allowed"
+    actions = {each.action for each in findings}
+    for action in ("Deny", "Error", "Warn", "Audit"):
+        if action in actions:
+            return VERDICTS[action]
+    return "mutated" if any(outcome.patched for outcome in outcomes) else "allowed"
 
 
-def _findings(answer: Answer, namespace: str) -> Iterator[Finding]:
-    add = f"Add Namespace {namespace} to the manifests."  # what stands in for trying again, where nobody is asked
-    for cause in answer.response.get("status", {}).get("details", {}).get("causes", ()):
-        yield Finding(cause["reason"], cause["field"], cause["message"].replace(TRY_AGAIN, add))
-    for warning in warnings(Verdict(answer.outcomes)):  # all of them: the budget is the API server's
-        policy, _, text = warning.partition(": ")
-        path = FIELD.match(text)
-        yield Finding(policy, path[0] if path else "", text.replace(TRY_AGAIN, add))
+def _findings(outcomes: Iterable[Outcome], namespace: str) -> Iterator[Finding]:
+    malformed: set[str] = set()
+    for outcome in outcomes:
+        if outcome.malformed is not None:
+            if outcome.malformed.where not in malformed:  # every policy that reads the field reports it
+                malformed.add(outcome.malformed.where)
+                yield _finding(outcome.policy, outcome.malformed, "Deny")
+        elif outcome.error is not None:
+            action = "Error" if outcome.denies else "Warn"
+            yield Finding(outcome.policy, "", _undecided(outcome, namespace), action)
+        else:
+            action = next((each for each in ACTIONS if each in outcome.actions), "Audit")
+            yield from (_finding(outcome.policy, each, action) for each in outcome.violations)
+
+
+def _finding(policy: str, violation: Violation, action: str) -> Finding:
+    return Finding(policy, one_line(violation.where), one_line(violation.message), action, violation)
+
+
+def _undecided(outcome: Outcome, namespace: str) -> str:
+    if not isinstance(outcome.error, NotLookedUpError):
+        return failure(outcome)
+    missing = str(outcome.error).replace("_", " ").removeprefix("namespace ")
+    return (
+        f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add Namespace {namespace} to the "
+        "manifests, or use --namespace-labels or --kubeconfig."
+    )

@@ -8,7 +8,8 @@ import pytest
 from config.documents import DocumentError, parse_documents, read_documents
 from webhook.engine import Engine
 from webhook.engine.policy_set import load
-from webhook.harness.manifests import Finding, judge
+from webhook.harness.manifests import judge
+from webhook.harness.objects import is_object
 from webhook.policies import catalogue
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -26,6 +27,11 @@ def judged(engine, text, namespace="default"):
     return list(judge(engine, parse_documents(text.encode(), "x.yaml"), namespace, NOW))
 
 
+def said(found):
+    """Policy, field and message of each finding."""
+    return tuple((each.policy, each.path, each.message) for each in found.findings)
+
+
 DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -38,20 +44,23 @@ spec:
         - name: app
           image: nginx:1.21
 """
-UNKNOWN = "could not be decided, since namespace labels could not be looked up. Add Namespace shop to the manifests."
+UNKNOWN = (
+    "cannot be decided: the labels of namespace shop are unknown. Add Namespace shop to the manifests, or use "
+    "--namespace-labels or --kubeconfig."
+)
 FINDINGS = (
-    Finding(
+    (
         "image-registries",
         "spec.template.spec.containers[name=app].image",
         'spec.template.spec.containers[name=app].image: "nginx:1.21" comes from docker.io; images must come from '
         "approved registry registry.company.com. Push it there, or ask for an exception.",
     ),
-    Finding(
+    (
         "replica-limits",
         "spec.replicas",
         "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less.",
     ),
-    Finding(
+    (
         "resource-limits",
         "spec.template.spec.containers[name=app].resources.limits",
         "spec.template.spec.containers[name=app].resources.limits: cpu and memory missing; resource limits required "
@@ -64,7 +73,8 @@ def test_a_denial_has_all_findings(engine):
     """Every violation, with the policy and the field."""
     (found,) = judged(engine, DEPLOYMENT % "production")
     assert (found.title, found.namespace, found.verdict) == ("Deployment production/shop", "production", "denied")
-    assert (found.findings, found.operations) == (FINDINGS, ())
+    assert (said(found), found.operations) == (FINDINGS, ())
+    assert {each.action for each in found.findings} == {"Deny"}
 
 
 def test_what_names_no_namespace_goes_where_it_is_said_to(engine):
@@ -90,10 +100,64 @@ def test_labels_of_namespaces_that_are_there_are_known(engine):
 def test_labels_that_are_not_known_are_an_error(engine):
     """It could be production: nobody can say, and nobody says it is fine."""
     (found,) = judged(engine, DEPLOYMENT % "shop")
-    assert (found.verdict, found.findings) == (
+    assert (found.verdict, said(found)) == (
         "error",
-        tuple(Finding(policy, "", UNKNOWN) for policy in ("image-registries", "replica-limits", "resource-limits")),
+        tuple((policy, "", UNKNOWN) for policy in ("image-registries", "replica-limits", "resource-limits")),
     )
+
+
+def test_labels_are_not_needed_where_nothing_is_wrong(engine):
+    """Whatever the labels are, an object that breaks no rule is allowed."""
+    good = DEPLOYMENT.replace("11", "3").replace("nginx:1.21", "registry.company.com/shop:1")
+    limits = "          resources: {limits: {cpu: 1, memory: 1Gi}}\n"
+    (found,) = judged(engine, (good + limits) % "shop")
+    assert (found.verdict, found.findings) == ("allowed", ())
+
+
+def test_what_is_wrong_beside_what_is_undecided_is_reported(engine):
+    """A malformed field denies; the rules that need labels stay undecided."""
+    (found,) = judged(engine, DEPLOYMENT.replace("replicas: 11", 'replicas: "3"') % "shop")
+    assert (found.verdict, [(each.policy, each.action) for each in found.findings]) == (
+        "error",
+        [("image-registries", "Error"), ("replica-limits", "Error"), ("resource-limits", "Error")],
+    )
+
+
+def test_a_selector_on_the_name_needs_no_labels():
+    """The API server labels each namespace with its name."""
+    policies = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec:
+  policy: replica-limits
+  match: {any: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: toys}}}]}
+"""
+    engine = Engine(load(parse_documents(policies.encode(), "p.yaml"), catalogue()))
+    assert judged(engine, DEPLOYMENT % "shop")[0].verdict == "unmatched"
+    assert judged(engine, DEPLOYMENT % "toys")[0].verdict == "denied"
+
+
+def test_what_a_policy_sets_needs_labels(engine):
+    """Whether the defaults of production apply cannot be decided, so neither can the object."""
+    (found,) = judged(
+        engine,
+        "apiVersion: example.com/v1\nkind: WebApp\nmetadata: {name: shop, namespace: shop}\n"
+        "spec: {replicas: 3, image: registry.company.com/shop:1}\n",
+    )
+    assert (found.verdict, [each.policy for each in found.findings]) == ("error", ["webapp-security-defaults"])
+
+
+def test_defaults_that_are_there_already_need_no_labels(engine):
+    """The rules that follow the defaults are judged all the same."""
+    text = (
+        "apiVersion: example.com/v1\nkind: WebApp\nmetadata: {name: shop, namespace: shop}\nspec:\n"
+        "  {replicas: 3, image: %s/shop:1, securityContext: {runAsNonRoot: true, runAsUser: 1000, "
+        "allowPrivilegeEscalation: false}}\n"
+    )
+    (good,), (bad,) = judged(engine, text % "registry.company.com"), judged(engine, text % "docker.io")
+    assert (good.verdict, good.findings) == ("mutated", ())
+    assert (bad.verdict, [each.policy for each in bad.findings]) == ("error", ["image-registries"])
 
 
 def test_what_no_policy_looks_at_is_unmatched(engine):
@@ -143,7 +207,71 @@ def test_warnings_are_findings():
     engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
     (found,) = judged(engine, DEPLOYMENT % "shop")
     message = "spec.replicas: 11; production workloads cannot exceed 2 replicas. Set it to 2 or less."
-    assert (found.verdict, found.findings) == ("warned", (Finding("few", "spec.replicas", message),))
+    assert (found.verdict, said(found), found.findings[0].action) == (
+        "warned",
+        (("few", "spec.replicas", message),),
+        "Warn",
+    )
+
+
+def test_audited_violations_are_findings():
+    """A policy that only audits denies nothing; what it finds is shown."""
+    text = (
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: replica-limits}\n"
+        "spec: {policy: replica-limits, validationActions: [%s]}\n"
+    )
+    for actions, verdict, action in (("Audit", "audited", "Audit"), ("Warn, Audit", "warned", "Warn")):
+        engine = Engine(load(parse_documents((text % actions).encode(), "p.yaml"), catalogue()))
+        (found,) = judged(engine, DEPLOYMENT % "shop")
+        assert (found.verdict, said(found), found.findings[0].action) == (verdict, FINDINGS[1:2], action)
+
+
+@pytest.mark.parametrize("version", ["extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"])
+def test_old_versions_are_judged_by_their_kind(engine, version):
+    """A Deployment is a Deployment, also in a version that Kubernetes no longer serves."""
+    (found,) = judged(engine, DEPLOYMENT.replace("apps/v1", version) % "production")
+    assert (found.verdict, said(found)) == ("denied", FINDINGS)
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "error"),
+    [
+        ("apps/v1", "Deploymnt", 'x.yaml:2: kind: apps/v1 has no kind "Deploymnt"; did you mean "Deployment"?'),
+        ("v1", "NameSpace", 'x.yaml:2: kind: v1 has no kind "NameSpace"; did you mean "Namespace"?'),
+        ("v1", "PersistentVolume", None),
+        ("serving.knative.dev/v1", "Services", None),
+        ("apps/v1", "ControllerRevision", None),
+    ],
+)
+def test_a_mistyped_kind_is_an_error(engine, version, kind, error):
+    """It is nearly a kind of its group, and none; other groups may have any kinds."""
+    text = f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n"
+    if error is None:
+        assert judged(engine, text)[0].verdict == "unmatched"
+    else:
+        with pytest.raises(DocumentError) as raised:
+            judged(engine, text)
+        assert str(raised.value) == error
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", True),
+        ("kind: Pod\n", True),
+        ("apiVersion: v1\nmetadata: {name: a}\n", True),
+        ("apiVersion: v2\nname: chart\nversion: 1.0.0\n", False),
+        ("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: a}\n", False),
+        ("resources: [a.yaml]\n", False),
+        ("apiVersion: v1\nkind: Config\nclusters: []\n", False),
+        ("apiVersion: kind.x-k8s.io/v1alpha4\nkind: Cluster\n", False),
+        ("[a, b]\n", False),
+    ],
+)
+def test_which_documents_are_objects(text, expected):
+    """Half an object is one, with an error; the files of other tools are none."""
+    (document,) = parse_documents(text.encode(), "x.yaml")
+    assert is_object(document) is expected
 
 
 def test_budgets_and_workloads_beside_each_other_are_compared():
@@ -173,11 +301,12 @@ def test_what_could_not_be_decided_and_is_ignored_is_a_warning():
     """A policy that may fail says that it did, about no field."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
-        "spec: {policy: replica-limits, failurePolicy: Ignore, match: {any: [{namespaceSelector: {}}]}}\n"
+        "spec: {policy: replica-limits, failurePolicy: Ignore,"
+        " match: {any: [{namespaceSelector: {matchLabels: {a: b}}}]}}\n"
     )
     engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
     (found,) = judged(engine, DEPLOYMENT % "shop")
-    assert (found.verdict, found.findings) == ("warned", (Finding("few", "", UNKNOWN),))
+    assert (found.verdict, said(found)) == ("warned", (("few", "", UNKNOWN),))
 
 
 def test_no_warning_is_left_out():
@@ -198,11 +327,11 @@ def test_no_warning_is_left_out():
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("a\n", "x.yaml:1: apiVersion: missing; every object of the API has one"),
-        ("kind: Pod\nmetadata: {name: a}\n", "x.yaml:1: apiVersion: missing; every object of the API has one"),
-        ("apiVersion: v1\nmetadata: {name: a}\n", "x.yaml:1: kind: missing; every object of the API has one"),
-        ("apiVersion: v1\nkind: ''\nmetadata: {}\n", "x.yaml:2: kind: missing; every object of the API has one"),
-        ("apiVersion: 1\nkind: Pod\nmetadata: {}\n", "x.yaml:1: apiVersion: missing; every object of the API has one"),
+        ("a\n", "x.yaml:1: apiVersion: missing; every Kubernetes object has one"),
+        ("kind: Pod\nmetadata: {name: a}\n", "x.yaml:1: apiVersion: missing; every Kubernetes object has one"),
+        ("apiVersion: v1\nmetadata: {name: a}\n", "x.yaml:1: kind: missing; every Kubernetes object has one"),
+        ("apiVersion: v1\nkind: ''\nmetadata: {}\n", "x.yaml:2: kind: missing; every Kubernetes object has one"),
+        ("apiVersion: 1\nkind: Pod\nmetadata: {}\n", "x.yaml:1: apiVersion: missing; every Kubernetes object has one"),
         ("apiVersion: v1\nkind: Pod\n", "x.yaml:1: metadata: missing, or not an object"),
         ("apiVersion: v1\nkind: Pod\nmetadata:\n- a\n", "x.yaml:3: metadata: missing, or not an object"),
         ("apiVersion: v1\nkind: Pod\nmetadata:\n  name: 5\n", "x.yaml:4: metadata.name: must be a string"),
@@ -220,7 +349,7 @@ def test_no_warning_is_left_out():
         ),
         (
             f"{DEPLOYMENT % 'production'}---\nkind: Pod\n",
-            "x.yaml:12: apiVersion: missing; every object of the API has one",
+            "x.yaml:12: apiVersion: missing; every Kubernetes object has one",
         ),
     ],
 )

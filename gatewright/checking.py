@@ -1,0 +1,124 @@
+"""From judged manifests and policy sets to what `check` reports."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from config.documents import Document, DocumentError
+from config.faults import FaultsError
+from gatewright.outputs import Ending, Place, PolicyInfo, Problem, Reported, Result
+from gatewright.pages import summary
+from webhook.engine import BoundPolicy
+from webhook.engine.excepting import check_exception
+from webhook.engine.exceptions import BoundException
+from webhook.engine.policy_set import bind
+from webhook.harness.manifests import Finding, Judged
+from webhook.policies import catalogue
+
+LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
+SEVERE, KIND = "high", "kinds"  # of what no policy reports, but the type of a kind, or its planner
+SOON = timedelta(days=30)
+
+
+def place(document: Document, path: str = "") -> Place:
+    """Return where a field of a document is."""
+    return Place(document.source, *document.place(path))
+
+
+def problem(error: DocumentError) -> Problem:
+    """Return what an error about a document says, with its file and line apart from the message."""
+    text = str(error)
+    file, colon, rest = text.partition(": ")
+    name, _, line = file.rpartition(":")
+    if not colon:
+        return Problem(text)
+    return Problem(rest, Place(name, int(line)) if line.isdigit() else Place(file))
+
+
+def result(judged: Judged, policies: Mapping[str, PolicyInfo]) -> Result:
+    """Return the verdict on a manifest with the place of each violation."""
+    return Result(
+        kind=judged.document.value["kind"],
+        namespace=judged.namespace,
+        name=judged.name,
+        verdict=judged.verdict,
+        place=place(judged.document),
+        violations=tuple(_reported(judged.document, each, policies) for each in judged.findings),
+        operations=judged.operations,
+    )
+
+
+def _reported(document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]) -> Reported:
+    info = policies.get(finding.policy) or PolicyInfo(finding.policy, severity=SEVERE, category=KIND)
+    violation = finding.violation
+    return Reported(
+        policy=finding.policy,
+        message=finding.message,
+        level=LEVELS[finding.action],
+        action=finding.action,
+        path=finding.path,
+        place=place(document, finding.path),
+        severity=info.severity,
+        category=info.category,
+        found="" if violation is None else str(violation.found),
+        rule="" if violation is None else violation.rule,
+        fix="" if violation is None else violation.fix,
+    )
+
+
+def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
+    """Return what formats say of each policy in force."""
+    return {
+        each.title: PolicyInfo(
+            each.title, summary(each.policy), each.policy.documentation, each.severity, each.category
+        )
+        for each in policies
+    }
+
+
+def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:
+    """Return the exceptions among the documents of a policy set that could be read."""
+    bound = ((each, bind(each.value, catalogue())) for each in documents)
+    return [(document, each) for document, each in bound if isinstance(each, BoundException)]
+
+
+def without_effect(
+    exceptions: Iterable[tuple[Document, BoundException]], policies: Iterable[BoundPolicy], home: str, now: datetime
+) -> list[str]:
+    """Return a line for each exception that excepts nothing: expired, in the wrong namespace, or from no kind."""
+    policies, lines = tuple(policies), list[str]()
+    for document, exception in exceptions:
+        title = f"PolicyException {document.value['metadata']['name']}"
+        if now >= exception.spec.expires:
+            end = exception.spec.expires.isoformat().replace("+00:00", "Z")
+            lines.append(f"{document.where('spec.expires')}: {title}: has no effect: it expired at {end}")
+            continue
+        try:
+            check_exception(exception, policies, home)
+            faults = list(_about_nothing(exception, policies))
+        except FaultsError as error:
+            faults = list(error.faults)
+        lines += [f"{document.where(path)}: {title}: has no effect: {path}: {text}" for path, text in faults]
+    return lines
+
+
+def _about_nothing(exception: BoundException, policies: Iterable[BoundPolicy]) -> Iterable[tuple[str, str]]:
+    kinds = {each.name: {target.kind.kind for target in each.policy.targets} for each in policies}
+    for index, entry in enumerate(exception.spec.exceptions):
+        if entry.kinds is not None and not kinds[entry.policy].intersection(entry.kinds):
+            yield f"spec.exceptions[{index}].kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
+
+
+def ending_soon(exceptions: Iterable[tuple[Document, BoundException]], now: datetime) -> tuple[Ending, ...]:
+    """Return the exceptions in force that end within 30 days, the first to end first."""
+    found = [
+        (each.spec.expires, document, each) for document, each in exceptions if now < each.spec.expires <= now + SOON
+    ]
+    return tuple(
+        Ending(
+            tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
+            expires.isoformat().replace("+00:00", "Z"),
+            each.spec.reason,
+            place(document),
+        )
+        for expires, document, each in sorted(found, key=lambda item: item[0])
+    )

@@ -1,0 +1,31 @@
+"""Which files differ from a Git revision."""
+
+import subprocess
+from pathlib import Path
+
+
+class GitError(ValueError):
+    """Git is missing, or the revision or repository is."""
+
+
+def changed_files(revision: str) -> frozenset[Path]:
+    """Return the resolved paths of files changed since HEAD left `revision`, uncommitted and untracked ones included.
+
+    Deleted files are left out. GitError where Git cannot tell.
+    """
+    top = Path(_git("rev-parse", "--show-toplevel").rstrip("\n"))
+    base = _git("merge-base", "--", revision, "HEAD").strip()
+    changed = _git("-C", str(top), "diff", "--name-only", "-z", "--diff-filter=d", base, "--")
+    new = _git("-C", str(top), "ls-files", "-z", "--others", "--exclude-standard")
+    return frozenset((top / name).resolve() for name in (changed + new).split("\0") if name)
+
+
+def _git(*arguments: str) -> str:
+    try:
+        done = subprocess.run(["git", *arguments], check=False, capture_output=True, text=True)  # noqa: S603, S607
+    except FileNotFoundError:
+        raise GitError("git is not installed") from None
+    if done.returncode:
+        said = done.stderr.strip().removeprefix("fatal: ")
+        raise GitError(said or "no common commit with HEAD; fetch more history")
+    return done.stdout

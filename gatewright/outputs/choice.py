@@ -1,0 +1,90 @@
+"""The option -o: which formats go where, and writing them."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from config.faults import did_you_mean
+from gatewright.outputs import table
+from gatewright.outputs.results import FAIL_AT, Report
+
+FORMATS = ("table", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One format, and the file it is written to; None is standard output."""
+
+    format: str
+    file: Path | None = None
+
+
+class _OutputType(click.ParamType[Output]):
+    name = "FORMAT[=FILE]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
+        if isinstance(value, Output):
+            return value
+        format, equals, file = str(value).partition("=")
+        if format not in FORMATS:
+            self.fail(f'no format "{format}"{did_you_mean(format, FORMATS)}', param, ctx)
+        if equals and not file:
+            self.fail("an empty file name", param, ctx)
+        return Output(format, Path(file) if file else None)
+
+
+def _one_on_stdout(_: click.Context, __: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+    """Return the outputs, with a table on standard output where no other format goes there."""
+    printed = [each.format for each in outputs if each.file is None]
+    if len(printed) > 1:
+        raise click.BadParameter(f"only one format can go to standard output, not {' and '.join(printed)}")
+    return outputs if printed else (*outputs, Output("table"))
+
+
+OUTPUTS: Callable[[Any], Any] = click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=_OutputType(),
+    multiple=True,
+    callback=_one_on_stdout,
+    help=f"how to print, or write to a file: {', '.join(FORMATS)}; may be repeated [table]",
+)
+FAIL_ON: Callable[[Any], Any] = click.option(
+    "--fail-on",
+    type=click.Choice([*FAIL_AT]),
+    default="deny",
+    help="what makes the exit code 1: violations that deny, also those that warn, or none [deny]",
+)
+
+
+def write(report: Report, outputs: tuple[Output, ...]) -> None:
+    """Write the report in each format; notes and problems go to standard error."""
+    for output in outputs:
+        if output.file is not None:
+            output.file.write_text(_rendered(report, output.format), "utf-8")
+        elif output.format == "table":
+            width = shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
+            click.echo(
+                table.render(report, width, colours=width is not None and not os.environ.get("NO_COLOR")),
+                nl=False,
+                color=True,
+            )
+        else:
+            click.echo(_rendered(report, output.format), nl=False)
+    for note in report.notes:
+        click.echo(f"note: {note}", err=True)
+    for problem in report.problems:
+        click.echo(f"{problem.place}: {problem.message}" if problem.place.file else problem.message, err=True)
+
+
+def _rendered(report: Report, format: str) -> str:
+    text: str = import_module(f"gatewright.outputs.{format}").render(report)
+    return text

@@ -1,0 +1,130 @@
+"""What a command reports, whatever the format: results with their violations, and files that could not be judged."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+NOTHING: Mapping[str, Any] = {}
+LEVELS = ("error", "warning", "note")
+FAIL_AT = {"deny": ("error",), "warn": ("error", "warning"), "never": ()}  # levels that make exit code 1
+PROBLEM = "not-judged"  # what formats call a file that could not be read, parsed or judged, as if it were a policy
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A field in a file. `file` is "" where there is no file: a live object. Line and column count from 1."""
+
+    file: str = ""
+    line: int = 1
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else "cluster"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """One line about a result: which policy says what about which field.
+
+    `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not decide; `patch` is a
+    JSON Patch that mends it, where the fix is a value.
+    """
+
+    policy: str
+    message: str
+    level: str = "error"
+    action: str = "Deny"
+    path: str = ""
+    place: Place = Place()
+    severity: str = "medium"
+    category: str = ""
+    found: str = ""
+    rule: str = ""
+    fix: str = ""
+    patch: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One judged object, or one case: the verdict in a word, and what was reported of it.
+
+    `operations` is the JSON Patch of what policies set in it.
+    """
+
+    kind: str
+    name: str
+    verdict: str
+    namespace: str = ""
+    place: Place = Place()
+    violations: tuple[Reported, ...] = ()
+    operations: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Kind, namespace and name."""
+        return f"{self.kind} {f'{self.namespace}/' if self.namespace else ''}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a document in it, that could not be read, parsed or judged."""
+
+    message: str
+    place: Place = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyInfo:
+    """What formats say of a policy once: a summary, and its whole page of documentation as text ("" for none)."""
+
+    name: str
+    summary: str = ""
+    documentation: str = ""
+    severity: str = "medium"
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """An exception that ends soon: the policies it is from, the RFC 3339 time it ends, and why it was made."""
+
+    policies: tuple[str, ...]
+    expires: str
+    reason: str
+    place: Place = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that a command reports. `command` is its name; `notes` are lines for people that change no verdict."""
+
+    command: str
+    results: tuple[Result, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    policies: Mapping[str, PolicyInfo] = field(default_factory=lambda: NOTHING)
+    ending: tuple[Ending, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many results have each verdict, in the order they first appear."""
+        found: dict[str, int] = {}
+        for each in self.results:
+            found[each.verdict] = found.get(each.verdict, 0) + 1
+        return found
+
+    @property
+    def violations(self) -> list[tuple[Result, Reported]]:
+        """Every violation with its result, in order."""
+        return [(result, each) for result in self.results for each in result.violations]
+
+    def exit_code(self, fail_on: str = "deny") -> int:
+        """Return 3 where something could not be judged, 1 where a violation is of a level that fails, else 0."""
+        if self.problems or any(each.verdict == "error" for each in self.results):
+            return 3
+        levels = FAIL_AT[fail_on]
+        return int(any(each.level in levels for _, each in self.violations))
+
+    def info(self, policy: str) -> PolicyInfo:
+        """Return what is known of a policy; of an unknown one its name."""
+        return self.policies.get(policy) or PolicyInfo(policy)

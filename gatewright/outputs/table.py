@@ -1,0 +1,58 @@
+"""A table for people: a line for each result, below it its violations, each with file and line."""
+
+import textwrap
+from collections.abc import Iterator
+
+import orjson
+
+from gatewright.outputs.results import Report, Reported, Result
+from gatewright.terminal import STYLES, colour
+
+INDENT = "  "
+
+
+def render(report: Report, width: int | None = None, *, colours: bool = False) -> str:
+    """Return the table; wrapped between words at `width` columns, where that is given."""
+    return "".join(f"{line}\n" for line in _lines(report, width, colours=colours))
+
+
+def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]:
+    column = max((len(each.verdict) for each in report.results), default=0)
+    for result in report.results:
+        head = f"{result.verdict.ljust(column)}  {result.title}  ({result.place})"
+        first, *rest = _wrapped(head, width, " " * (column + 2))
+        style = STYLES.get(result.verdict, "") if colours else ""
+        yield colour(first[:column], style) + first[column:]
+        yield from rest
+        for each in result.violations:
+            yield from _wrapped(f"{INDENT}{_where(result, each)}{_marked(each)}: {each.message}", width, INDENT * 2)
+        for operation in result.operations:
+            value = orjson.dumps(operation["value"]).decode() if "value" in operation else ""
+            text = f"{INDENT}{operation['op']} {operation['path']} {value}".rstrip()
+            yield from (colour(line, "cyan" if colours else "") for line in _wrapped(text, width, INDENT * 2))
+    yield summary(report)
+
+
+def _where(result: Result, each: Reported) -> str:
+    return f"{each.place}: {each.policy}" if each.place.file else f"{each.policy}"
+
+
+def _marked(each: Reported) -> str:
+    """Return which violations of a denied object would not deny it alone."""
+    return f" ({each.action.lower()})" if each.action in ("Warn", "Audit") else ""
+
+
+def summary(report: Report) -> str:
+    """Return the counts in one line: `3 objects: 1 denied, 2 allowed`."""
+    number, noun = len(report.results), "case" if report.command == "test" else "object"
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items())
+    head = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{head}: {counts}" if counts else head
+
+
+def _wrapped(text: str, width: int | None, indent: str) -> list[str]:
+    if width is None or len(text) <= width:
+        return [text]
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    )

@@ -1,0 +1,64 @@
+"""Helm charts and kustomizations, rendered by the programs that people use for it, where they are installed."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from config.documents import Document, DocumentError, parse_documents
+
+SOURCE = "# Source: "  # what Helm writes above each object: chart/templates/file.yaml
+TIME_LIMIT = 60  # seconds
+
+
+class NotRenderedError(Exception):
+    """A directory that needs a program that is not installed."""
+
+
+def kustomize() -> Sequence[str]:
+    """Return the command that builds a kustomization, without the directory; empty where there is none."""
+    if path := shutil.which("kustomize"):
+        return path, "build"
+    path = shutil.which("kubectl")
+    return (path, "kustomize") if path else ()
+
+
+def rendered(directory: Path, namespace: str) -> Iterator[Document]:
+    """Yield the objects of the chart or kustomization in a directory, as a release in `namespace`.
+
+    NotRenderedError where the program is missing, DocumentError where it fails.
+    """
+    if (directory / "Chart.yaml").exists():
+        yield from _chart(directory, namespace)
+    else:
+        text = _output([*kustomize(), str(directory)], directory)
+        for document in parse_documents(text, str(directory / "kustomization.yaml")):
+            yield replace(document, is_exact=False)
+
+
+def _chart(directory: Path, namespace: str) -> Iterator[Document]:
+    helm = shutil.which("helm")
+    if helm is None:
+        raise NotRenderedError(f"{directory}: skipped: a Helm chart, and helm is not installed")
+    text = _output([helm, "template", "release-name", str(directory), "--namespace", namespace], directory)
+    lines = text.decode(errors="replace").splitlines()
+    for document in parse_documents(text, str(directory / "Chart.yaml")):
+        above = lines[: document.node.start_mark.line]
+        comment = next((line for line in reversed(above) if line.startswith(SOURCE)), None)
+        template = "Chart.yaml" if comment is None else comment.removeprefix(SOURCE).partition("/")[2]
+        yield replace(document, source=str(directory / template), is_exact=False)
+
+
+def _output(command: Sequence[str], directory: Path) -> bytes:
+    program = Path(command[0]).name
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, check=False, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise DocumentError(f"{directory}: {program} did not finish within {TIME_LIMIT} s") from None
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        raise DocumentError(f"{directory}: {program} {command[1]} failed: {said[:500]}")
+    return done.stdout

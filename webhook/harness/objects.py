@@ -1,0 +1,80 @@
+"""Which YAML documents are objects of the Kubernetes API, and as which kind they are judged."""
+
+from typing import Any
+
+from config.documents import Document, DocumentError
+from config.faults import did_you_mean
+from webhook.engine.fields import JSON_TYPES
+from webhook.engine.kinds import KINDS
+from webhook.harness.bases import kinds_by_name
+from webhook.harness.known import CLUSTER_SCOPED
+from webhook.harness.reviews import group_version_kind
+
+METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # read before any policy
+CLIENT_SIDE = frozenset({"kustomize.config.k8s.io"})  # configuration of tools: the API server has no such group
+MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # where the kinds of a group are today
+NOT_IN_THE_TABLE = CLUSTER_SCOPED | {
+    "Endpoints",
+    "Event",
+    "LimitRange",
+    "ResourceQuota",
+    "IngressClass",
+    "ControllerRevision",
+}
+
+Object = dict[str, Any]
+
+
+def is_object(document: Document) -> bool:
+    """Whether a document is meant as an object of the API, complete or not: not Chart.yaml, values or a kubeconfig."""
+    value = document.value
+    if not isinstance(value, dict) or group_version_kind(value)[0] in CLIENT_SIDE:
+        return False
+    if not value.get("kind"):
+        return "apiVersion" in value and ("metadata" in value or "spec" in value)
+    return "metadata" in value or value["kind"] in kinds_by_name()
+
+
+def is_whole(document: Document) -> bool:
+    """Whether a document is an object that can be judged."""
+    try:
+        require_object(document)
+    except DocumentError:
+        return False
+    return True
+
+
+def require_object(document: Document) -> None:
+    """Raise DocumentError where a document is not an object of the API."""
+    value = document.value
+    for field in ("apiVersion", "kind"):
+        if not isinstance(value, dict) or not isinstance(value.get(field), str) or not value[field]:
+            raise DocumentError(f"{document.where(field)}: {field}: missing; every Kubernetes object has one")
+    if not isinstance(value.get("metadata"), dict):
+        raise DocumentError(f"{document.where('metadata')}: metadata: missing, or not an object")
+    for field, wanted in METADATA.items():
+        if not isinstance(value["metadata"].get(field), wanted | None):
+            path = f"metadata.{field}"
+            raise DocumentError(f"{document.where(path)}: {path}: must be {JSON_TYPES[wanted]}")
+    _require_known_kind(document)
+
+
+def _require_known_kind(document: Document) -> None:
+    """Raise DocumentError for a kind that its built-in group lacks and that is nearly one it has: a typo."""
+    group, _, kind = group_version_kind(document.value)
+    names = {name for of, name in KINDS if of == group}
+    if kind in names or kind in NOT_IN_THE_TABLE:
+        return
+    meant = did_you_mean(kind, names, cutoff=0.8)
+    if meant.startswith("; did"):
+        said = document.value["apiVersion"]
+        raise DocumentError(f'{document.where("kind")}: kind: {said} has no kind "{kind}"{meant}')
+
+
+def as_served(object: Object) -> Object:
+    """Return an object in the API group that has its kind today: a Deployment of `extensions/v1beta1` in `apps/v1`."""
+    group, _, kind = group_version_kind(object)
+    for api_version in MOVED.get(group, ()):
+        if (api_version.rpartition("/")[0], kind) in KINDS:
+            return {**object, "apiVersion": api_version}
+    return object
