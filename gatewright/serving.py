@@ -19,7 +19,7 @@ from kube.watch import Watch
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, ControllerUser, Request
 from webhook.engine.planners import Served
 from webhook.policies import catalogue
-from webhook.server.app import LookUp
+from webhook.server.admission import LookUp
 from webhook.server.look_ups import LookUps
 from webhook.server.metrics import Metrics
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
@@ -111,10 +111,10 @@ async def webhook_of(
     return Webhook(serve_reviews, background, policies, objects)
 
 
-async def _now(_: Request) -> datetime:
+def _now(_: Request) -> datetime:
     return datetime.now(UTC)
 
 
-async def _nothing(_: Request) -> Served:
+def _nothing(_: Request) -> Served:
     """Without a cluster nothing is served that one may be without."""
     return ()

@@ -1,1 +1,1 @@
-"""The policy server: an engine that judges, the policies it knows, and the rim that speaks HTTP."""
+"""The policy server: the engine, the built-in policies, and the HTTPS server in front of them."""

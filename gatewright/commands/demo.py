@@ -32,7 +32,7 @@ from gatewright.terminal import console, styled, table
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Request
 from webhook.engine.planners import Served
 from webhook.harness.reviews import Admission, review
-from webhook.server.app import Rim
+from webhook.server.admission import AdmissionHandler
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
 from webhook.server.serve import ServerConfig, listening
@@ -92,10 +92,10 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     in_force = Policies([policies], lambda: engine_of([policies], HOME, planners_of(Settings(), HOME)), metrics)
     in_force.refresh()
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
-    rim = Rim(in_force, metrics, {NAMESPACE_LABELS: _labels, NOW: _now, SERVED: _nothing})
+    handler = AdmissionHandler(in_force, metrics, {NAMESPACE_LABELS: _labels, NOW: _now, SERVED: _nothing})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())
     async with (
-        listening(ServerConfig(host="127.0.0.1", port=0), rim, certificate, metrics) as listener,
+        listening(ServerConfig(host="127.0.0.1", port=0), handler, certificate, metrics) as listener,
         aiohttp.ClientSession(
             f"https://127.0.0.1:{listener.port}",
             connector=aiohttp.TCPConnector(ssl=trust),
@@ -106,15 +106,15 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     return f"https://127.0.0.1:{listener.port}", replies
 
 
-async def _labels(request: Request) -> dict[str, str]:
+def _labels(request: Request) -> dict[str, str]:
     return {"kubernetes.io/metadata.name": request.attributes.namespace}
 
 
-async def _now(_: Request) -> datetime:
+def _now(_: Request) -> datetime:
     return datetime.now(UTC)
 
 
-async def _nothing(_: Request) -> Served:
+def _nothing(_: Request) -> Served:
     return ()
 
 

@@ -27,7 +27,7 @@ from webhook.harness.cases import Trial, load_trials
 from webhook.harness.trial import ask
 from webhook.policies import catalogue
 from webhook.server.look_ups import RESOURCES
-from webhook.server.metrics import Metrics as Rim
+from webhook.server.metrics import Metrics as WebhookMetrics
 
 ROOT = Path(__file__).parents[2]
 CHART = "charts/gatewright"
@@ -103,7 +103,7 @@ def _sets(option: click.Parameter, setting: str, field: FieldInfo) -> bool:
 def collectors() -> dict[str, CollectorRegistry]:
     """The registries of what is counted, by what counts it."""
     webhook, controller, kind = CollectorRegistry(), CollectorRegistry(), CollectorRegistry()
-    Rim(webhook)
+    WebhookMetrics(webhook)
     shared = Controllers(controller)
     controller.register(LastBackups(tuple))
     for counts in filter(None, (each.counts for each in own_kinds())):

@@ -1,27 +1,27 @@
-"""Connections that slow or greedy clients cannot hold, and that end without losing a request."""
+"""Connections: bounds on their number and on slow clients, and the end of each without a lost request."""
 
 import asyncio
 import logging
 from typing import Any, Never
 
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 
+from webhook.server.answers import TEXT, Answer, head_of
 from webhook.server.metrics import Metrics
 
-KEEP_ALIVE_SECONDS = 120.0  # the API server gives up an idle connection after 90 s; we must never be first
-REQUEST_SECONDS = 10.0  # for the TLS handshake, for a request from first to last byte, and for taking the answer
-LINGER_SECONDS = 1.0  # how long the rest of a refused body is read and dropped, so that the refusal arrives
+KEEP_ALIVE_SECONDS = 120.0  # the API server closes an idle connection after 90 s; the server must not be first
+REQUEST_SECONDS = 10.0  # for the TLS handshake, for a request from first to last byte, for reading an answer
+LINGER_SECONDS = 1.0  # the rest of a refused body is read and dropped for so long, so that the refusal arrives
 GOODBYE_SECONDS = 1.0
-MOST_CONNECTIONS = 1000  # about 45 kB each
+MAX_CONNECTIONS = 1000  # about 45 kB each
 
 log = logging.getLogger("gatewright.webhook")
 
 
-class Connection(RequestHandler):
-    """One client's connection; what the client has to do next, it has to do by `due`."""
+class Connection(web.RequestHandler):
+    """One client's connection. Whatever the client has to do next, it has to do by `due`."""
 
-    __slots__ = ("due", "limits", "used")
+    __slots__ = ("due", "has_more", "is_judging", "is_used", "limits")
 
     def __init__(self, limits: "Connections") -> None:
         super().__init__(
@@ -34,63 +34,61 @@ class Connection(RequestHandler):
         )
         self.limits = limits
         self.due: float | None = None
-        self.used = False
+        self.is_judging = False
+        self.is_used = False
+        self.has_more = False
 
     def data_received(self, data: bytes) -> None:
-        """Start the clock of a request with its first byte."""
-        if self.due is None and not self._request_in_progress:
+        """Start the clock of a request at its first byte."""
+        if self.is_judging:
+            self.has_more = True
+        elif self.due is None:
             self.due = self._loop.time() + self.limits.request_seconds
         super().data_received(data)
 
     def request_received(self) -> None:
-        """Stop the clock: the request is here as a whole, the time until the answer is ours."""
+        """Stop the clock: all of the request is here, and the time until the answer is the server's."""
         self.due = None
+        self.is_judging = True
 
-    async def finish_response(
-        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
-    ) -> tuple[web.StreamResponse, bool]:
-        """Send the answer, within the time a client may take to read it; while draining it is the last one."""
+    def answering(self, answer: Answer) -> None:
+        """Start the clock of the client, which has to read the answer; while draining it is the last one."""
         self.due = self._loop.time() + self.limits.request_seconds
         if self.limits.draining:
-            resp.force_close()
-        try:
-            return await super().finish_response(request, resp, start_time)
-        finally:
+            answer.force_close()
+
+    def answered(self) -> None:
+        """Wait for the next request, which may have begun."""
+        self.is_judging, self.is_used = False, True
+        if not self.has_more:
             self.due = None
-            self.used = True
+        self.has_more = False
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer what is no HTTP request, or an error of ours, in one line and close the connection."""
+        """Answer a request that is not HTTP, or that met an internal error, in one line and close the connection."""
         if status == 500:
             log.error("error while answering a request", exc_info=exc)
-        text = "internal error" if status == 500 else "not an HTTP/1.1 request that can be answered"
-        answer = web.Response(status=status, text=f"{text}\n")
-        answer.force_close()
-        return answer
-
-    @property
-    def is_unused(self) -> bool:
-        """Whether it has never made a request and makes none now."""
-        return not self.used and self.due is None and not self._request_in_progress
+        text = b"internal error\n" if status == 500 else b"not an HTTP/1.1 request that can be answered\n"
+        return Answer(text, head_of(status, TEXT), closes=True)
 
     def cut(self, reason: str) -> None:
-        """End the connection without a word."""
+        """Close the connection at once."""
         self.limits.metrics.connections_cut.labels(reason).inc()
         if self.transport is not None:
             self.transport.abort()
 
 
 class Connections(web.Server):
-    """All open connections: at most so many, none waited for longer than agreed."""
+    """All open connections: at most so many, and none waited for longer than agreed."""
 
     def __init__(
         self,
         handler: Any,
         metrics: Metrics,
         *,
-        most: int = MOST_CONNECTIONS,
+        most: int = MAX_CONNECTIONS,
         request_seconds: float = REQUEST_SECONDS,
     ) -> None:
         super().__init__(handler)
@@ -106,7 +104,7 @@ class Connections(web.Server):
         """Make the protocol of a new connection."""
         return Connection(self)
 
-    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
         """Admit a connection; beyond the limit the oldest that never asked for anything goes, or else the new one."""
         assert isinstance(handler, Connection)
         super().connection_made(handler, transport)
@@ -114,9 +112,10 @@ class Connections(web.Server):
         self.none_open.clear()
         self.metrics.connections.set(len(self.open))
         if len(self.open) > self.most:
-            next((each for each in self.open if each.is_unused), handler).cut("too-many")
+            unused = (each for each in self.open if not each.is_used and each.due is None and not each.is_judging)
+            next(unused, handler).cut("too-many")
 
-    def connection_lost(self, handler: RequestHandler, exc: BaseException | None = None) -> None:
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         """Forget a connection."""
         assert isinstance(handler, Connection)
         super().connection_lost(handler, exc)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Never
 
 from config.crds import kinds
@@ -33,9 +33,20 @@ OURS = tuple(
 SCALED = {(resource.group, resource.plural): resource for resource in (*WORKLOADS, *OURS)}
 RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
 
+NAMESPACE = "namespace"  # the index by namespace
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
 
 Object = dict[str, Any]
+Answer = list[Object] | Coroutine[Any, Any, list[Object]]
+Shape = Callable[[Object], Object]
+
+
+def _whole(object: Object) -> Object:
+    return object
+
+
+def _namespace(object: Object) -> tuple[str, ...]:
+    return (object["metadata"].get("namespace", ""),)
 
 
 class LookUps:
@@ -46,7 +57,7 @@ class LookUps:
         self._client = client
         self._optional = tuple(optional)
         self._served: frozenset[ResourceKey] = frozenset()
-        self._asked_again = 0.0
+        self._ask_again = 0.0
         self._scaled = SCALED | {(resource.group, resource.plural): resource for resource in scaled}
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
@@ -59,26 +70,26 @@ class LookUps:
                 watch = Watch(self._client, store.resource, store)
                 group.create_task(watch.run(), name=f"watch {store.resource.plural}")
 
-    async def limit_ranges(self, request: Request) -> list[Object]:
+    def limit_ranges(self, request: Request) -> Answer:
         """Return the LimitRanges of the request's namespace."""
-        return [each async for each in self._all(LIMIT_RANGE, request.attributes.namespace)]
+        return self._all((LIMIT_RANGE,), request.attributes.namespace)
 
-    async def services(self, request: Request) -> list[Object]:
+    def services(self, request: Request) -> Answer:
         """Return the Services of the request's namespace."""
-        return [each async for each in self._all(SERVICE, request.attributes.namespace)]
+        return self._all((SERVICE,), request.attributes.namespace)
 
-    async def ingresses(self, request: Request) -> list[Object]:
+    def ingresses(self, request: Request) -> Answer:
         """Return namespace, name and hosts of every Ingress."""
         del request
-        return [summary(each) async for each in self._all(INGRESS)]
+        return self._all((INGRESS,), shape=summary)
 
-    async def disruption_budgets(self, request: Request) -> list[Object]:
+    def disruption_budgets(self, request: Request) -> Answer:
         """Return the PodDisruptionBudgets of the request's namespace."""
-        return [each async for each in self._all(BUDGET, request.attributes.namespace)]
+        return self._all((BUDGET,), request.attributes.namespace)
 
-    async def workloads(self, request: Request) -> list[Object]:
-        """Return what runs replicas of a pod template in the request's namespace."""
-        return [each for resource in WORKLOADS async for each in self._all(resource, request.attributes.namespace)]
+    def workloads(self, request: Request) -> Answer:
+        """Return the objects that run replicas of a pod template in the request's namespace."""
+        return self._all(WORKLOADS, request.attributes.namespace)
 
     async def scale_parent(self, request: Request) -> Object:
         """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""
@@ -90,26 +101,33 @@ class LookUps:
         except NotFound:
             return {}  # the API server will say so itself
 
-    async def served(self, request: Request) -> Served:
-        """Return which of the optional resources the API server has, as it said a moment ago."""
+    def served(self, request: Request) -> Served | Coroutine[Any, Any, Served]:
+        """Return which of the optional resources the API server has, as it answered in the last moments."""
         del request
-        if time.monotonic() >= self._asked_again:
-            answers = await asyncio.gather(*map(self._client.serves, self._optional))
-            found = (each for each, is_served in zip(self._optional, answers, strict=True) if is_served)
-            self._served = frozenset((each.group, each.plural) for each in found)
-            self._asked_again = time.monotonic() + A_MOMENT
+        return self._served if time.monotonic() < self._ask_again else self._ask_served()
+
+    async def _ask_served(self) -> Served:
+        answers = await asyncio.gather(*map(self._client.serves, self._optional))
+        found = (each for each, is_served in zip(self._optional, answers, strict=True) if is_served)
+        self._served = frozenset((each.group, each.plural) for each in found)
+        self._ask_again = time.monotonic() + A_MOMENT
         return self._served
 
-    async def _all(self, resource: Resource, namespace: str | None = None) -> AsyncIterator[Object]:
-        store = self._stores.get(resource)
-        if store is None:
-            store = self._stores[resource] = Store(resource)
-            self._begun.put_nowait(store)
-        if store.synced.is_set():
-            for key in sorted(store.keys()):
-                object = store.get(key) if namespace is None or key.startswith(f"{namespace}/") else None
-                if object is not None:
-                    yield object
-        else:
-            async for listed in self._client.list(resource, namespace):
-                yield listed
+    def _all(self, resources: Iterable[Resource], namespace: str | None = None, shape: Shape = _whole) -> Answer:
+        """Return the objects of some resources: from their watches, or listed while one of these has not begun."""
+        stores = [self._stores.get(each) or self._begin(each) for each in resources]
+        if not all(store.synced.is_set() for store in stores):
+            return self._list(stores, namespace, shape)
+        found = ((store, store.keys() if namespace is None else store.index(NAMESPACE, namespace)) for store in stores)
+        objects = (store.get(key) for store, keys in found for key in sorted(keys))
+        return [shape(object) for object in objects if object is not None]
+
+    def _begin(self, resource: Resource) -> Store:
+        store = self._stores[resource] = Store(resource)
+        store.add_index(NAMESPACE, _namespace)
+        self._begun.put_nowait(store)
+        return store
+
+    async def _list(self, stores: Iterable[Store], namespace: str | None, shape: Shape) -> list[Object]:
+        listed = [self._client.list(store.resource, namespace) for store in stores]
+        return [shape(object) for each in listed async for object in each]

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from webhook.server.app import HasEngine, LookUp, Rim
-from webhook.server.connections import GOODBYE_SECONDS, MOST_CONNECTIONS, REQUEST_SECONDS, Connections
+from webhook.server.admission import AdmissionHandler, HasEngine, LookUp
+from webhook.server.connections import GOODBYE_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, Connections
 from webhook.server.content import POLL_SECONDS, poll
 from webhook.server.metrics import Metrics
 from webhook.server.tls import ServingCertificate
@@ -31,7 +31,7 @@ class ServerConfig:
     grace_seconds: float = 100.0
     poll_seconds: float = POLL_SECONDS
     request_seconds: float = REQUEST_SECONDS
-    most_connections: int = MOST_CONNECTIONS
+    most_connections: int = MAX_CONNECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ async def serve(
     look_ups: Mapping[str, LookUp],
 ) -> None:
     """Serve until `stop` is set, and then until the connections are drained."""
-    rim = Rim(policies, metrics, look_ups)
-    async with listening(config, rim, certificate, metrics) as listener, asyncio.TaskGroup() as group:
+    handler = AdmissionHandler(policies, metrics, look_ups)
+    async with listening(config, handler, certificate, metrics) as listener, asyncio.TaskGroup() as group:
         upkeep = group.create_task(listener.upkeep())
         log.info("listening", extra={"fields": {"host": config.host or "*", "port": listener.port}})
         await stop.wait()
@@ -82,11 +82,12 @@ async def serve(
 
 @asynccontextmanager
 async def listening(
-    config: ServerConfig, rim: Rim, certificate: ServingCertificate, metrics: Metrics
+    config: ServerConfig, handler: AdmissionHandler, certificate: ServingCertificate, metrics: Metrics
 ) -> AsyncIterator[Listener]:
     """Listen while the context lasts, with the pair that the files hold now, if there is one."""
     certificate.refresh()
-    connections = Connections(rim.handle, metrics, most=config.most_connections, request_seconds=config.request_seconds)
+    most, seconds = config.most_connections, config.request_seconds
+    connections = Connections(handler.handle, metrics, most=most, request_seconds=seconds)
     try:
         server = await asyncio.get_running_loop().create_server(
             connections,

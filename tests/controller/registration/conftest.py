@@ -22,7 +22,7 @@ from kube.endpoint import Endpoint
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
-from webhook.server.app import Rim
+from webhook.server.admission import AdmissionHandler
 from webhook.server.metrics import Metrics
 from webhook.server.serve import Listener, ServerConfig, listening
 from webhook.server.tls import ServingCertificate
@@ -104,7 +104,7 @@ async def working(
     metrics = Metrics(CollectorRegistry())
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     config = ServerConfig(host="127.0.0.1", port=0)
-    async with listening(config, Rim(policies, metrics, {}), certificate, metrics) as listener:
+    async with listening(config, AdmissionHandler(policies, metrics, {}), certificate, metrics) as listener:
         certificates = Certificates(runtime.client, runtime.caches, NAMES)
         registrar = Registrar(
             runtime.client,

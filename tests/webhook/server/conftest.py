@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from certs import KeyPair, issue_ca, issue_serving
 from webhook.engine import BoundPolicy, Engine, Params, Patch, Policy, Request, Violation
 from webhook.engine.match import Match
-from webhook.server.app import Rim
+from webhook.server.admission import AdmissionHandler
 from webhook.server.metrics import Metrics
 from webhook.server.serve import Listener, ServerConfig, listening
 from webhook.server.tls import ServingCertificate
@@ -137,6 +137,11 @@ class Wire:
         return True
 
 
+async def answered(found: Any) -> Any:
+    """Return what a look-up found, at once or from the API server."""
+    return await found if asyncio.iscoroutine(found) else found
+
+
 @dataclass
 class Webhook:
     """A listening webhook."""
@@ -218,8 +223,8 @@ def start(authority, pair, tmp_path):
         certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {}))
         policies = Policies(engine)
         settings = ServerConfig(host="127.0.0.1", port=0, **config)
-        rim = Rim(policies, metrics, look_ups or {})
-        async with listening(settings, rim, certificate, metrics) as listener:
+        handler = AdmissionHandler(policies, metrics, look_ups or {})
+        async with listening(settings, handler, certificate, metrics) as listener:
             upkeep = asyncio.create_task(listener.upkeep())
             try:
                 yield Webhook(listener, policies, registry, certificate, tmp_path, trust(authority))

@@ -17,8 +17,6 @@ HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\
     [
         b"POST /validate HTTP/1.1\r\nHost: x\r\n",
         HEAD + b"Content-Length: 1000\r\n\r\n{",
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
-        HEAD + b"Content-Length: 1000\r\nExpect: 100-continue\r\n\r\n",
     ],
 )
 async def test_a_request_that_does_not_come_is_cut_off(start, begun):

@@ -13,7 +13,7 @@ from kube.credentials import load
 from kube.errors import ApiError
 from kube.resource import Resource
 from tests.webhook.server.conftest import ENGINE, Policies, write_pair
-from webhook.server.app import Rim
+from webhook.server.admission import AdmissionHandler
 from webhook.server.metrics import Metrics
 from webhook.server.serve import ServerConfig, listening
 from webhook.server.tls import ServingCertificate, utc_now
@@ -60,8 +60,8 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane,
             metrics = Metrics(CollectorRegistry())
             certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics)
             config = ServerConfig(host="127.0.0.1", port=0, linger_seconds=1.5, grace_seconds=3)
-            rim = Rim(Policies(), metrics, {})
-            listeners.append(await stack.enter_async_context(listening(config, rim, certificate, metrics)))
+            handler = AdmissionHandler(Policies(), metrics, {})
+            listeners.append(await stack.enter_async_context(listening(config, handler, certificate, metrics)))
         service.endpoints = [listener.port for listener in listeners]
         proxy = await asyncio.start_server(service.connect, "127.0.0.1", 0)
         stack.callback(proxy.close)

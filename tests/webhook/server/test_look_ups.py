@@ -9,6 +9,7 @@ from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import ServerError, Unreachable
 from kube.resource import Resource
+from tests.webhook.server.conftest import answered
 from webhook.engine import Attributes, Request
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALED, WORKLOADS, LookUps
 from webhook.server.namespaces import NAMESPACE
@@ -68,25 +69,25 @@ async def test_nothing_is_watched_that_nobody_needs(server, look_ups):
 
 async def test_limit_ranges_are_those_of_the_namespace(server, look_ups):
     """Listed the first time, then from one watch, with what changed since."""
-    assert [each["metadata"]["name"] for each in await look_ups.limit_ranges(request())] == ["shop-limits"]
+    assert [each["metadata"]["name"] for each in await answered(look_ups.limit_ranges(request()))] == ["shop-limits"]
     await synced(look_ups, LIMIT_RANGE)
     server.requests.clear()
     for namespace in ("shop", "lab"):
-        (found,) = await look_ups.limit_ranges(request(namespace))
+        (found,) = await answered(look_ups.limit_ranges(request(namespace)))
         assert (found["metadata"]["name"], found["spec"]) == (f"{namespace}-limits", LIMITS)
-    assert await look_ups.limit_ranges(request("elsewhere")) == []
-    assert await look_ups.limit_ranges(request("sho")) == []
+    assert await answered(look_ups.limit_ranges(request("elsewhere"))) == []
+    assert await answered(look_ups.limit_ranges(request("sho"))) == []
     assert server.requests.log == []
 
 
 async def test_what_changes_is_seen(server, look_ups):
     """A LimitRange that is new, and one that is gone."""
-    await look_ups.limit_ranges(request())
+    await answered(look_ups.limit_ranges(request()))
     await synced(look_ups, LIMIT_RANGE)
     server.create(LIMIT_RANGE, {"metadata": {"name": "more", "namespace": "shop"}})
     server.delete(LIMIT_RANGE, "shop-limits", "shop")
     async with asyncio.timeout(10):
-        while [each["metadata"]["name"] for each in await look_ups.limit_ranges(request())] != ["more"]:  # noqa: ASYNC110
+        while [each["metadata"]["name"] for each in await answered(look_ups.limit_ranges(request()))] != ["more"]:  # noqa: ASYNC110
             await asyncio.sleep(0.002)  # nothing else tells of it
     assert asked(server, "limitranges").count(True) == 1
 
@@ -98,8 +99,8 @@ async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups
     server.create(SCALED["apps", "statefulsets"], {"metadata": {"name": "db", "namespace": "shop"}})
     server.create(SCALED["apps", "replicasets"], {"metadata": {"name": "it-1", "namespace": "lab"}})
     for _ in range(2):  # by list, and from the watch
-        assert [each["metadata"]["name"] for each in await look_ups.disruption_budgets(request())] == ["keep"]
-        found = [(each["kind"], each["metadata"]["name"]) for each in await look_ups.workloads(request())]
+        assert [each["metadata"]["name"] for each in await answered(look_ups.disruption_budgets(request()))] == ["keep"]
+        found = [(each["kind"], each["metadata"]["name"]) for each in await answered(look_ups.workloads(request()))]
         assert found == [("Deployment", "it"), ("StatefulSet", "db")]
         for resource in (BUDGET, *WORKLOADS):
             await synced(look_ups, resource)
@@ -111,9 +112,9 @@ async def test_ingresses_are_everybodys_in_short(server, look_ups):
         {"namespace": "lab", "name": "front", "hosts": ["lab.example.com"]},
         {"namespace": "shop", "name": "front", "hosts": ["shop.example.com"]},
     ]
-    assert await look_ups.ingresses(request()) == everyones
+    assert await answered(look_ups.ingresses(request())) == everyones
     await synced(look_ups, INGRESS)
-    assert await look_ups.ingresses(request("lab")) == everyones
+    assert await answered(look_ups.ingresses(request("lab"))) == everyones
 
 
 async def test_what_is_scaled_is_read_as_it_is_now(server, look_ups):
@@ -139,10 +140,10 @@ async def test_what_the_api_server_has_is_asked_now_and_then(server, monkeypatch
     gadgets = Resource("things.example", "v1", "gadgets", "Gadget")
     async with Client(server.endpoint) as client:
         of = LookUps(client, (), [DEPLOYMENT, gadgets])
-        assert await of.served(request()) == await of.served(request()) == {("apps", "deployments")}
+        assert await answered(of.served(request())) == await answered(of.served(request())) == {("apps", "deployments")}
         asked_once = len(server.requests.log)
-        monkeypatch.setattr(of, "_asked_again", 0.0)
-        assert await of.served(request()) == {("apps", "deployments")}
+        monkeypatch.setattr(of, "_ask_again", 0.0)
+        assert await answered(of.served(request())) == {("apps", "deployments")}
     assert (asked_once, len(server.requests.log)) == (2, 4)
 
 
@@ -165,16 +166,16 @@ async def test_an_api_server_that_fails_is_an_error(server, look_ups):
     """Whoever asks decides what that means: nothing found is something else."""
     server.fail(100, 500)
     with pytest.raises(ServerError):
-        await look_ups.limit_ranges(request())
+        await answered(look_ups.limit_ranges(request()))
     with pytest.raises(ServerError):
         await look_ups.scale_parent(request(group="apps", resource="deployments", subresource="scale"))
 
 
 async def test_what_was_read_is_known_while_the_api_server_is_away(server, look_ups):
     """The last that was heard is better than nothing to judge by; what is read anew is an error."""
-    await look_ups.limit_ranges(request())
+    await answered(look_ups.limit_ranges(request()))
     await synced(look_ups, LIMIT_RANGE)
     await server.stop()
-    assert len(await look_ups.limit_ranges(request())) == 1
+    assert len(await answered(look_ups.limit_ranges(request()))) == 1
     with pytest.raises(Unreachable):
         await look_ups.scale_parent(request(group="apps", resource="deployments", subresource="scale"))

@@ -9,6 +9,7 @@ from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.store import Store
 from kube.watch import Watch
+from tests.webhook.server.conftest import answered
 from webhook.engine import Attributes, Request
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
 
@@ -42,7 +43,7 @@ async def test_labels_come_from_the_watch_without_a_request(server, client):
     watching = asyncio.create_task(Watch(client, NAMESPACE, store, metadata_only=True).run())
     await store.synced.wait()
     server.requests.clear()
-    assert await NamespaceLabels(client, store)(request("shop")) == LABELS
+    assert await answered(NamespaceLabels(client, store)(request("shop"))) == LABELS
     assert server.requests.log == []
     watching.cancel()
 
@@ -50,24 +51,24 @@ async def test_labels_come_from_the_watch_without_a_request(server, client):
 async def test_a_namespace_that_was_not_seen_yet_is_asked_for(server, client):
     """One live GET, and no empty answer."""
     labels = NamespaceLabels(client, Store(NAMESPACE))
-    assert await labels(request("shop")) == LABELS
-    assert await labels(request("default")) == server.get(NAMESPACE, "default")["metadata"].get("labels", {})
+    assert await answered(labels(request("shop"))) == LABELS
+    assert await answered(labels(request("default"))) == server.get(NAMESPACE, "default")["metadata"].get("labels", {})
     assert len(server.requests.log) == 2
 
 
 async def test_a_namespace_that_does_not_exist_is_an_error(client):
     """It is not one without labels."""
     with pytest.raises(NotFound):
-        await NamespaceLabels(client, Store(NAMESPACE))(request("nowhere"))
+        await answered(NamespaceLabels(client, Store(NAMESPACE))(request("nowhere")))
 
 
 async def test_an_api_server_that_fails_is_an_error(server, client):
     """Whoever asks decides what that means."""
     server.fail(1, 503)
     with pytest.raises(ApiError):
-        await NamespaceLabels(client, Store(NAMESPACE))(request("shop"))
+        await answered(NamespaceLabels(client, Store(NAMESPACE))(request("shop")))
 
 
 async def test_what_is_in_no_namespace_has_no_labels(client):
     """Nothing is asked for a cluster-scoped object."""
-    assert await NamespaceLabels(client, Store(NAMESPACE))(request("")) == {}
+    assert await answered(NamespaceLabels(client, Store(NAMESPACE))(request(""))) == {}

@@ -1,0 +1,150 @@
+"""AdmissionHandler: an HTTP request in, the answer to its review out."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import CoroutineType
+from typing import Any, Protocol, TypeVar
+
+from aiohttp import web
+
+from kube.errors import ApiError
+from webhook import review
+from webhook.engine import Engine, Request, Verdict
+from webhook.server import convert
+from webhook.server.answers import REVIEWED, Answer, Refusal
+from webhook.server.bodies import RETRY, Bodies, check_headers, check_values, is_light
+from webhook.server.connections import Connection
+from webhook.server.decisions import fields_of, record
+from webhook.server.metrics import Metrics
+from webhook.server.routes import Route, route_of
+
+LOOK_UP_SECONDS = 0.5
+
+LookUp = Callable[[Request], Any]
+"""Returns what a policy needs, or a coroutine where the API server has to be asked."""
+
+T = TypeVar("T")
+
+log = logging.getLogger("gatewright.webhook")
+
+
+class HasEngine(Protocol):
+    """Knows the engine in force; None until the policies are loaded."""
+
+    engine: Engine | None
+
+
+class AdmissionHandler:
+    """Answers reviews with the engine in force."""
+
+    def __init__(self, policies: HasEngine, metrics: Metrics, look_ups: Mapping[str, LookUp]) -> None:
+        """Take the policies in force, the metrics, and by name the look-ups that policies may need."""
+        self._policies = policies
+        self._metrics = metrics
+        self._look_ups = look_ups
+        self._bodies = Bodies()
+        self._beside = ThreadPoolExecutor(1, "large reviews")
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one request."""
+        route = route_of(request.raw_path)
+        if route is None:
+            return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        self._metrics.in_flight_now[route.hook] += 1
+        started = time.perf_counter()
+        status, body = 500, b""
+        try:
+            body = await self._bodies.read(request, check_headers(request))
+            connection.request_received()
+            started = time.perf_counter()
+            answer = Answer(await self._answer(route, body, started), REVIEWED)
+            status = 200
+        except Refusal as refusal:
+            answer, status = refusal.answer(), refusal.status
+        finally:
+            self._bodies.release(body)
+            self._metrics.in_flight_now[route.hook] -= 1
+            self._metrics.latency_of[route.hook,].observe(time.perf_counter() - started)
+            self._metrics.requests_of[route.hook, str(status)].inc()
+        return answer
+
+    async def _answer(self, route: Route, body: bytes, started: float) -> bytes:
+        try:
+            if route.hook == "convert":
+                answer = self._convert(body)
+            else:
+                answer = await self._review(route, body, started)
+        except review.NotAReviewError as error:
+            raise Refusal(400, str(error)) from error
+        if time.perf_counter() - started > route.seconds:
+            raise _late(route)  # the API server may have given up, and must never take a late answer for a timely one
+        return answer
+
+    def _convert(self, body: bytes) -> bytes:
+        answer, problem = convert.answer(body)
+        if problem:
+            log.warning("not converted: %s", problem)
+        return answer
+
+    async def _review(self, route: Route, body: bytes, started: float) -> bytes:
+        """Answer a review. A large one is judged beside the event loop, which answers other requests meanwhile."""
+        engine = self._policies.engine
+        if engine is None:
+            raise Refusal(503, "the policies are not loaded yet", RETRY)
+        beside = None
+        if not is_light(body):
+            check_values(body)
+            beside = partial(self._run_beside, route, started)
+        try:
+            request = review.read(body) if beside is None else await beside(review.read, body)
+        except review.MalformedRequestError as error:
+            self._metrics.reviews_of[route.hook, "other", "malformed"].inc()
+            log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})
+            return review.deny_malformed(error)
+        is_mutating = route.hook == "mutate"
+        if needs := engine.needs(request, mutating=is_mutating):
+            request = await self._looked_up(request, needs, min(LOOK_UP_SECONDS, route.seconds / 2))
+        judge = engine.mutate if is_mutating else engine.validate
+        verdict, answer = _judged(judge, request) if beside is None else await beside(_judged, judge, request)
+        record(self._metrics, route.hook, request, verdict, time.perf_counter() - started)
+        return answer
+
+    async def _run_beside(self, route: Route, started: float, work: Callable[..., T], *arguments: Any) -> T:
+        """Run `work` in the thread for large reviews, one after the other, while the API server waits."""
+        try:
+            async with asyncio.timeout(started + route.seconds - time.perf_counter()):
+                return await asyncio.get_running_loop().run_in_executor(self._beside, work, *arguments)
+        except TimeoutError:
+            raise _late(route) from None
+
+    async def _looked_up(self, request: Request, needs: frozenset[str], seconds: float) -> Request:
+        """Look up what the policies need. What is missing in the end, the engine makes an error of."""
+        found: dict[str, Any] = {}
+        deadline = None
+        for name in needs & self._look_ups.keys():
+            try:
+                answer = self._look_ups[name](request)
+                if type(answer) is CoroutineType:
+                    deadline = deadline or asyncio.get_running_loop().time() + seconds
+                    async with asyncio.timeout_at(deadline):
+                        answer = await answer
+                found[name] = answer
+            except (ApiError, TimeoutError) as error:
+                reason = str(error) or "no answer in time"
+                log.warning("%s: look-up failed: %s", name, reason, extra={"fields": fields_of(request)})
+        return request.with_looked_up(found)
+
+
+def _judged(judge: Callable[[Request], Verdict], request: Request) -> tuple[Verdict, bytes]:
+    verdict = judge(request)
+    return verdict, review.answer(request, verdict)
+
+
+def _late(route: Route) -> Refusal:
+    return Refusal(503, f"not judged within {route.seconds:g} s, which is when the API server gives up", RETRY)

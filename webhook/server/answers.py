@@ -1,0 +1,80 @@
+"""HTTP answers. The head and the body of an answer are sent in one write."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import TYPE_CHECKING, cast
+
+from aiohttp import web
+
+if TYPE_CHECKING:
+    from webhook.server.connections import Connection
+
+NO_HEADERS: Mapping[str, str] = {}
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+
+
+class Answer(web.StreamResponse):
+    """An answer to one request.
+
+    It takes the place of aiohttp's Response, whose dictionary of headers costs as much as a review.
+    """
+
+    def __init__(self, body: bytes, head: bytes, *, closes: bool = False) -> None:
+        """Take the body and a head from `head_of`; `closes` ends the connection after this answer."""
+        self._answer = body
+        self._head = head
+        self._closes = closes
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection stays open."""
+        return not self._closes
+
+    def force_close(self) -> None:
+        """End the connection after this answer."""
+        self._closes = True
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Send the answer. ConnectionResetError where the client has gone."""
+        connection = cast("Connection", request.protocol)
+        connection.answering(self)
+        transport = request.transport
+        if transport is None:
+            raise ConnectionResetError("the client has closed the connection")
+        if not request.keep_alive:
+            self._closes = True
+        ending = b"Connection: close\r\n\r\n" if self._closes else b"\r\n"
+        body = b"" if request.method == "HEAD" else self._answer
+        transport.write(b"%b%d\r\n%b%b" % (self._head, len(self._answer), ending, body))
+        await request.writer.drain()
+        connection.answered()
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Do nothing: `prepare` has sent all of it."""
+
+
+class Refusal(Exception):  # noqa: N818  an answer to the client, not an error of the server
+    """A request that gets no review: the HTTP status and the reason."""
+
+    def __init__(
+        self, status: int, text: str, headers: Mapping[str, str] = NO_HEADERS, *, closes: bool = False
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.closes = closes
+        self.headers = headers
+
+    def answer(self) -> Answer:
+        """Return the refusal as one line of text. The rest of the request is not read."""
+        return Answer(f"{self}\n".encode(), head_of(self.status, TEXT, self.headers), closes=self.closes)
+
+
+def head_of(status: int, content_type: str, headers: Mapping[str, str] = NO_HEADERS) -> bytes:
+    """Return the head of an answer up to the number of the body's bytes."""
+    fields = {"Server": "gatewright", "Content-Type": content_type, **headers, "Content-Length": ""}
+    lines = "\r\n".join(f"{name}: {value}" for name, value in fields.items())
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}".encode()
+
+
+REVIEWED = head_of(200, JSON)

@@ -1,0 +1,61 @@
+"""Counts what was decided, and logs it unless it is a plain allow."""
+
+import logging
+from typing import Any
+
+from webhook.engine import Outcome, Request, Verdict
+from webhook.server.metrics import Metrics
+
+OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})  # others are counted as "other"
+
+log = logging.getLogger("gatewright.webhook")
+
+
+def record(metrics: Metrics, hook: str, request: Request, verdict: Verdict, seconds: float) -> None:
+    """Record the verdict of one review."""
+    attributes = request.attributes
+    decision = _decision(verdict)
+    metrics.reviews_of[hook, attributes.operation if attributes.operation in OPERATIONS else "other", decision].inc()
+    if decision in ("allowed", "patched"):
+        return
+    findings = {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
+    for policy, finding in findings.items():
+        metrics.findings.labels(policy, finding).inc()
+    fields = fields_of(request) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
+    log.info("%s", decision, extra={"fields": fields})
+
+
+def fields_of(request: Request) -> dict[str, Any]:
+    """Return what a log line says of a request: never anything of the object but its name."""
+    attributes = request.attributes
+    return {
+        "uid": attributes.uid,
+        "operation": attributes.operation,
+        "kind": attributes.kind,
+        "subresource": attributes.subresource,
+        "namespace": attributes.namespace,
+        "name": attributes.name,
+        "user": attributes.username,
+        "dry_run": attributes.dry_run,
+    }
+
+
+def _decision(verdict: Verdict) -> str:
+    if not verdict.outcomes:
+        return "allowed"
+    if not verdict.allowed:
+        is_judged = any(outcome.denies and outcome.error is None for outcome in verdict.outcomes)
+        return "denied" if is_judged else "error"
+    if any(map(_finding, verdict.outcomes)):
+        return "warned"
+    return "patched" if verdict.operations else "allowed"
+
+
+def _finding(outcome: Outcome) -> str | None:
+    if outcome.malformed is not None:
+        return "malformed"
+    if outcome.error is not None:
+        return "error"
+    if not outcome.violations:
+        return "tolerated" if outcome.tolerated else None
+    return "denied" if outcome.denies else "warned" if "Warn" in outcome.actions else "audited"
