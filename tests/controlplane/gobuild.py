@@ -45,7 +45,8 @@ def cache_directory() -> Path:
 
 def _content_hash(module: Path, command: list[str]) -> str:
     content = hashlib.sha256(f"{_toolchain(module)} {command}".encode())
-    for file in sorted([*module.glob("*.go"), module / "go.mod", module / "go.sum"]):
+    sources = {*module.glob("*.go"), *(module / command[-1]).glob("*.go")}
+    for file in sorted([*sources, module / "go.mod", module / "go.sum"]):
         content.update(f"\n{file.name}\n".encode() + file.read_bytes())
     return content.hexdigest()[:20]
 
