@@ -55,7 +55,7 @@ databases: ## install the database servers that tests start (apt-get, as root; e
 
 bench: bench-reviews bench-controller ## every benchmark, each beside a floor
 
-bench-reviews: .venv/ready ## processor time of one review
+bench-reviews: .venv/ready ## what one review costs, beside webhooks in Go (15 minutes; docs/performance.md)
 	@$(BIN)/python -m benchmarks.reviews
 
 bench-controller: .venv/ready ## what WebApps cost the controller, on a real API server (9 minutes)

@@ -1,9 +1,10 @@
-"""The least an aiohttp server could do: TLS, HTTP, and one answer that never changes. No decision is made here."""
+"""The floor: an aiohttp server over TLS that decodes each review and gives one constant answer."""
 
 import asyncio
 import ssl
 import sys
 
+import orjson
 import uvloop
 from aiohttp import web
 
@@ -12,13 +13,13 @@ HEADERS = {"Content-Type": "application/json"}
 
 
 async def answer(request: web.BaseRequest) -> web.Response:
-    """Read the body and say yes."""
-    await request.read()
+    """Decode the body and allow."""
+    orjson.loads(await request.read())
     return web.Response(body=ANSWER, headers=HEADERS)
 
 
 async def main(directory: str, port: int) -> None:
-    """Serve with the pair in `directory` until killed."""
+    """Serve with the certificate in `directory` until killed."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(f"{directory}/tls.crt", f"{directory}/tls.key")

@@ -1,0 +1,59 @@
+"""The load: a small Go client on a core of its own, and what a round of it cost the server."""
+
+import json
+import statistics
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measured import cpu_seconds
+from benchmarks.reviews.servers import Server, go_program, on_core
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One round: microseconds of the server's processor time a request, milliseconds of latency, requests a second."""
+
+    cpu: float
+    p50: float
+    p99: float
+    slowest: float
+    rate: float
+    errors: int
+
+
+class Load:
+    """A client that is connected and waits for its start."""
+
+    def __init__(self, server: Server, body: Path, paths: str, **options: float) -> None:
+        """Connect it; `options` are the client's: connections, requests, rate."""
+        flags = {"url": server.url, "trust": server.trust, "body": body, "paths": paths, **options}
+        command = [str(go_program("load")), *(f"-{name}={value}" for name, value in flags.items())]
+        self._process = subprocess.Popen(  # noqa: S603  our own program
+            on_core(1, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            raise SystemExit(f"{server.name}: the client could not connect")
+        self._server = server
+        self._before = 0.0
+
+    def start(self) -> "Load":
+        """Let it begin."""
+        assert self._process.stdin is not None
+        self._before = cpu_seconds(self._server.pid)
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return self
+
+    def result(self) -> Cost:
+        """Wait for its end."""
+        output, _ = self._process.communicate()
+        used = cpu_seconds(self._server.pid) - self._before
+        found = json.loads(output)
+        latencies = found["latencies"]
+        cuts = statistics.quantiles(latencies, n=100, method="inclusive")
+        count = len(latencies)
+        return Cost(
+            used / count * 1e6, cuts[49], cuts[98], max(latencies), count / found["seconds"], int(found["errors"])
+        )

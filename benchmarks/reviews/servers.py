@@ -1,0 +1,156 @@
+"""The servers that are compared: Gatewright, its floor, and two webhooks in Go, each on the same core."""
+
+import functools
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http.client import HTTPException
+from pathlib import Path
+
+import yaml
+
+from benchmarks.cluster import ROOT
+from benchmarks.reviews import verdicts
+from benchmarks.reviews.bodies import LABELLED, Body
+from certs import issue_ca, issue_serving
+from gatewright.commands.certs import write_pairs
+from tests.controlplane.gobuild import build
+from tests.controlplane.processes import free_ports
+from tests.gatewright.processes import COMMAND
+
+GATEWRIGHT, FLOOR, TYPED, HANDLER = "gatewright", "floor", "typed", "controller-runtime"
+STARTS_WITHIN = 180.0
+MODULE = ROOT / "benchmarks" / "webhooks"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A running server, and how long it took from its start to its first right answer (seconds)."""
+
+    name: str
+    pid: int
+    port: int
+    trust: Path
+    started: float
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"https://127.0.0.1:{self.port}"
+
+
+class Bench:
+    """Certificates and files in a directory; starts servers that answer a first review rightly."""
+
+    def __init__(self, directory: Path, first: Body) -> None:
+        """Issue a certificate; `first` is the review that each server must answer before it counts as started."""
+        now = datetime.now(UTC)
+        ca = issue_ca("benchmark", now)
+        write_pairs(directory, ca, issue_serving(ca, [], ["127.0.0.1"], now))
+        self.directory = directory
+        self.trust = directory / "trust.crt"
+        self.trust.write_bytes(ca.certificate)
+        self.context = ssl.create_default_context(cafile=str(self.trust))
+        self._first = first
+
+    @contextmanager
+    def gatewright(self, policies: Path, *options: str) -> Iterator[Server]:
+        """Run Gatewright's webhook with a policy set; without a cluster unless `options` name one."""
+        port, metrics, health = free_ports(3)
+        command = [
+            *(str(COMMAND), "webhook", "--policies", str(policies), *(options or ("--no-cluster",))),
+            *("--tls-cert", str(self.directory / "tls.crt"), "--tls-key", str(self.directory / "tls.key")),
+            *("--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"),
+            *("--health-listen", f"127.0.0.1:{health}"),
+        ]
+        with self._running(GATEWRIGHT, command, port) as server:
+            yield server
+
+    @contextmanager
+    def floor(self) -> Iterator[Server]:
+        """Run the floor."""
+        (port,) = free_ports(1)
+        command = [sys.executable, "-m", "benchmarks.reviews.floor", str(self.directory), str(port)]
+        with self._running(FLOOR, command, port, decides=False) as server:
+            yield server
+
+    @contextmanager
+    def go(self, name: str) -> Iterator[Server]:
+        """Run a webhook in Go."""
+        (port,) = free_ports(1)
+        program = go_program("typed" if name == TYPED else "handler")
+        command = [str(program), f"-port={port}", f"-certificates={self.directory}", f"-production={LABELLED}"]
+        with self._running(name, command, port) as server:
+            yield server
+
+    @contextmanager
+    def cluster(self) -> Iterator[Path]:
+        """Run a fake API server that knows a labelled namespace; yields a kubeconfig."""
+        command = on_core(1, [sys.executable, "-m", "benchmarks.reviews.cluster"])
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+            assert process.stdout is not None
+            kubeconfig = self.directory / "kubeconfig"
+            kubeconfig.write_text(_kubeconfig(process.stdout.readline().strip()))
+            try:
+                yield kubeconfig
+            finally:
+                process.kill()
+
+    @contextmanager
+    def _running(self, name: str, command: Sequence[str], port: int, *, decides: bool = True) -> Iterator[Server]:
+        began = time.monotonic()
+        with tempfile.TemporaryFile() as log:
+            process = subprocess.Popen(on_core(0, command), cwd=ROOT, stdout=log, stderr=log)  # noqa: S603
+            try:
+                while fault := self._fault(port, decides=decides):
+                    if process.poll() is not None or time.monotonic() - began > STARTS_WITHIN:
+                        log.seek(0)
+                        raise SystemExit(f"{name}: {fault}\n{log.read()[-3000:].decode(errors='replace')}")
+                    time.sleep(0.005)
+                yield Server(name, process.pid, port, self.trust, time.monotonic() - began)
+            finally:
+                process.kill()
+                process.wait()
+
+    def _fault(self, port: int, *, decides: bool) -> str:
+        try:
+            response = verdicts.ask(port, self.context, self._first)
+        except (OSError, HTTPException) as error:
+            return f"does not answer: {error}"
+        return verdicts.fault(response, self._first) if decides else ""
+
+
+def on_core(number: int, command: Sequence[str]) -> list[str]:
+    """Return a command that runs on one core: servers on the first, clients on the second, where there is one."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) == 1 or not shutil.which("taskset"):
+        return list(command)
+    return ["taskset", "-c", str(cores[number]), *command]
+
+
+@functools.cache
+def go_program(name: str) -> Path:
+    """Return a program of benchmarks/webhooks, built once."""
+    return build(MODULE, f"./cmd/{name}", f"benchmark-{name}", takes="1 to 3 minutes")
+
+
+def _kubeconfig(url: str) -> str:
+    named = {"name": "fake"}
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [named | {"cluster": {"server": url}}],
+            "contexts": [named | {"context": {"cluster": "fake", "user": "fake"}}],
+            "users": [named | {"user": {}}],
+            "current-context": "fake",
+        }
+    )
