@@ -8,15 +8,16 @@ from typing import Any, Literal
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from config.schemas import unknown_fields
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
 from webhook.engine.children import SCALE_PARENT
 from webhook.engine.look_ups import LOOK_UPS
-from webhook.engine.policy_set import Catalogue, PolicySetError, bind, load
+from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.case_file import Case, CaseFile, Expectation
 from webhook.harness.derived import derive, expected_of
 from webhook.harness.reviews import Admission
+from webhook.harness.subject import Subject, single
 
 LOOKED_UP = frozenset({*LOOK_UPS, SCALE_PARENT})  # beside what each case has: namespace labels and the time
 
@@ -41,7 +42,7 @@ VARIANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One case as one kind: an engine, what it is asked, and the expected answer.
+    """One case as one kind: the policies that it tries, what they are asked, and the expected answer.
 
     `path` is where the case stands in its document, such as `cases[3]`; `prefix` the path of the pod's spec, which is
     put before the paths of a `pod` case; `looks_up` names what the case itself says was looked up.
@@ -50,6 +51,7 @@ class Trial:
     document: Document
     path: str
     name: str
+    subject: Subject
     engine: Engine
     admission: Admission
     looked_up: dict[str, Any]
@@ -75,13 +77,13 @@ def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
             raise _refused(document, error.faults) from None
         trials: list[Trial] = []
         faults: list[tuple[str, str]] = []
-        engines: dict[str, Engine] = {}  # by the parameters of a case: most set none
+        tried: dict[str, tuple[Subject, Engine]] = {}  # by the parameters of a case: most set none
         for index, case in enumerate(file.cases):
             at_case, key = f"cases[{index}]", repr(case.params)
             try:
-                if key not in engines:
-                    engines[key] = _engine(file, case, document, at_case, catalogue)
-                trials += _trials(engines[key], case, document, at_case)
+                if key not in tried:
+                    tried[key] = _tried(file, case, document, at_case, catalogue)
+                trials += _trials(tried[key], case, document, at_case)
             except FaultsError as error:
                 faults += error.faults
         if faults:
@@ -97,36 +99,32 @@ def _fault(document: Document, path: str, text: str) -> str:
     return f"{document.where(path)}: {path}: {text}" if path else f"{document.where()}: {text}"
 
 
-def _engine(file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue) -> Engine:
+def _tried(
+    file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue
+) -> tuple[Subject, Engine]:
+    """Return what a case tries. FaultsError or DocumentError where the policies cannot be used."""
     if file.policies is not None:
+        subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), is_set=True)
         try:
-            return Engine(load(read_documents(Path(document.source).parent / file.policies), catalogue))
+            return subject, subject.engine(catalogue)
         except PolicySetError as error:
             raise DocumentError(str(error)) from None
     if file.policy not in catalogue:
         raise FaultsError([("policy", f'no policy "{file.policy}"{did_you_mean(str(file.policy), catalogue)}')])
-    params = file.params if case.params is None else case.params
-    value = {
-        "apiVersion": "gatewright.io/v1alpha1",
-        "kind": "ClusterAdmissionPolicy",
-        "metadata": {"name": file.policy},
-        "spec": {"policy": file.policy, "params": params},
-    }
+    subject = single(str(file.policy), file.params if case.params is None else case.params, document)
     try:
-        bound = bind(value, catalogue)
-        assert isinstance(bound, BoundPolicy)
-        return Engine([bound])
+        return subject, subject.engine(catalogue)
     except FaultsError as error:
         where = "" if case.params is None else f"{at_case}."
         raise FaultsError((f"{where}{path.removeprefix('spec.')}", text) for path, text in error.faults) from None
 
 
-def _trials(engine: Engine, case: Case, document: Document, at_case: str) -> Iterator[Trial]:
+def _trials(tried: tuple[Subject, Engine], case: Case, document: Document, at_case: str) -> Iterator[Trial]:
     for name in case.looked_up.keys() - LOOKED_UP:
         text = f"nothing of this name is looked up{did_you_mean(name, LOOKED_UP)}"
         raise FaultsError([(f"{at_case}.looked_up.{name}", text)])
     for each in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]:
-        trial = _trial(engine, case, each, document, at_case)
+        trial = _trial(tried, case, each, document, at_case)
         yield trial
         for how in case.also:
             try:
@@ -136,7 +134,7 @@ def _trials(engine: Engine, case: Case, document: Document, at_case: str) -> Ite
             yield replace(trial, name=f"{trial.name} [{how}]", admission=admission, expect=expect)
 
 
-def _trial(engine: Engine, case: Case, each: str, document: Document, at_case: str) -> Trial:
+def _trial(tried: tuple[Subject, Engine], case: Case, each: str, document: Document, at_case: str) -> Trial:
     variant = VARIANTS.get(each)
     kind = each if variant is None else variant.kind
     if kind not in has_smallest():
@@ -151,7 +149,8 @@ def _trial(engine: Engine, case: Case, each: str, document: Document, at_case: s
         document,
         at_case,
         name=case.name if case.each is None else f"{case.name} [{each}]",
-        engine=engine,
+        subject=tried[0],
+        engine=tried[1],
         admission=_admission(case, kind, "" if variant is None else each, variant, at_case),
         looked_up=case.looked_up | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: ()},
         expect=case.expect,

@@ -1,0 +1,81 @@
+"""Which situations of each policy its cases try: outcomes, operations, container lists and parameters."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from webhook.engine import BoundPolicy, Outcome
+from webhook.harness.cases import Trial
+from webhook.harness.trial import Answer
+
+LISTS = ("containers", "initContainers", "ephemeralContainers")
+
+
+@dataclass(slots=True)
+class Covered:
+    """What the cases of one policy tried."""
+
+    policy: BoundPolicy
+    cases: int = 0
+    outcomes: set[str] = field(default_factory=set)
+    operations: set[str] = field(default_factory=set)  # those with a violation or a patch
+    lists: set[str] = field(default_factory=set)  # the container lists of the objects that it judged
+    judges_containers: bool = False
+    parameters: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def wanted(self) -> Iterator[tuple[str, bool]]:
+        """Yield each situation that should be tried, and whether a case does."""
+        finds = "violation" if self.policy.policy.validate is not None else "patch"
+        yield "allowed", "allowed" in self.outcomes
+        for operation in self.policy.policy.operations:
+            yield f"{finds} on {operation}", operation in self.operations
+        if self.judges_containers:
+            yield from ((name, name in self.lists) for name in LISTS)
+        for name, values in self.parameters.items():
+            yield f"parameter {name}", len(values) > 1
+
+    @property
+    def missing(self) -> list[str]:
+        """The situations that no case tries."""
+        return [name for name, is_tried in self.wanted() if not is_tried]
+
+
+def coverage(tried: Iterable[tuple[Trial, Answer]]) -> list[Covered]:
+    """Return what is covered of each policy that the trials put in force, by name."""
+    found: dict[str, Covered] = {}
+    for trial, answer in tried:
+        outcomes = {outcome.policy: outcome for outcome in answer.outcomes}
+        for policy in trial.engine.policies:
+            if trial.subject.is_set and policy.policy.always:
+                continue  # in force beside every set; its own cases are elsewhere
+            covered = found.setdefault(policy.title, Covered(policy))
+            for name in policy.policy.params.model_fields:
+                covered.parameters[name].add(repr(getattr(policy.params, name)))
+                covered.parameters[name].add(repr(policy.policy.params.model_fields[name].get_default()))
+            if policy.title in outcomes:
+                _add(covered, trial, outcomes[policy.title])
+    return sorted(found.values(), key=lambda each: each.policy.title)
+
+
+def _add(covered: Covered, trial: Trial, outcome: Outcome) -> None:
+    covered.cases += 1
+    reported = (*outcome.violations, *outcome.tolerated)
+    if outcome.patched or outcome.violations:
+        covered.operations.add(trial.admission.operation)
+    elif not reported and outcome.malformed is None and outcome.error is None:
+        covered.outcomes.add("allowed")
+    covered.judges_containers |= any(f"{name}[" in each.path for each in reported for name in LISTS)
+    covered.lists |= {name for name in LISTS if _has(trial.admission.about, name)}
+
+
+def _has(value: Any, key: str) -> bool:
+    if isinstance(value, dict):
+        return bool(value.get(key)) or any(_has(each, key) for each in value.values())
+    return False
+
+
+def percent(found: Iterable[Covered]) -> float:
+    """Return the share of situations that cases try, from 0 to 100."""
+    wanted = [is_tried for each in found for _, is_tried in each.wanted()]
+    return 100.0 * sum(wanted) / len(wanted) if wanted else 0.0

@@ -1,0 +1,41 @@
+"""One change of a policy set, and how a field of a policy object is changed."""
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.engine.policy_set import Catalogue
+from webhook.harness.subject import Subject
+
+UNCHANGED = object()  # what a Change returns for a value that it does not apply to
+Change = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change: of which policy, what it is, and the policies after it; None where it does not apply to them."""
+
+    policy: str
+    description: str
+    change: Callable[[Subject, Catalogue], tuple[Subject, Catalogue] | None]
+
+
+def in_spec(
+    index: int, path: tuple[str, ...], default: Any, change: Change
+) -> Callable[[Subject, Catalogue], tuple[Subject, Catalogue] | None]:
+    """Return the change of the field at `path` in the spec of the policy object at `index`."""
+
+    def changed(subject: Subject, catalogue: Catalogue) -> tuple[Subject, Catalogue] | None:
+        value = copy.deepcopy(subject.documents[index].value)
+        parent = value["spec"]
+        for step in path[:-1]:
+            parent = parent.setdefault(step, {})
+        old = parent.get(path[-1], default)
+        new = change(old)
+        if new is UNCHANGED or new == old:
+            return None
+        parent[path[-1]] = new
+        return subject.with_value(index, value), catalogue
+
+    return changed

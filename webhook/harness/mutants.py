@@ -1,0 +1,111 @@
+"""Change a policy set in one place at a time, to find what its cases would not notice (mutation testing).
+
+A mutant changes one parameter, one part of `match`, an action, or one comparison of a policy's Python module. It is
+killed where a case gets another answer than it expects; one that survives names what no case holds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+from config.faults import FaultsError
+from webhook.engine import Engine
+from webhook.engine.policy_set import Catalogue, PolicySetError
+from webhook.harness.cases import Trial
+from webhook.harness.mutant import UNCHANGED, Change, Mutant, in_spec
+from webhook.harness.mutated_code import of_module
+from webhook.harness.subject import Subject
+from webhook.harness.trial import differences
+
+
+def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
+    """Yield each mutant of what the trials of one file try, and whether it survives all of them."""
+    subjects = list({id(trial.subject): trial.subject for trial in trials}.values())
+    for mutant in mutants(subjects, catalogue):
+        engines = {id(subject): _engine(mutant, subject, catalogue) for subject in subjects}
+        if any(engine is not None for engine in engines.values()):
+            yield mutant, not any(_notices(trial, engines[id(trial.subject)]) for trial in trials)
+
+
+def _engine(mutant: Mutant, subject: Subject, catalogue: Catalogue) -> Engine | Exception | None:
+    """Return the engine of a mutant, or what it raises; None where it changes nothing, or could not be in force."""
+    changed = mutant.change(subject, catalogue)
+    try:
+        return None if changed is None else changed[0].engine(changed[1])
+    except (FaultsError, PolicySetError):
+        return None
+    except Exception as error:  # noqa: BLE001  the changed code of one policy may raise anything, and is noticed then
+        return error
+
+
+def _notices(trial: Trial, engine: Engine | Exception | None) -> bool:
+    if isinstance(engine, Engine):
+        return bool(differences(replace(trial, engine=engine, looks_up=frozenset())))
+    return engine is not None
+
+
+def mutants(subjects: Sequence[Subject], catalogue: Catalogue) -> Iterator[Mutant]:
+    """Yield every mutant of some policies, each once, though cases try it with different parameters."""
+    found: dict[tuple[str, str], Mutant] = {}
+    modules: dict[str, None] = {}
+    for subject in subjects:
+        for index, document in enumerate(subject.documents):
+            policy = document.value["spec"].get("policy")
+            if policy in catalogue:
+                modules[policy] = None
+                for mutant in _of_document(index, document.value, catalogue):
+                    found.setdefault((mutant.policy, mutant.description), mutant)
+    yield from found.values()
+    for policy in modules:
+        yield from of_module(catalogue[policy])
+
+
+def _of_document(index: int, value: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Mutant]:
+    name, spec = value["metadata"]["name"], value["spec"]
+    policy = catalogue[spec["policy"]]
+    for field in policy.params.model_fields:
+        yield from _of_parameter(index, name, field, catalogue[spec["policy"]].params)
+    for number in range(len(spec.get("match", {}).get("any", ()))):
+        yield Mutant(name, f"match.any[{number}] left out", in_spec(index, ("match", "any"), None, _without(number)))
+    if "match" in spec:
+        yield Mutant(name, "match left out", in_spec(index, ("match",), None, lambda _: {}))
+    if policy.validate is not None:
+        actions = in_spec(index, ("validationActions",), ["Deny"], _warned)
+        yield Mutant(name, "validationActions: Deny changed to Warn", actions)
+        reverse = in_spec(index, ("allowExistingViolations",), True, lambda allows: not allows)
+        yield Mutant(name, "allowExistingViolations reversed", reverse)
+
+
+def _of_parameter(index: int, name: str, parameter: str, params: Any) -> Iterator[Mutant]:
+    field = params.model_fields[parameter]
+    wire, default = field.alias or parameter, field.get_default(call_default_factory=True)
+    for description, change in CHANGES:
+        yield Mutant(name, f"params.{wire} {description}", in_spec(index, ("params", wire), default, change))
+    for choice in get_args(field.annotation):
+        if isinstance(choice, str):
+            yield Mutant(name, f"params.{wire} set to {choice}", in_spec(index, ("params", wire), default, _to(choice)))
+
+
+def _warned(actions: list[str]) -> Any:
+    return ["Warn"] if "Deny" in actions else UNCHANGED
+
+
+def _without(number: int) -> Change:
+    return lambda items: [item for index, item in enumerate(items) if index != number] if items else UNCHANGED
+
+
+def _to(choice: str) -> Change:
+    return lambda _: choice
+
+
+def _by(number: int) -> Change:
+    return lambda value: value + number if type(value) is int else UNCHANGED
+
+
+CHANGES: tuple[tuple[str, Change], ...] = (
+    ("+ 1", _by(1)),
+    ("- 1", _by(-1)),
+    ("reversed", lambda value: not value if type(value) is bool else UNCHANGED),
+    ("without its first item", lambda value: value[1:] if isinstance(value, list) and value else UNCHANGED),
+    ("without its last item", lambda value: value[:-1] if isinstance(value, list) and len(value) > 1 else UNCHANGED),
+)
