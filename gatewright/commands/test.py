@@ -1,53 +1,133 @@
 """`gatewright test`: try policies with files of cases."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
-import orjson
-from rich.text import Text
 
 from config.documents import DocumentError, yaml_files
 from config.settings import Settings
+from gatewright import last_failed, watching
+from gatewright.case_reports import coverage_lines, mutant_lines, result
 from gatewright.options import POLICIES, NamedPath, settings_options
-from gatewright.terminal import console, styled
+from gatewright.outputs import OUTPUTS, Output, Problem, Report, write
+from gatewright.terminal import progress
 from webhook.harness.cases import Trial, load_trials
-from webhook.harness.trial import differences
+from webhook.harness.coverage import coverage, percent
+from webhook.harness.mutant import Mutant
+from webhook.harness.mutants import tried
+from webhook.harness.trial import Tried, attempt
+from webhook.harness.update import updated
 from webhook.policies import catalogue
+
+PASSED = frozenset({"passed"})
 
 
 @click.command
 @settings_options(*POLICIES)
-@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", help="how to print [table]")
-@click.option("-v", "--verbose", is_flag=True, help="name the cases that pass too")
+@OUTPUTS
+@click.option("-v", "--verbose", is_flag=True, help="list the cases that pass too")
+@click.option("-k", "words", multiple=True, metavar="TEXT", help="run only cases whose file or name contains TEXT")
+@click.option("--last-failed", "only_failed", is_flag=True, help="run only the cases that failed in the last run")
+@click.option("--update", is_flag=True, help="rewrite the expectations of failing cases to what they got")
+@click.option("--watch", is_flag=True, help="run again whenever a file changes, until Ctrl-C")
+@click.option("--coverage", "covers", is_flag=True, help="show what the cases of each policy do not try")
+@click.option(
+    "--coverage-fail-under",
+    "least",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="exit 1 below this coverage",
+)
+@click.option("--mutate", is_flag=True, help="change the policies in one place at a time; name what no case notices")
 @click.argument("paths", nargs=-1, required=True, type=NamedPath(path_type=Path), metavar="PATH…")
-def command(settings: Settings, paths: tuple[Path, ...], output: str, *, verbose: bool) -> int:
+def command(
+    settings: Settings,
+    paths: tuple[Path, ...],
+    outputs: tuple[Output, ...],
+    words: tuple[str, ...],
+    least: float | None,
+    *,
+    verbose: bool,
+    only_failed: bool,
+    update: bool,
+    watch: bool,
+    covers: bool,
+    mutate: bool,
+) -> int:
     """Run the case files at PATH (files, or directories of them) through the code the server runs.
 
     A case passes when the whole answer is the expected one; a case that no policy looked at never passes as allowed.
     """
-    del settings  # taken in already: the policies are in the catalogue
-    trials = [trial for path in paths for file in yaml_files(path) for trial in load_trials(file, catalogue())]
-    if not trials:
+    if watch:
+        return watching.run([*paths, *settings.policies_dir])
+    trials, problems = _load(paths)
+    failed_before = last_failed.read() if only_failed else None
+    chosen = [trial for trial in trials if _is_chosen(trial, words, failed_before)]
+    if trials and not chosen:
+        raise DocumentError("no case is chosen by -k and --last-failed")
+    done = [attempt(trial) for trial in progress(chosen, "cases tried")]
+    if update and (rewritten := _update(done, problems)):
+        click.echo(f"updated {', '.join(rewritten)}; review the differences", err=True)
+    last_failed.write(each.trial for each in done if each.differences)
+    report = Report("test", tuple(map(result, done)), tuple(problems), unlisted=frozenset() if verbose else PASSED)
+    write(report, outputs)
+    to_stderr = all(each.file is not None or each.format != "table" for each in outputs)
+    found = coverage(done) if covers or least is not None else []
+    for line in coverage_lines(found) if covers else ():
+        click.echo(line, err=to_stderr)
+    if mutate:
+        for line in mutant_lines(_mutated(done)):
+            click.echo(line, err=to_stderr)
+    too_little = least is not None and percent(found) < least
+    if too_little:
+        click.echo(f"coverage is {percent(found):.1f} %, less than {least:g} %", err=True)
+    return max(report.exit_code(), int(too_little))
+
+
+def _load(paths: tuple[Path, ...]) -> tuple[list[Trial], list[Problem]]:
+    """Return the trials of all files that can be used, and what is wrong with the others."""
+    trials: list[Trial] = []
+    problems: list[Problem] = []
+    for path in paths:
+        for file in yaml_files(path):
+            try:
+                trials += load_trials(file, catalogue())
+            except DocumentError as error:
+                problems += [Problem(line) for line in str(error).split("\n")]
+    if not trials and not problems:
         raise DocumentError(f"{', '.join(map(str, paths))}: no cases")
-    results = [(trial, differences(trial)) for trial in trials]
-    if output == "json":
-        click.echo(orjson.dumps([_record(*result) for result in results], option=orjson.OPT_INDENT_2))
-    else:
-        _print(results, verbose=verbose)
-    return int(any(different for _, different in results))
+    return trials, problems
 
 
-def _record(trial: Trial, different: list[str]) -> dict[str, Any]:
-    return {"case": trial.name, "where": trial.where, "passed": not different, "differences": different}
+def _is_chosen(trial: Trial, words: tuple[str, ...], failed_before: frozenset[str] | None) -> bool:
+    title = f"{trial.document.source} {trial.name}"
+    named = not words or any(word in title for word in words)
+    return named and (failed_before is None or last_failed.key(trial) in failed_before)
 
 
-def _print(results: list[tuple[Trial, list[str]]], *, verbose: bool) -> None:
-    out = console()
-    for trial, different in results:
-        if different or verbose:
-            out.print(styled("failed" if different else "passed"), Text(f"{trial.where}: {trial.name}"))
-        for line in different:
-            out.print(Text(f"  {line}"))
-    failed = sum(bool(different) for _, different in results)
-    out.print(Text(f"{len(results) - failed} passed, {failed} failed"))
+def _update(done: list[Tried], problems: list[Problem]) -> list[str]:
+    """Rewrite the files whose cases failed; return their names. What cannot be updated becomes a problem."""
+    rewritten = []
+    by_file: dict[str, dict[str, list[Tried]]] = {}
+    for each in done:
+        by_file.setdefault(each.trial.document.source, {}).setdefault(each.trial.where, []).append(each)
+    for source, cases in by_file.items():
+        failing = [tries for tries in cases.values() if any(each.differences for each in tries)]
+        old = Path(source).read_text("utf-8")
+        new, faults = updated(old, failing)
+        problems += map(Problem, faults)
+        if new != old:
+            Path(source).write_text(new, "utf-8")
+            rewritten.append(source)
+    return rewritten
+
+
+def _mutated(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
+    """Yield the mutants of each file's policies, and whether they survive its cases; only passing cases can notice."""
+    by_file: dict[str, list[Trial]] = {}
+    for each in done:
+        if not each.differences:
+            by_file.setdefault(each.trial.document.source, []).append(each.trial)
+    for trials in progress(list(by_file.values()), "files mutated"):
+        yield from tried(trials, catalogue())

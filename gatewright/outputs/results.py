@@ -96,7 +96,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a command reports. `command` is its name; `notes` are lines for people that change no verdict."""
+    """All that a command reports. `command` is its name; `notes` are lines for people that change no verdict.
+
+    Results whose verdict is in `unlisted` are counted in the table, not listed.
+    """
 
     command: str
     results: tuple[Result, ...] = ()
@@ -104,6 +107,7 @@ class Report:
     notes: tuple[str, ...] = ()
     policies: Mapping[str, PolicyInfo] = field(default_factory=lambda: NOTHING)
     ending: tuple[Ending, ...] = ()
+    unlisted: frozenset[str] = frozenset()
 
     @property
     def counts(self) -> dict[str, int]:

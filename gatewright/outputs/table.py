@@ -17,8 +17,9 @@ def render(report: Report, width: int | None = None, *, colours: bool = False) -
 
 
 def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]:
-    column = max((len(each.verdict) for each in report.results), default=0)
-    for result in report.results:
+    listed = [each for each in report.results if each.verdict not in report.unlisted]
+    column = max((len(each.verdict) for each in listed), default=0)
+    for result in listed:
         head = f"{result.verdict.ljust(column)}  {result.title}  ({result.place})"
         first, *rest = _wrapped(head, width, " " * (column + 2))
         style = STYLES.get(result.verdict, "") if colours else ""

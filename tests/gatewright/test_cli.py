@@ -214,13 +214,6 @@ POLICY = (
             id="a settings file with a typo",
         ),
         pytest.param(
-            {"a.yaml": "policy: replica-limit\ncases: [{name: a, object: {kind: Pod}, expect: allowed}]\n"},
-            ["test", "a.yaml"],
-            'a.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?',
-            id="cases of an unknown policy",
-        ),
-        pytest.param({"a.yaml": "# none\n"}, ["test", "a.yaml"], "a.yaml: no case file: it is empty", id="no cases"),
-        pytest.param(
             {"a.yaml": WEBAPP.replace("image", "imag")},
             ["plan", "a.yaml"],
             'a.yaml:4: spec.image: missing; it is required\na.yaml:4: spec.imag: unknown field; did you mean "image"?',
@@ -291,44 +284,6 @@ def test_every_fault_is_a_line(run):
     write("p.yaml", f"{POLICY}---\nkind: X\n")
     code, _, err = run("check", "--policies", "p.yaml", write("a.yaml", GOOD))
     assert (code, [line.partition(" ")[0] for line in err.splitlines()]) == (3, ["p.yaml:7:", "p.yaml:9:"])
-
-
-CASES = """\
-policy: replica-limits
-cases:
-  - {name: few are fine, object: {kind: Deployment, spec: {replicas: 3}}, expect: allowed}
-  - {name: many are fine, object: {kind: Deployment, spec: {replicas: 30}}, expect: allowed}
-"""
-
-
-def test_cases_that_pass(run):
-    """Exit code 0 and a count; -v names them."""
-    write("cases.yaml", "\n".join(CASES.splitlines()[:-1]))
-    assert run("test", "cases.yaml") == (0, "1 passed, 0 failed\n", "")
-    assert run("test", "-v", "cases.yaml") == (0, "passed cases.yaml:3: few are fine\n1 passed, 0 failed\n", "")
-
-
-def test_cases_that_fail(run):
-    """Exit code 1; each difference is told."""
-    violation = VIOLATION.replace("11", "30")
-    differences = [
-        "expected allowed, got denied with code 403",
-        f"unexpected violation: replica-limits: {violation}",
-    ]
-    write("cases.yaml", CASES)
-    assert run("test", "cases.yaml") == (
-        1,
-        f"failed cases.yaml:4: many are fine\n  {differences[0]}\n  {differences[1]}\n1 passed, 1 failed\n",
-        "",
-    )
-    code, out, _ = run("test", "-o", "json", "cases.yaml")
-    assert (code, json.loads(out)) == (
-        1,
-        [
-            {"case": "few are fine", "where": "cases.yaml:3", "passed": True, "differences": []},
-            {"case": "many are fine", "where": "cases.yaml:4", "passed": False, "differences": differences},
-        ],
-    )
 
 
 def test_a_plan_is_yaml(run):

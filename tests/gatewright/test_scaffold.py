@@ -281,7 +281,7 @@ def test_policies_can_be_about_the_kind_of_a_package(run: Run, tmp_path: Path, m
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies/sprocket_words.py").write_text(POLICY)
     (tmp_path / "cases.yaml").write_text(CASES)
-    assert run("test", "--policies-dir", "policies", "cases.yaml") == (0, "3 passed, 0 failed\n", "")
+    assert run("test", "--policies-dir", "policies", "cases.yaml") == (0, "3 cases: 3 passed\n", "")
 
 
 def test_without_packages_there_are_no_more_rights(run: Run) -> None:

@@ -58,6 +58,7 @@ class Trial:
     expect: str | Expectation
     prefix: str
     looks_up: frozenset[str] = frozenset()
+    derived: bool = False
 
     @property
     def where(self) -> str:
@@ -131,7 +132,7 @@ def _trials(tried: tuple[Subject, Engine], case: Case, document: Document, at_ca
                 admission, expect = derive(trial.admission, how), expected_of(trial.expect, how)
             except LookupError as error:
                 raise FaultsError([(f"{at_case}.also", f"{how}: {error}")]) from None
-            yield replace(trial, name=f"{trial.name} [{how}]", admission=admission, expect=expect)
+            yield replace(trial, name=f"{trial.name} [{how}]", admission=admission, expect=expect, derived=True)
 
 
 def _trial(tried: tuple[Subject, Engine], case: Case, each: str, document: Document, at_case: str) -> Trial:

@@ -7,7 +7,7 @@ from typing import Any
 
 from webhook.engine import BoundPolicy, Outcome
 from webhook.harness.cases import Trial
-from webhook.harness.trial import Answer
+from webhook.harness.trial import Tried
 
 LISTS = ("containers", "initContainers", "ephemeralContainers")
 
@@ -28,7 +28,7 @@ class Covered:
         """Yield each situation that should be tried, and whether a case does."""
         finds = "violation" if self.policy.policy.validate is not None else "patch"
         yield "allowed", "allowed" in self.outcomes
-        for operation in self.policy.policy.operations:
+        for operation in dict.fromkeys(each for target in self.policy.policy.targets for each in target.operations):
             yield f"{finds} on {operation}", operation in self.operations
         if self.judges_containers:
             yield from ((name, name in self.lists) for name in LISTS)
@@ -41,11 +41,11 @@ class Covered:
         return [name for name, is_tried in self.wanted() if not is_tried]
 
 
-def coverage(tried: Iterable[tuple[Trial, Answer]]) -> list[Covered]:
+def coverage(tried: Iterable[Tried]) -> list[Covered]:
     """Return what is covered of each policy that the trials put in force, by name."""
     found: dict[str, Covered] = {}
-    for trial, answer in tried:
-        outcomes = {outcome.policy: outcome for outcome in answer.outcomes}
+    for each in tried:
+        trial, outcomes = each.trial, {outcome.policy: outcome for outcome in each.answer.outcomes}
         for policy in trial.engine.policies:
             if trial.subject.is_set and policy.policy.always:
                 continue  # in force beside every set; its own cases are elsewhere
@@ -55,7 +55,7 @@ def coverage(tried: Iterable[tuple[Trial, Answer]]) -> list[Covered]:
                 covered.parameters[name].add(repr(policy.policy.params.model_fields[name].get_default()))
             if policy.title in outcomes:
                 _add(covered, trial, outcomes[policy.title])
-    return sorted(found.values(), key=lambda each: each.policy.title)
+    return sorted(found.values(), key=lambda covered: covered.policy.title)
 
 
 def _add(covered: Covered, trial: Trial, outcome: Outcome) -> None:

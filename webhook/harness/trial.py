@@ -37,6 +37,15 @@ class Answer:
         return bool(self.response["allowed"])
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A trial, its answer, and how that differs from what was expected, a line each."""
+
+    trial: Trial
+    answer: Answer
+    differences: tuple[str, ...]
+
+
 def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
     """Do what the API server does: mutate, mutate again, then validate; every step over the encoded review.
 
@@ -68,13 +77,18 @@ def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple
     return verdict, orjson.loads(review.answer(request, verdict))["response"]
 
 
-def differences(trial: Trial) -> list[str]:
-    """Return how the answer differs from the expected one, a line each; empty when the case passes."""
+def attempt(trial: Trial) -> Tried:
+    """Run one trial. DocumentError where its object could not be part of a review."""
     try:
         answer = ask(trial.engine, trial.admission, trial.looked_up)
     except review.MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
-    return [*_unused(trial), *_differences(trial, answer)]
+    return Tried(trial, answer, (*_unused(trial), *_differences(trial, answer)))
+
+
+def differences(trial: Trial) -> list[str]:
+    """Return how the answer differs from the expected one, a line each; empty when the case passes."""
+    return list(attempt(trial).differences)
 
 
 def _unused(trial: Trial) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -10,7 +10,7 @@ import yaml
 
 from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.cases import Trial
-from webhook.harness.trial import Answer, Reported, audited, code_of, denied, is_expected, warned
+from webhook.harness.trial import Answer, Reported, Tried, audited, code_of, denied, is_expected, warned
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 BLOCK_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./=\[\]-]*")
@@ -20,30 +20,37 @@ Edit = tuple[int, int, str]
 
 
 class CannotUpdateError(ValueError):
-    """No expectation would describe what the case got: the text says why."""
+    """No expectation would describe what a case got: the text says why."""
 
 
-def updated(text: str, answers: Mapping[str, list[tuple[Trial, Answer]]]) -> str:
-    """Return the text of a case file with the expectation of each of these cases (by path) replaced.
+def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]]:
+    """Return the text of a case file with the expectation of each of these cases replaced, and what could not be.
 
-    CannotUpdateError where the trials of a case differ, or a policy failed.
+    Each case is given by its trials, which must have got the same answer. Derived trials follow the others.
     """
     edits: list[Edit] = []
-    for path, tried in answers.items():
-        trial = tried[0][0]
-        case = _case(trial.document.node, path)
-        wanted = _agreed(path, tried)
-        kept = _kept(text, _pair(case, "expect")[1], trial, wanted)
-        edits += [_whole(text, case, wanted)] if kept is None else kept
+    faults: list[str] = []
+    for case in cases:
+        trial = case[0].trial
+        try:
+            wanted = _agreed(case)
+        except CannotUpdateError as error:
+            faults.append(f"{trial.where}: {trial.path}: not updated: {error}")
+            continue
+        node = _case(trial.document.node, trial.path)
+        kept = _kept(text, _pair(node, "expect")[1], trial, wanted)
+        edits += [_whole(text, node, wanted)] if kept is None else kept
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
-    return text
+    return text, faults
 
 
-def _agreed(path: str, tried: Iterable[tuple[Trial, Answer]]) -> Any:
-    found = {orjson.dumps(each): each for each in (_got(trial, answer) for trial, answer in tried)}
+def _agreed(case: Sequence[Tried]) -> Any:
+    found = {
+        orjson.dumps(got): got for got in (_got(each.trial, each.answer) for each in case if not each.trial.derived)
+    }
     if len(found) != 1:
-        raise CannotUpdateError(f"{path}: its kinds get different answers; write a case for each")
+        raise CannotUpdateError("its kinds get different answers; write a case for each")
     return next(iter(found.values()))
 
 
@@ -52,7 +59,7 @@ def _got(trial: Trial, answer: Answer) -> Any:
     if not answer.outcomes:
         return "not-matched"
     if code_of(answer) == 500 or answer.patched_twice:
-        raise CannotUpdateError(f"{trial.path}: a policy failed")
+        raise CannotUpdateError("a policy failed")
     got: dict[str, Any] = {}
     if (code := code_of(answer)) is not None:
         got["denied" if code == 403 else "malformed"] = _written(trial, denied(answer))

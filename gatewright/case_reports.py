@@ -1,0 +1,54 @@
+"""What `gatewright test` reports: cases as results, coverage and mutants as lines."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gatewright.outputs import Place, Reported, Result
+from webhook.harness.coverage import Covered, percent
+from webhook.harness.mutant import Mutant
+from webhook.harness.trial import Tried
+
+
+def result(tried: Tried) -> Result:
+    """Return a case as a result: each difference is a line about it."""
+    document, path = tried.trial.document, tried.trial.path
+    place = Place(document.source, *document.place(path))
+    expected = Place(document.source, *document.place(f"{path}.expect"))
+    return Result(
+        kind="case",
+        name=tried.trial.name,
+        verdict="failed" if tried.differences else "passed",
+        place=place,
+        violations=tuple(
+            Reported(policy=_title(tried), message=each, path=f"{path}.expect", place=expected)
+            for each in tried.differences
+        ),
+    )
+
+
+def _title(tried: Tried) -> str:
+    """Return what the case is about: the one policy, or the policy set."""
+    policies = tried.trial.engine.policies
+    return policies[0].title if len(policies) == 1 else "policy set"
+
+
+def coverage_lines(found: Sequence[Covered]) -> Iterator[str]:
+    """Yield a line for each policy, and the total."""
+    width = max((len(each.policy.title) for each in found), default=0)
+    for each in found:
+        wanted = list(each.wanted())
+        missing = f"  not tried: {', '.join(each.missing)}" if each.missing else ""
+        done = f"{len(wanted) - len(each.missing)}/{len(wanted)}"
+        yield f"{each.policy.title.ljust(width)}  {each.cases:4} cases  {done:>7}{missing}"
+    situations = sum(len(list(each.wanted())) for each in found)
+    yield f"coverage: {percent(found):.1f} % of {situations} situations"
+
+
+def mutant_lines(mutants: Iterable[tuple[Mutant, bool]]) -> Iterator[str]:
+    """Yield a line for each mutant that survives, and the counts."""
+    number = survived = 0
+    for mutant, survives in mutants:
+        number += 1
+        if survives:
+            survived += 1
+            yield f"survived  {mutant.policy}: {mutant.description}"
+    yield f"{number} mutants: {number - survived} killed, {survived} survived"

@@ -1,0 +1,33 @@
+"""Remember which cases failed in the last run of `gatewright test`, for --last-failed: in `.gatewright/last-failed`."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from webhook.harness.cases import Trial
+
+FILE = Path(".gatewright/last-failed")
+
+
+def key(trial: Trial) -> str:
+    """Return what a trial is remembered by: lines move, names stay."""
+    return f"{trial.document.source}: {trial.name}"
+
+
+def read() -> frozenset[str] | None:
+    """Return the keys of the trials that failed; None where nothing is remembered, and all are run."""
+    try:
+        return frozenset(FILE.read_text("utf-8").splitlines()) or None
+    except OSError:
+        return None
+
+
+def write(failed: Iterable[Trial]) -> None:
+    """Remember which trials failed, below the current directory; a directory that cannot be written is no error."""
+    keys = "".join(f"{key(trial)}\n" for trial in failed)
+    try:
+        if keys or FILE.exists():
+            FILE.parent.mkdir(exist_ok=True)
+            (FILE.parent / ".gitignore").write_text("*\n", "utf-8")
+            FILE.write_text(keys, "utf-8")
+    except OSError:
+        pass

@@ -1,0 +1,41 @@
+"""Run a command again whenever a file changes: `gatewright test --watch`."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+SECONDS = 0.3  # between two looks at the files
+
+
+def run(paths: Sequence[Path]) -> int:
+    """Run this command line without --watch at each change of a file below `paths`, until Ctrl-C; return 0.
+
+    Each run is a process of its own, so that changed policy modules are loaded again.
+    """
+    arguments = [each for each in sys.argv[1:] if each != "--watch"]
+    seen: dict[Path, float] | None = None
+    try:
+        while True:
+            found = _times(paths)
+            if found != seen:
+                seen = found
+                subprocess.run([sys.executable, "-m", "gatewright", *arguments], check=False)  # noqa: S603
+                print("-- waiting for a change; Ctrl-C ends", file=sys.stderr, flush=True)
+            time.sleep(SECONDS)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _times(paths: Sequence[Path]) -> dict[Path, float]:
+    """Return when each file was last changed."""
+    times: dict[Path, float] = {}
+    for path in paths:
+        for file in [path] if path.is_file() else path.rglob("*"):
+            try:
+                if file.suffix in {".yaml", ".yml", ".json", ".py"}:
+                    times[file] = file.stat().st_mtime
+            except OSError:
+                continue
+    return times

@@ -1,0 +1,151 @@
+"""`gatewright test` as policy authors meet it: choosing cases, updating them, coverage and mutants."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatewright.cli import main
+
+CASES = """\
+policy: replica-limits
+cases:
+- {name: few are fine, object: {kind: Deployment, spec: {replicas: 3}}, expect: allowed}
+- {name: many are not, object: {kind: Deployment, spec: {replicas: 30}}, expect: allowed}  # a comment
+"""
+MESSAGE = "spec.replicas: 30; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+DIFFERENCES = ["expected allowed, got denied with code 403", f"unexpected violation: replica-limits: {MESSAGE}"]
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    """A directory of the test's own with one case file."""
+    monkeypatch.chdir(tmp_path)
+    Path("cases.yaml").write_text(CASES)
+
+
+@pytest.fixture
+def run(capsys):
+    """Run `gatewright test`; return exit code, stdout and stderr."""
+
+    def _run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["test", *arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code, out, err
+
+    return _run
+
+
+def test_failing_cases_are_listed_with_their_differences(run):
+    """Exit code 1; each difference with the line of the expectation. With -v the others are listed too."""
+    failed = f"failed  case many are not  (cases.yaml:4)\n  cases.yaml:4: replica-limits: {DIFFERENCES[0]}\n"
+    failed += f"  cases.yaml:4: replica-limits: {DIFFERENCES[1]}\n"
+    passed = "passed  case few are fine  (cases.yaml:3)\n"
+    assert run("cases.yaml") == (1, f"{failed}2 cases: 1 passed, 1 failed\n", "")
+    assert run("-v", "cases.yaml") == (1, f"{passed}{failed}2 cases: 1 passed, 1 failed\n", "")
+
+
+def test_json_has_all_cases(run):
+    """Passed ones too, in order."""
+    code, out, _ = run("-o", "json", "cases.yaml")
+    results = json.loads(out)["results"]
+    assert (code, [(each["name"], each["verdict"], each["line"]) for each in results]) == (
+        1,
+        [("few are fine", "passed", 3), ("many are not", "failed", 4)],
+    )
+    assert [each["message"] for each in results[1]["violations"]] == DIFFERENCES
+
+
+def test_a_bad_file_does_not_hide_the_others(run):
+    """Exit code 3, after the cases of all other files."""
+    Path("bad.yaml").write_text("policy: replica-limit\ncases: [{name: a, object: {kind: Pod}, expect: allowed}]\n")
+    code, out, err = run("bad.yaml", "cases.yaml")
+    assert (code, out.splitlines()[-1], err) == (
+        3,
+        "2 cases: 1 passed, 1 failed",
+        'bad.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?\n',
+    )
+
+
+def test_an_empty_file_is_an_error(run):
+    """Nothing was tried."""
+    Path("cases.yaml").write_text("# none\n")
+    assert run("cases.yaml") == (3, "0 cases\n", "cases.yaml: no case file: it is empty\n")
+
+
+def test_cases_are_chosen_by_words_and_by_the_last_run(run):
+    """-k matches file and name; --last-failed remembers below the current directory, which git ignores."""
+    assert run("-k", "few", "cases.yaml")[:2] == (0, "1 case: 1 passed\n")
+    assert run("-k", "none", "cases.yaml") == (3, "", "no case is chosen by -k and --last-failed\n")
+    run("cases.yaml")
+    assert Path(".gatewright/.gitignore").read_text() == "*\n"
+    assert run("--last-failed", "cases.yaml")[1].splitlines()[-1] == "1 case: 1 failed"
+    Path("cases.yaml").write_text(CASES.replace("30", "3"))
+    assert run("--last-failed", "cases.yaml")[:2] == (0, "1 case: 1 passed\n")
+    assert run("--last-failed", "cases.yaml")[:2] == (0, "2 cases: 2 passed\n")
+
+
+def test_update_rewrites_the_expectations_of_failing_cases(run):
+    """The run itself still fails; the next passes."""
+    code, _, err = run("--update", "cases.yaml")
+    assert (code, err) == (1, "updated cases.yaml; review the differences\n")
+    expect = f'expect: {{denied: [{{path: spec.replicas, message: "{MESSAGE}"}}]}}}}  # a comment'
+    assert Path("cases.yaml").read_text() == CASES.replace("expect: allowed}  # a comment", expect)
+    assert run("cases.yaml")[:2] == (0, "2 cases: 2 passed\n")
+
+
+def test_coverage_names_what_no_case_tries(run):
+    """A line for each policy; below the wanted share the exit code is 1."""
+    Path("cases.yaml").write_text(CASES.replace("30", "3"))
+    code, out, err = run("--coverage", "--coverage-fail-under", "50", "cases.yaml")
+    assert (code, out, err) == (
+        1,
+        "2 cases: 2 passed\n"
+        "replica-limits     2 cases      1/8  not tried: violation on CREATE, violation on UPDATE, parameter maximum, "
+        "parameter minimum, parameter allow_zero, parameter labels, parameter tier\n"
+        "coverage: 12.5 % of 8 situations\n",
+        "coverage is 12.5 %, less than 50 %\n",
+    )
+
+
+def test_mutants_that_no_case_notices_are_named(run):
+    """Of parameters, actions and comparisons; those that a case notices are only counted."""
+    run("--update", "cases.yaml")
+    code, out, _ = run("--mutate", "cases.yaml")
+    lines = out.splitlines()
+    assert (code, lines[0]) == (0, "2 cases: 2 passed")
+    assert "survived  replica-limits: allowExistingViolations reversed" in lines
+    assert not [line for line in lines if "params.maximum" in line or "Deny changed to Warn" in line]
+
+
+def test_mutants_of_a_policy_set(run):
+    """Its match and its parameters, for each policy object by its name."""
+    Path("set.yaml").write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
+        "spec: {policy: replica-limits, params: {maximum: 5}, match: {any: [{namespaces: [shop]}]}}\n"
+    )
+    case = "object: {kind: Deployment, spec: {replicas: 7}}, expect: {denied: [{path: spec.replicas, policy: few}]}"
+    Path("cases.yaml").write_text(f"policies: set.yaml\ncases: [{{name: a, namespace: shop, {case}}}]\n")
+    survived = {line for line in run("--mutate", "cases.yaml")[1].splitlines() if "few: " in line}
+    assert survived >= {
+        "survived  few: params.maximum + 1",
+        "survived  few: match left out",
+        "survived  few: allowExistingViolations reversed",
+    }
+    assert "survived  few: validationActions: Deny changed to Warn" not in survived
+
+
+@pytest.mark.long
+def test_watch_runs_again_at_each_change():
+    """In a process of its own, until it is interrupted."""
+    command = [sys.executable, "-m", "gatewright", "test", "--watch", "cases.yaml"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        lines = iter(process.stdout.readline, "")
+        assert next(line for line in lines if "cases:" in line) == "2 cases: 1 passed, 1 failed\n"
+        Path("cases.yaml").write_text(CASES.replace("30", "3"))
+        assert next(line for line in lines if "cases:" in line) == "2 cases: 2 passed\n"
+        process.send_signal(2)
+        assert process.wait(10) == 0
