@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import orjson
 from pydantic import BaseModel, ValidationError
 
+MAX_FAULTS = 50  # of one object; more would only hide the first
+
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -52,7 +54,7 @@ def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field
 
     Of what none of several types takes, what is wrong with it as the one that it is of is told.
     """
-    items = error.errors(include_url=False)
+    items = error.errors(include_url=False)[:MAX_FAULTS]
     found = [(*_fault(model, item, noun), item["type"]) for item in items]
     matched = {path for path, _, type in found if not type.endswith("_type")}
     within = tuple(path for path, _, _ in found)

@@ -37,7 +37,7 @@ def policies_of(
     def load() -> Engine:
         nonlocal files
         files = policy_set(settings.policies)
-        return engine(objects.policy_set)
+        return engine(objects.compile())
 
     policies = Policies(
         settings.policies, load, metrics, waits_for=lambda: None if known() else "policy objects of the cluster"

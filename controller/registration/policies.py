@@ -1,5 +1,6 @@
 """Says in the status of each policy object and exception whether it is in force, and why not."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -59,7 +60,7 @@ class PolicyStatuses:
     async def reconcile(self, request: Request) -> Result:
         """Write the condition Ready where it says something else."""
         stored, now = self._cache.get(request.key), self._now()
-        judged = None if stored is None else self.judged(request.key, stored, now)
+        judged = None if stored is None else await asyncio.to_thread(self.judged, request.key, stored, now)
         if stored is None or judged is None:
             return Result()
         ready, look_again = judged

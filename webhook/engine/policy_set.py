@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
 from config.api.policy import (
     API_VERSION,
     AdmissionPolicySpec,
@@ -22,6 +24,7 @@ from webhook.engine.policy import Params, Policy
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
+MAX_POLICY_BYTES = 64 * 1024  # of one object as JSON, so that compiling it takes well below a second
 KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 
@@ -111,6 +114,8 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         found = f"{value['apiVersion']} {value['kind']}" if {"apiVersion", "kind"} <= value.keys() else "this"
         known = f"{', '.join(KINDS[:-1])} and {KINDS[-1]}"
         raise FaultsError([("", f"a policy set holds {API_VERSION} {known} objects, not {found}")])
+    if (size := len(orjson.dumps(value, default=str))) > MAX_POLICY_BYTES:
+        raise FaultsError([("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")])
     document = parse(PolicyDocument, value)
     if document.kind == "PolicyException":
         return BoundException(document.metadata.namespace, _spec(PolicyExceptionSpec, document))

@@ -40,8 +40,8 @@ class Policies:
 
     def refresh(self) -> None:
         """Load the policies if they changed; log what is wrong with them and keep what is in force."""
-        marked = self._changed.is_set()
-        self._changed.clear()
+        if marked := self._changed.is_set():  # what is marked from now on is for the next time
+            self._changed.clear()
         if (waiting := self._waits_for()) is not None:
             self._problem = f"{waiting}: not read yet"
             return  # the first load reads everything, whatever was marked before it
@@ -62,10 +62,13 @@ class Policies:
         self._changed.set()
 
     async def follow(self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS) -> Never:
-        """Refresh at once when something was marked, and now and then for the files; tell of each new engine."""
+        """Refresh beside the event loop: at once when something is marked, and now and then for the files.
+
+        `on_change` is called after each new engine.
+        """
         while True:
             before = self.engine
-            self.refresh()
+            await asyncio.to_thread(self.refresh)
             if self.engine is not before:
                 on_change()
             try:

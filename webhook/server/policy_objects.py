@@ -4,12 +4,14 @@ An object that conflicts with what is in force already is not good either; it is
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.faults import FaultsError
 from kube.changes import Change
 from kube.resource import Resource
+from kube.store import Entry
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
@@ -28,15 +30,16 @@ log = logging.getLogger("gatewright.webhook.policies")
 
 
 class PolicyObjects:
-    """What watches of RESOURCES brought: policies and exceptions by kind and key."""
+    """Policies and exceptions from watches of RESOURCES, by kind and key."""
 
     def __init__(self, catalogue: Catalogue, metrics: Metrics) -> None:
-        """Know the policies that objects can name.
+        """Take the policies that objects can name.
 
-        `changed` is called after each change; `check` raises ConflictingPoliciesError for what cannot be in force.
+        `changed` is called after each change; `check` raises ConflictingPoliciesError for a set with conflicts.
         """
         self._catalogue = catalogue
         self._metrics = metrics
+        self._changes: deque[tuple[Id, Entry | None]] = deque()
         self._good: dict[Id, BoundPolicy | BoundException] = {}
         self._conflicting: dict[Id, tuple[dict[str, object], int]] = {}
         self.problems: dict[Id, str] = {}
@@ -44,9 +47,28 @@ class PolicyObjects:
         self.changed: Callable[[], None] = lambda: None
         self.check: Callable[[PolicySet], object] = lambda policies: None
 
-    @property
-    def policy_set(self) -> PolicySet:
-        """What they say, by kind and name."""
+    def compile(self) -> PolicySet:
+        """Compile what has changed, and return all that is good, by kind and name.
+
+        It may take seconds, so it is called beside the event loop, and by one caller at a time.
+        """
+        newest: dict[Id, Entry | None] = {}
+        while self._changes:
+            id, entry = self._changes.popleft()
+            newest.pop(id, None)
+            newest[id] = entry
+        for id, entry in newest.items():
+            self._conflicting.pop(id, None)
+            if entry is None:
+                self._good.pop(id, None)
+                self.problems.pop(id, None)
+                self._metrics.forget_generation(id[0].kind, id[1])
+            else:
+                self._take(id, entry.object, entry.generation)
+        if newest:
+            for id, (object, generation) in list(self._conflicting.items()):
+                if id not in newest:
+                    self._take(id, object, generation)
         return _policy_set(self._good)
 
     def conflict(self, resource: Resource, key: str) -> str | None:
@@ -57,17 +79,7 @@ class PolicyObjects:
         """Return what a watch of `resource` is to call."""
 
         def on_change(change: Change) -> None:
-            changed = resource, change.key
-            self._conflicting.pop(changed, None)
-            if change.new is None:
-                self._good.pop(changed, None)
-                self.problems.pop(changed, None)
-                self._metrics.forget_generation(resource.kind, change.key)
-            else:
-                self._take(changed, change.new.object, change.new.generation)
-            for id, (object, generation) in list(self._conflicting.items()):
-                if id != changed:
-                    self._take(id, object, generation)
+            self._changes.append(((resource, change.key), change.new))
             self.changed()
 
         return on_change

@@ -267,3 +267,19 @@ def test_a_tenant_does_not_replace_what_is_always_in_force():
     """Only a policy for the whole cluster stands for one that is always there."""
     text = TENANT.replace("{name: replica-limits", "{namespace: shop, name: ours") + "  policy: webapp-names\n"
     assert [each.title for each in loaded(text) if each.policy.name == "webapp-names"] == ["webapp-names", "shop/ours"]
+
+
+def test_an_object_too_large_to_compile_quickly_is_refused():
+    """A tenant may write policy objects, and every replica compiles them."""
+    with pytest.raises(
+        PolicySetError, match=r"policies.yaml:1: ClusterAdmissionPolicy replica-limits: has 66,\d+ bytes; "
+    ):
+        loaded(f"{HEAD}  policy: replica-limits\n  match: {{any: [{{names: [{'a, ' * 16500}]}}]}}\n")
+
+
+def test_the_first_faults_of_many_are_named():
+    """Fifty are more than anybody mends at once."""
+    text = HEAD + "  policy: replica-limits\n  params: {" + ", ".join(f"k{number}: 1" for number in range(1000)) + "}\n"
+    with pytest.raises(PolicySetError) as refused:
+        loaded(text)
+    assert len(str(refused.value).splitlines()) == 50

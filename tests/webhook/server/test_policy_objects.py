@@ -98,7 +98,7 @@ class Cluster:
         return Engine(in_force(self.files.under(objects), catalogue(), HOME))
 
     def _load(self) -> Engine:
-        return self._engine(self.objects.policy_set)
+        return self._engine(self.objects.compile())
 
     def _waits_for(self) -> str | None:
         return None if all(store.synced.is_set() for store in self.stores) else "policy objects of the cluster"
