@@ -83,7 +83,7 @@ async def send(endpoint: Endpoint, groups: Iterable[list[Write]], pace: float) -
     With a `pace` there is one group after the other, each so many seconds after the one before.
     """
     waiting = iter(groups)
-    async with Transport(endpoint, user_agent="floor", timeout=60, coalesces=True) as transport:
+    async with Transport(endpoint, user_agent="floor", timeout=60) as transport:
 
         async def worker() -> None:
             for group in waiting:

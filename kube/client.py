@@ -8,12 +8,10 @@ from urllib.parse import urlencode
 
 import orjson
 
-from kube.connection import JSON
 from kube.endpoint import Endpoint
 from kube.errors import NotFound, ServerError
 from kube.resource import Resource
-from kube.stream import Lines, Stream
-from kube.transport import Transport
+from kube.transport import JSON, Lines, Transport
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -36,17 +34,14 @@ class Client:
         write_gate: Callable[[], None] | None = None,
         on_response: Callable[[str, int, float], None] | None = None,
         timeout: float = 30.0,
-        coalesces: bool = False,
     ) -> None:
-        """Take the endpoint, and what to call before each write (it may raise) and after each answer.
+        """Take the endpoint, the gate to ask before each write (it may raise), and an observer of responses.
 
-        `on_response` gets the HTTP method, the status code (0 without an answer) and the seconds until it came.
-        `coalesces`: while much is under way, answers may wait 60 ms for one another, which saves processor time.
+        `on_response` gets the HTTP method, the status code (0: no response) and the seconds until the headers came.
+        `timeout` is that of one request in seconds.
         """
-        self.watch_list = True  # until the server refuses it once; every Watch of this client remembers
-        self._transport = Transport(
-            endpoint, user_agent=user_agent, timeout=timeout, on_response=on_response, coalesces=coalesces
-        )
+        self.watch_list = True  # until the server refuses it once, for every Watch of this client
+        self._transport = Transport(endpoint, user_agent=user_agent, timeout=timeout, on_response=on_response)
         self._write_gate = write_gate
 
     async def __aenter__(self) -> Self:
@@ -170,28 +165,27 @@ class Client:
         await self._write("DELETE", resource.path(namespace, name), options)
 
     async def serves(self, resource: Resource) -> bool:
-        """Say whether the server has this resource (its CRD is installed, its version served)."""
+        """Return whether the server has this resource (its CRD is installed, its version served).
+
+        Only discovery decides: a 404 alone may be a load balancer's. Raises ApiError where discovery gives no answer.
+        """
         try:
             found = await self._transport.request("GET", resource.root)
         except NotFound:
+            groups = await self._transport.request("GET", "/apis")
+            if not resource.group or resource.api_version in versions_in(groups):
+                raise  # the core group is always there
             return False
+        if found.get("kind") != "APIResourceList":
+            raise ServerError(200, "NotDiscovery", "the response is not an APIResourceList")
         return any(each["name"] == resource.plural for each in found.get("resources") or [])
 
     def stream(
-        self,
-        resource: Resource,
-        namespace: str | None,
-        query: Mapping[str, str],
-        take: Callable[[Lines], None],
-        *,
-        metadata_only: bool = False,
-    ) -> AbstractAsyncContextManager[Stream]:
-        """Open a watch. `take` gets its lines, those that came together at once, and may raise ApiError to end it.
-
-        The caller waits for the end of the Stream, and bounds that wait.
-        """
+        self, resource: Resource, namespace: str | None, query: Mapping[str, str], *, metadata_only: bool = False
+    ) -> AbstractAsyncContextManager[AsyncIterator[Lines]]:
+        """Open a watch and give its lines, those that arrive together at once; the reader bounds the wait for more."""
         accept = METADATA if metadata_only else JSON
-        return self._transport.stream(target(resource.path(namespace), query), take, accept)
+        return self._transport.stream(target(resource.path(namespace), query), accept)
 
     def _write(
         self,
@@ -203,12 +197,17 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> Coroutine[Any, Any, Object]:
-        """Ask the gate, and return the request that is to be awaited."""
+        """Return the request to await; the write gate is asked as its body is sent, unless it is a dry run."""
         gate = None if dry_run else self._write_gate
-        if gate is not None:
-            gate()
         target = path + query_of_write(manager, force, dry_run)
         return self._transport.request(method, target, body=orjson.dumps(body), content_type=content_type, gate=gate)
+
+
+def versions_in(groups: Object) -> set[str]:
+    """Return the group/versions of an APIGroupList; raise ServerError for anything else."""
+    if groups.get("kind") != "APIGroupList":
+        raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
+    return {version["groupVersion"] for group in groups.get("groups") or [] for version in group["versions"]}
 
 
 @lru_cache

@@ -1,5 +1,6 @@
 """One API server: its address, how to trust it, and how to prove to it who we are."""
 
+import logging
 import ssl
 import tempfile
 import time
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 TOKEN_SECONDS = 60.0
+
+LOG = logging.getLogger("gatewright.kube.credentials")
 
 Authorization = Callable[[], str | Awaitable[str | None] | None]
 
@@ -55,7 +58,7 @@ class StaticToken:
 
 
 class TokenFile:
-    """A token in a file that somebody else renews: read again each minute."""
+    """A token in a file that the kubelet renews: read again each minute, kept while the file cannot be read."""
 
     def __init__(self, path: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._path = path
@@ -64,16 +67,22 @@ class TokenFile:
         self._header = ""
 
     def __call__(self) -> str:
-        """Return the Authorization header."""
-        if self._monotonic() - self._read_at >= TOKEN_SECONDS:
-            self._header = f"Bearer {self._read()}"
-            self._read_at = self._monotonic()
+        """Return the Authorization header; CredentialsError as long as no token could be read at all."""
+        now = self._monotonic()
+        if now - self._read_at >= TOKEN_SECONDS:
+            try:
+                self._header = f"Bearer {self._read()}"
+            except CredentialsError as error:
+                if not self._header:
+                    raise
+                LOG.warning("using the cached token: %s", error, extra={"fields": {"error": str(error)}})
+            self._read_at = now
         return self._header
 
     def _read(self) -> str:
         token = read(self._path).decode("ascii", "replace").strip()
         if not token.isprintable() or not token.isascii() or not token:
-            raise CredentialsError(f"{self._path}: this is no token")
+            raise CredentialsError(f"{self._path}: not a valid token")
         return token
 
 

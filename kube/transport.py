@@ -1,24 +1,22 @@
-"""Requests to the API server as HTTP: headers, authorization, JSON, time-outs, and failures as typed errors."""
+"""The HTTP session with one API server: authorization, time-outs, the write gate, and failures as typed errors."""
 
 import asyncio
-import os
-import socket
-import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from inspect import isawaitable
 from typing import Any, Self
-from urllib.parse import urlsplit
 
+import aiohttp
 import orjson
+from yarl import URL
 
-from kube import proxy
-from kube.connection import JSON, Answer, Gate, NoAnswerError
-from kube.connections import Connections
 from kube.endpoint import CredentialsError, Endpoint
 from kube.errors import ServerError, Unauthorized, Unreachable, error_for
-from kube.stream import Lines, Stream
+from kube.session import Gate, GatedPayload, new_session, reason_of
 
-IDEMPOTENT = ("GET", "PUT", "DELETE")  # these may be sent again where nobody knows whether they arrived
+JSON = "application/json"
+
+Lines = list[bytes]
 
 
 class Transport:
@@ -31,31 +29,20 @@ class Transport:
         user_agent: str,
         timeout: float,
         on_response: Callable[[str, int, float], None] | None = None,
-        coalesces: bool = False,
     ) -> None:
         self._endpoint = endpoint
+        self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._timeout = timeout
-        self._coalesces = coalesces
         self._on_response = on_response or (lambda method, code, seconds: None)
-        self._connections: Connections | None = None
-        url = urlsplit(endpoint.url)
-        self._origin = f"{url.scheme}://{endpoint.host}"
-        self._base = url.path.rstrip("/")
-        headers = f"Host: {endpoint.host}\r\nUser-Agent: {user_agent}\r\nAccept-Encoding: identity\r\n"
-        if endpoint.proxy and url.scheme == "http":
-            self._base = self._origin + self._base
-            headers += proxy.authorization(urlsplit(endpoint.proxy))
-        self._unauthorized = self._headers = f" HTTP/1.1\r\n{headers}"
-        self._authorized: str | None = None
+        self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        self._connections = Connections(self._endpoint, coalesces=self._coalesces)
+        self._session = new_session(self._headers)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        connections, self._connections = self._connections, None
-        if connections is not None:
-            await connections.close()
+        if self._session is not None:
+            await self._session.close()
 
     async def request(
         self,
@@ -67,118 +54,110 @@ class Transport:
         accept: str = JSON,
         gate: Gate | None = None,
     ) -> dict[str, Any]:
-        """Send one request and return the decoded answer; raise what `kube.errors` has for anything but 2xx.
+        """Send one request and return the decoded response; raise an error of `kube.errors` for anything but 2xx.
 
-        `target` is the path and the query. `gate` is asked when the first byte is about to go, and may raise.
+        `target` is the path with its query. `gate` is asked when the first byte is about to be sent, and may raise.
         """
-        message = await self._message(method, target, body, content_type, accept)
+        headers = {"Accept": accept}
+        if body is not None:
+            headers["Content-Type"] = content_type
+        data = body if body is None or gate is None else GatedPayload(body, gate)
         try:
-            answer = await self._exchange(method, message, gate)
-        except OSError as error:
-            raise self._unreachable(error) from error
-        decoded = decode(good(answer).body)
+            with self._errors():
+                async with asyncio.timeout(self._timeout):
+                    async with await self._open(method, target, headers, data) as response:
+                        answer = await response.read()
+        except Unreachable:
+            if gate is not None:
+                gate()  # aiohttp reports what a payload raises as a failed connection
+            raise
+        decoded = decode(answer)
         if decoded is None:
-            raise ServerError(answer.status, "NotJSON", "an answer that is not a JSON object")
+            raise ServerError(response.status, "NotJSON", "the response is not a JSON object")
         return decoded
 
     @asynccontextmanager
-    async def stream(self, target: str, take: Callable[[Lines], None], accept: str = JSON) -> AsyncIterator[Stream]:
-        """Open a watch, whose lines `take` gets; whoever waits for its end bounds the wait for more."""
-        connections, message = self._used(), await self._message("GET", target, None, JSON, accept)
-        stream = Stream(take, self._unreachable)
+    async def stream(self, target: str, accept: str = JSON) -> AsyncIterator[AsyncIterator[Lines]]:
+        """Open a watch and give its lines, those that arrive together at once; the reader bounds the wait for more."""
+        with self._errors():
+            async with asyncio.timeout(self._timeout):
+                response = await self._open("GET", target, {"Accept": accept}, None)
+        async with response, aclosing(self._lines(response)) as lines:
+            try:
+                yield lines
+            finally:
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()  # a TLS farewell would wait for a server that hangs
+
+    async def _open(
+        self, method: str, target: str, headers: dict[str, str], data: bytes | GatedPayload | None
+    ) -> aiohttp.ClientResponse:
+        """Return the response once its headers announce a JSON body and success."""
+        if self._session is None:
+            raise RuntimeError("the client is used outside its context manager")
+        if (authorization := await self._authorization()) is not None:
+            headers["Authorization"] = authorization
         loop, code = asyncio.get_running_loop(), 0
         started = loop.time()
         try:
-            answer, connection = await connections.open(message, started + self._timeout, stream)
-            code = answer.status
-        except OSError as error:
-            raise self._unreachable(error) from error
-        finally:
-            self._on_response("GET", code, loop.time() - started)
-        try:
-            good(answer)
-            yield stream
-        finally:
-            stream.close()
-            connection.abort()
-
-    async def ask(self, method: str, target: str, *, body: bytes | None = None) -> Answer:
-        """Send one request and return the answer, whatever it is; OSError where none came."""
-        return await self._exchange(method, await self._message(method, target, body, JSON, JSON))
-
-    async def _exchange(self, method: str, message: bytes, gate: Gate | None = None) -> Answer:
-        """Send a request, and have its answer counted."""
-        connections, loop, code = self._used(), asyncio.get_running_loop(), 0
-        started = loop.time()
-        try:
-            answer = await connections.exchange(message, started + self._timeout, gate, again=method in IDEMPOTENT)
-            code = answer.status
+            response = await self._session.request(
+                method,
+                URL(self._endpoint.url + target, encoded=True),
+                headers=headers,
+                data=data,
+                ssl=self._endpoint.ssl or True,
+                server_hostname=self._endpoint.server_hostname,
+                proxy=self._endpoint.proxy,
+                allow_redirects=False,
+            )
+            code = response.status
         finally:
             self._on_response(method, code, loop.time() - started)
-        return answer
+        succeeded = 200 <= code < 300
+        if succeeded and response.content_type == JSON:
+            return response
+        async with response:
+            if succeeded:
+                raise ServerError(code, "NotJSON", f"the response has type {response.content_type}, not JSON")
+            raise error_for(code, decode(await response.read()), response.headers.get("Retry-After"))
 
-    def _used(self) -> Connections:
-        if self._connections is None:
-            raise RuntimeError("the client is used outside its context manager")
-        return self._connections
-
-    async def _message(self, method: str, target: str, body: bytes | None, content_type: str, accept: str) -> bytes:
-        """Return the bytes of a request."""
+    async def _authorization(self) -> str | None:
+        """Return the Authorization header."""
         try:
-            said = self._endpoint.authorization()
-            if not (said is None or isinstance(said, str)):
-                said = await said
+            header = self._endpoint.authorization()
+            if isawaitable(header):
+                header = await header
         except CredentialsError as error:
             raise Unauthorized(401, "NoCredentials", str(error)) from error
-        if said != self._authorized:
-            self._authorize(said)
-        head = f"{method} {self._base}{target}{self._headers}Accept: {accept}\r\n"
-        if body is None:
-            return f"{head}\r\n".encode()
-        return f"{head}Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+        if header is not None and not (header.isascii() and header.isprintable()):
+            raise Unauthorized(401, "NoCredentials", "the token has characters that no token may have")
+        return header
 
-    def _authorize(self, said: str | None) -> None:
-        """Let the headers say who we are."""
-        if said is not None and not (said.isascii() and said.isprintable()):
-            raise Unauthorized(401, "NoCredentials", "a token with characters that no token has")
-        self._authorized = said
-        self._headers = self._unauthorized if said is None else f"{self._unauthorized}Authorization: {said}\r\n"
+    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Lines]:
+        """Yield whole lines of any length; drop the unfinished line of a stream that ended."""
+        unfinished: list[bytes] = []
+        with self._errors():
+            async for chunk in response.content.iter_any():
+                first, *others = chunk.split(b"\n")
+                unfinished.append(first)
+                if others:
+                    lines = [b"".join(unfinished), *others[:-1]]
+                    unfinished = others[-1:]
+                    if whole := [line for line in lines if line]:
+                        yield whole
 
-    def _unreachable(self, error: OSError) -> Unreachable:
-        reason = reason_of(error, self._timeout)
-        return Unreachable(f"cannot reach the API server at {self._origin}: {reason}")
-
-
-def good(answer: Answer) -> Answer:
-    """Return an answer that is JSON and tells of success; raise what any other means."""
-    if not answer.is_good:
-        raise error_for(answer.status, decode(answer.body), answer.retry_after)
-    if answer.content_type != JSON:
-        raise ServerError(answer.status, "NotJSON", f"an answer of type {answer.content_type or 'unknown'}, not JSON")
-    return answer
-
-
-def reason_of(error: OSError, seconds: float) -> str:
-    """Say in a few words why a request that had so many seconds got no whole answer."""
-    match error:
-        case NoAnswerError():
-            return str(error)
-        case ssl.SSLCertVerificationError():
-            return f"its certificate is not trusted ({error.verify_message or 'of another host'})"
-        case ssl.SSLError():
-            return f"the TLS handshake failed ({error.reason or 'broken off'})"
-        case socket.gaierror():
-            return "its name is not known"
-        case OSError(errno=int(number)) if number > 0:
-            return os.strerror(number).lower()
-        case TimeoutError():
-            return f"no answer within {seconds:g} s"
-        case _:
-            return f"the connection failed ({type(error).__name__})"
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Translate failures of the network into one error that names the server and the reason."""
+        try:
+            yield
+        except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+            host = URL(self._endpoint.url).origin()
+            raise Unreachable(f"cannot reach the API server at {host}: {reason_of(error, self._timeout)}") from error
 
 
 def decode(answer: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in `answer`, or None if it is anything else."""
+    """Return the JSON object in `answer`, or None for anything else."""
     try:
         decoded = orjson.loads(answer)
     except orjson.JSONDecodeError:

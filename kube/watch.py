@@ -1,10 +1,10 @@
-"""Keeps a Store right by list and watch, for ever, whatever the API server and the network do."""
+"""The list-and-watch loop that keeps a Store equal to the API server, through every failure of server and network."""
 
 import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Sized
 from typing import Never
 
 import orjson
@@ -15,17 +15,18 @@ from kube.client import Client, selectors
 from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
 from kube.store import Object, Owner, Store
-from kube.stream import AT_ONCE, Lines
+from kube.transport import Lines
 
 LOG = logging.getLogger("gatewright.kube.watch")
 
-WATCH_SECONDS = (290, 580)  # how long a watch is asked to last; random, so that not all end at once
-UNMARKED_SECONDS = (65, 75)  # one without bookmarks, whose proper end is the sign of life
-BOOKMARKED = 80.0  # there is a bookmark each minute, or the end before: a connection that is silent for longer is dead
-LISTING_IDLE = 30.0  # a server silent for so long amid the first objects does not know watch-list
-SHORT = 1.0  # a watch that ends sooner, without an event, is a failure
-SILENT = 60.0  # a watch that ends after so long without even a bookmark proves nothing: list anew,
-LISTED_AGAIN = 300.0  # but no sooner than so long after the last list: not every resource has bookmarks
+WATCH_SECONDS = (290, 580)  # timeoutSeconds of a watch; random, so that not all end at once
+UNMARKED_SECONDS = (65, 75)  # the same without bookmarks, where the proper end is the only sign of life
+BOOKMARK_LIMIT = 80.0  # the API server sends a bookmark each minute: a connection silent for longer is dead
+LISTING_LIMIT = 30.0  # a server silent for so long amid the initial events does not support watch-list
+SHORT_WATCH = 1.0  # a watch that ends sooner without an event is a failure
+SILENT_WATCH = 60.0  # a watch that ends after so long without even a bookmark proves nothing: list again,
+RELIST_INTERVAL = 300.0  # but no sooner than so long after the last list: not every resource has bookmarks
+BATCH = 100  # objects handled before other tasks have their turn
 PAGE = 500
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
@@ -94,19 +95,26 @@ class Watch:
         self._changes.on_served.append(callback)
 
     async def run(self) -> Never:
-        """Follow the server until cancelled; a failure is waited out and tried again."""
+        """Follow the server until cancelled; retry failures with back-off."""
         backoff = Backoff(self._monotonic, self._uniform)
         while True:
             try:
-                await self._follow()
+                try:
+                    await self._follow()
+                except NotFound:
+                    await self._confirm_absence()
+                    raise
             except ApiError as error:
                 if isinstance(error, Gone | NotFound):
                     self._version = ""
-                if isinstance(error, NotFound):
-                    self._changes.vanished()
                 delay = backoff.after(error)
                 self._fail(error, delay)
                 await self._sleep(delay)
+
+    async def _confirm_absence(self) -> None:
+        """Empty the store if discovery says that the resource is gone; a 404 alone may come from a load balancer."""
+        if not self.store.absent and not await self._client.serves(self.resource):
+            self._changes.vanished()
 
     async def _follow(self) -> None:
         """List if nothing is known, then watch until the stream ends."""
@@ -137,12 +145,13 @@ class Watch:
                 self._hear()
                 for number, object in enumerate(page["items"], start=1):
                     self._changes.put(object)
-                    if number % AT_ONCE == 0:
+                    if number % BATCH == 0:
                         await asyncio.sleep(0)
                 version = page["metadata"]["resourceVersion"]
         except Gone:
-            self._page = 0  # it changes faster than we turn pages: all at once from now on
+            self._page = 0  # the next attempt reads everything at once
             raise
+        self._page = PAGE
         self._end_listing(version)
 
     async def _watch(self) -> None:
@@ -155,45 +164,41 @@ class Watch:
         else:
             query |= {"resourceVersion": self._version}
         started, heard, happened = self._monotonic(), False, False
-
-        def take(lines: Lines) -> None:
-            nonlocal heard, happened
-            self._hear()
-            heard = True
-            for line in lines:
-                happened |= self._take(*event_in(line))
-
         async with self._client.stream(
-            self.resource, self._namespace, query, take, metadata_only=self._metadata_only
+            self.resource, self._namespace, query, metadata_only=self._metadata_only
         ) as stream:
             self._hear()
-            while not await stream.ended(within=self._patience - stream.silent()):
-                if stream.silent() >= self._patience:
-                    self._give_up()
+            while lines := await self._next(stream):
+                self._hear()
+                heard = True
+                for number, line in enumerate(lines, start=1):
+                    happened |= self._take(*event_in(line))
+                    if number % BATCH == 0:
+                        await asyncio.sleep(0)
         lasted = self._monotonic() - started
         if self._changes.listing:
-            raise ServerError(200, "Incomplete", "the watch ended amid the first objects")
-        if not happened and lasted < SHORT:
+            raise ServerError(200, "Incomplete", "the watch ended amid the initial events")
+        if not happened and lasted < SHORT_WATCH:
             raise ServerError(200, "ClosedAtOnce", "the watch ended as soon as it began")
-        if not heard and lasted >= SILENT and self._monotonic() - self._listed_at >= LISTED_AGAIN:
+        if not heard and lasted >= SILENT_WATCH and self._monotonic() - self._listed_at >= RELIST_INTERVAL:
             self._version = ""
 
-    @property
-    def _patience(self) -> float:
-        """For how long a watch may be silent."""
-        return LISTING_IDLE if self._changes.listing else BOOKMARKED
+    async def _next(self, stream: AsyncIterator[Lines]) -> Lines | None:
+        """Return the next lines of a stream, or None at its end; Unreachable if it is silent for too long.
 
-    def _give_up(self) -> Never:
-        """Leave a stream that says nothing, and take what exists from a list: that is answered, or known not to be.
-
-        So it does not matter how many connections are dead. If there are no bookmarks, it happens once.
+        After a silence the state comes from a list, which is answered or known not to be, however many connections are
+        dead. Without bookmarks that happens once.
         """
-        limit = self._patience
-        if self._changes.listing:
-            self._watch_list = False
-        else:
-            self._version, self._bookmarks = "", False
-        raise Unreachable(f"the watch was silent for {limit:g} s")
+        limit = LISTING_LIMIT if self._changes.listing else BOOKMARK_LIMIT
+        try:
+            async with asyncio.timeout(limit):
+                return await anext(stream, None)
+        except TimeoutError:
+            if self._changes.listing:
+                self._watch_list = False
+            else:
+                self._version, self._bookmarks = "", False
+            raise Unreachable(f"the watch was silent for {limit:g} s") from None
 
     def _end_listing(self, version: str) -> None:
         self._changes.end_listing(version)
@@ -243,4 +248,4 @@ def event_in(line: bytes) -> tuple[str, Object]:
                 raise error_for(int(object.get("code") or 500), object)
     except (ValueError, TypeError, KeyError):
         pass
-    raise ServerError(200, "NotAnEvent", "a line of the watch that is no event")
+    raise ServerError(200, "NotAnEvent", "a line of the watch is not an event")

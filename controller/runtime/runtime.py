@@ -58,7 +58,7 @@ class Runtime:
                 own, lease, identity, on_change=lambda leads: self.metrics.leading(lease.name, leads=leads)
             )
         gate = self.election.check if self.election else None
-        self.client = Client(endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response, coalesces=True)
+        self.client = Client(endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response)
         """What the controllers read and write with; it refuses to write unless this process leads."""
         self._clients.append(self.client)
         self.caches = Caches(self.client, namespaces)

@@ -16,10 +16,10 @@ from kube.client import Client
 from kube.credentials import load
 from kube.errors import AlreadyExists
 from kube.resource import Resource
-from kube.stream import Stream
+from kube.transport import Lines
 from tests.fakes.hurried_loop import HurriedLoop
 
-ON_BOTH_LOOPS = ("test_coalescing", "test_connection", "test_connections", "test_proxy", "test_stream")
+ON_BOTH_LOOPS = ("test_proxy", "test_transport")
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
@@ -116,9 +116,8 @@ class Api:
         """Open a watch, and give its events: type and object."""
         asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "60", **query}
         namespace = self.namespace if resource.namespaced else None
-        lines = asyncio.Queue[bytes]()
-        async with self.client.stream(resource, namespace, asked, into(lines)) as stream, asyncio.timeout(60):
-            yield events(stream, lines)
+        async with self.client.stream(resource, namespace, asked) as stream, asyncio.timeout(60):
+            yield events(stream)
 
     async def until(
         self, resource: Resource, name: str, holds: Callable[[dict[str, Any] | None], bool]
@@ -137,31 +136,12 @@ class Api:
         raise AssertionError("the watch ended")
 
 
-def into(queue: asyncio.Queue[bytes]) -> Callable[[list[bytes]], None]:
-    """Return what takes the lines of a watch and puts them into a queue."""
-
-    def take(lines: list[bytes]) -> None:
-        for line in lines:
-            queue.put_nowait(line)
-
-    return take
-
-
-async def events(stream: Stream, lines: asyncio.Queue[bytes]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+async def events(stream: AsyncIterator[Lines]) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """Yield the type and the object of each line of a watch, until it ends."""
-    end = asyncio.create_task(stream.ended(within=60))
-    try:
-        while True:
-            following = asyncio.create_task(lines.get())
-            await asyncio.wait([following, end], return_when=asyncio.FIRST_COMPLETED)
-            if not following.done():
-                following.cancel()
-                assert await end
-                return
-            event = orjson.loads(following.result())
+    async for lines in stream:
+        for line in lines:
+            event = orjson.loads(line)
             yield event["type"], event["object"]
-    finally:
-        end.cancel()
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])

@@ -60,14 +60,14 @@ async def test_a_server_that_says_nothing_is_given_up() -> None:
     async with listening(never) as url, Client(Endpoint(url), timeout=0.1) as client:
         with pytest.raises(Unreachable) as caught:
             await client.get(NAMESPACE, "default")
-    assert str(caught.value) == f"cannot reach the API server at {url}: no answer within 0.1 s"
+    assert str(caught.value) == f"cannot reach the API server at {url}: no response within 0.1 s"
 
 
 async def test_a_watch_that_is_not_opened_is_given_up() -> None:
     """The time-out holds until a stream begins."""
     async with listening(never) as url, Client(Endpoint(url), timeout=0.1) as client:
         with pytest.raises(Unreachable):
-            async with client.stream(NAMESPACE, None, {"watch": "true"}, print):
+            async with client.stream(NAMESPACE, None, {"watch": "true"}):
                 pass
 
 
@@ -76,15 +76,14 @@ async def test_a_stream_may_last_longer_than_a_request() -> None:
     query = {"watch": "true", "timeoutSeconds": "1"}
     async with FakeApiServer() as server, Client(server.endpoint, timeout=0.1) as client:
         server.watches.second = 0.3
-        async with client.stream(CONFIG_MAP, None, query, print) as stream:
-            assert not await stream.ended(within=0.2)
-            assert await stream.ended(within=10)
+        async with client.stream(CONFIG_MAP, None, query) as stream:
+            assert [lines async for lines in stream] == []
 
 
 async def test_an_answer_that_breaks_off_is_a_failure() -> None:
     """Half an answer is none."""
     async with listening(half) as url, Client(Endpoint(url)) as client:
-        with pytest.raises(Unreachable, match="closed the connection before the answer was complete"):
+        with pytest.raises(Unreachable, match="the connection closed before the response was complete"):
             await client.get(NAMESPACE, "default")
 
 
@@ -101,7 +100,7 @@ async def test_nobody_there_is_a_failure() -> None:
 async def test_an_unknown_name_is_a_failure() -> None:
     """A host that nobody knows says so."""
     async with Client(Endpoint("https://absent.invalid:6443")) as client:
-        with pytest.raises(Unreachable, match=r"at https://absent\.invalid:6443: its name is not known"):
+        with pytest.raises(Unreachable, match=r"at https://absent\.invalid:6443: unknown host name"):
             await client.get(NAMESPACE, "default")
 
 
@@ -150,10 +149,12 @@ async def test_without_verification_any_server_will_do(tmp_path: Path) -> None:
 
 
 async def test_writes_pass_the_gate() -> None:
-    """Each write asks the gate first; a read and a dry run do not."""
+    """Each write asks the gate and sends nothing if it raises; reads and dry runs do not ask."""
+    is_open = False
 
     def gate() -> None:
-        raise PermissionError
+        if not is_open:
+            raise PermissionError
 
     async with FakeApiServer() as server, Client(server.endpoint, write_gate=gate) as client:
         server.requests.clear()
@@ -170,23 +171,10 @@ async def test_writes_pass_the_gate() -> None:
         assert server.requests.log == []
         await client.get(NAMESPACE, "default")
         await client.create(CONFIG_MAP, NAMED, dry_run=True)
-    assert server.requests.writes == []
-
-
-async def test_the_gate_is_asked_again_in_the_last_moment() -> None:
-    """A process that was stopped between deciding to write and writing sends nothing, and can write once it may."""
-    answers = iter([None, LookupError("stopped for a while")])
-
-    def gate() -> None:
-        if (refusal := next(answers, None)) is not None:
-            raise refusal
-
-    async with FakeApiServer() as server, Client(server.endpoint, write_gate=gate) as client:
-        with pytest.raises(LookupError, match="stopped for a while"):
-            await client.create(CONFIG_MAP, NAMED)
         assert server.requests.writes == []
+        is_open = True
         await client.create(CONFIG_MAP, NAMED)
-        assert [each.path for each in server.requests.writes] == ["/api/v1/namespaces/default/configmaps"]
+    assert [each.path for each in server.requests.writes] == ["/api/v1/namespaces/default/configmaps"]
 
 
 async def test_every_answer_is_counted() -> None:

@@ -8,7 +8,7 @@ import pytest
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import Gone, Invalid
-from tests.kube.conftest import CONFIG_MAP, FROM_THE_BEGINNING, GIZMO, Api, into
+from tests.kube.conftest import CONFIG_MAP, FROM_THE_BEGINNING, GIZMO, Api
 
 LABELLED = {"labelSelector": "app=x"}
 
@@ -99,10 +99,12 @@ async def test_metadata_alone_can_be_watched(api: Api) -> None:
     """With the right Accept header an event has the metadata and nothing else, bookmarks included."""
     await api.config_map("one", {"a": "hunter2"})
     query = {"watch": "true", "allowWatchBookmarks": "true", "fieldSelector": "metadata.name=one"}
-    lines = asyncio.Queue[bytes]()
-    opened = api.client.stream(CONFIG_MAP, api.namespace, query | FROM_THE_BEGINNING, into(lines), metadata_only=True)
-    async with asyncio.timeout(10), opened:
-        added, end = await lines.get(), await lines.get()
+    opened = api.client.stream(CONFIG_MAP, api.namespace, query | FROM_THE_BEGINNING, metadata_only=True)
+    lines: list[bytes] = []
+    async with asyncio.timeout(10), opened as stream:
+        while len(lines) < 2:
+            lines += await anext(stream)
+    added, end = lines
     assert b'"kind":"PartialObjectMetadata"' in added
     assert b"hunter2" not in added
     assert b"k8s.io/initial-events-end" in end

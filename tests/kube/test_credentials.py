@@ -112,7 +112,7 @@ async def test_a_client_certificate_is_presented(tmp_path: Path) -> None:
             await load(kubeconfig(tmp_path / "config", user | bad, clusters=cluster()))
 
 
-async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
+def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     """A token that is renewed in its file is used within a minute."""
     file = tmp_path / "token"
     file.write_text("first\n")
@@ -124,10 +124,25 @@ async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     assert token() == "Bearer first"
     now = 60.0
     assert token() == "Bearer second"
-    file.unlink()
-    now = 120.0
+
+
+def test_a_token_file_that_cannot_be_read_leaves_the_last_token(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A failed read keeps the cached token, with a warning, and is retried within a minute; at first it is an error."""
+    file, now = tmp_path / "token", 0.0
+    token = TokenFile(file, lambda: now)
     with pytest.raises(CredentialsError, match="no such file"):
         token()
+    file.write_text("first")
+    assert token() == "Bearer first"
+    file.write_text("")
+    now = 60.0
+    assert [token(), token()] == ["Bearer first"] * 2
+    assert caplog.messages == [f"using the cached token: {file}: not a valid token"]
+    file.write_text("second")
+    now = 120.0
+    assert token() == "Bearer second"
 
 
 async def test_a_token_file_of_a_kubeconfig(tmp_path: Path) -> None:

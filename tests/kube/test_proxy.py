@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.endpoint import Endpoint, tls
+from kube.endpoint import Endpoint, StaticToken, tls
 from kube.errors import Unreachable
 from kube.transport import Transport
 from tests.kube.servers import GOOD, answering
@@ -85,14 +85,15 @@ async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
         proxying(context if scheme == "https" else None) as proxy,
     ):
         address = f"{scheme}://me:p%40ss@127.0.0.1:{proxy.port}"
-        endpoint = Endpoint(server.url, ssl=security, proxy=address, server_hostname="api.example.test")
+        endpoint = Endpoint(server.url, security, StaticToken("hunter2"), "default", "api.example.test", address)
         async with through(endpoint) as transport:
             for _ in range(2):
                 assert await transport.request("GET", "/") == {"a": 1}
-    host = server.url.removeprefix("https://")
-    pair = b64encode(b"me:p@ss").decode()
-    told = f"CONNECT {host} HTTP/1.1\r\nHost: {host}\r\nProxy-Authorization: Basic {pair}\r\n\r\n"
-    assert proxy.heads == [told.encode()]
+    (head,) = proxy.heads
+    assert head.startswith(f"CONNECT {server.url.removeprefix('https://')} HTTP/1.1\r\n".encode())
+    assert f"Proxy-Authorization: Basic {b64encode(b'me:p@ss').decode()}\r\n".encode() in head
+    assert b"hunter2" not in head
+    assert all(b"Authorization: Bearer hunter2\r\n" in request for _, request in server.requests)
 
 
 async def test_plain_http_is_asked_of_the_proxy() -> None:
@@ -109,9 +110,9 @@ async def test_plain_http_is_asked_of_the_proxy() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "its proxy answers with 407"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "its proxy does not let us through"),
-        (b"", "its proxy does not let us through"),
+        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "the proxy answered 407"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "invalid HTTP response"),
+        (b"", "the connection closed before the response was complete"),
     ],
 )
 async def test_a_proxy_may_refuse(answer: bytes, why: str) -> None:
@@ -122,7 +123,7 @@ async def test_a_proxy_may_refuse(answer: bytes, why: str) -> None:
             with pytest.raises(Unreachable) as caught:
                 await transport.request("GET", "/")
     assert str(caught.value) == f"cannot reach the API server at https://127.0.0.1:6443: {why}"
-    assert len(proxy.heads) == 1
+    assert all(head.startswith(b"CONNECT ") for head in proxy.heads)
 
 
 async def test_what_is_behind_a_proxy_must_be_trusted(tmp_path: Path) -> None:

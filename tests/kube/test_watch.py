@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from kube.credentials import load
 from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
-from tests.kube.conftest import CONFIG_MAP, NAMESPACE
+from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE
 
 
 class Following:
@@ -198,7 +199,7 @@ async def test_a_server_that_ignores_watch_list_is_listed(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the end of the initial events does not come, they are not waited for again."""
-    monkeypatch.setattr(kube.watch, "LISTING_IDLE", 0.05)
+    monkeypatch.setattr(kube.watch, "LISTING_LIMIT", 0.05)
     server.watches.silent = True
     put(server, "one")
     async with following(client) as follower:
@@ -248,7 +249,7 @@ async def test_an_expired_version_is_listed_anew(server: FakeApiServer, client: 
 async def test_a_list_that_changes_too_fast_is_read_at_once(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A continue token that is Gone makes the next list one without pages."""
+    """A continue token that is Gone makes the next list one without pages; later lists have pages again."""
     monkeypatch.setattr(kube.watch, "PAGE", 1)
     client.watch_list = False
     put(server, "one")
@@ -256,11 +257,12 @@ async def test_a_list_that_changes_too_fast_is_read_at_once(
     server.fail(1, 410, method="GET", path="configmaps", query="continue")
     async with following(client) as follower:
         await follower.synced()
+        await server.requests.until(watching(1))
+        server.expire_watches()
+        await server.requests.until(watching(2))
     assert follower.store.keys() == ["default/one", "default/two"]
-    assert follower.delays == [0.8]
     lists = [each.query for each in server.requests.log if not each.watch]
-    assert lists[0] == {"limit": "1"}
-    assert lists[-1] == {}
+    assert [each.get("limit") for each in lists] == ["1", "1", None, "1", "1"]
 
 
 @pytest.mark.parametrize(
@@ -306,30 +308,54 @@ async def test_a_watch_that_ends_at_once_is_a_failure(server: FakeApiServer, cli
 
 
 async def test_a_resource_that_is_gone_has_no_objects(server: FakeApiServer, client: Client) -> None:
-    """When its CRD is removed all is deleted, and when the CRD comes back what then exists is listed."""
-    put(server, "one")
-    async with following(client) as follower:
+    """When its CRD is deleted all is deleted, and when the CRD comes back what then exists is listed."""
+    gizmo = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"size": 1}}
+    server.create(CRD, deepcopy(GIZMO_CRD))
+    server.create(GIZMO, gizmo)
+    async with following(client, GIZMO) as follower:
         served: asyncio.Queue[bool] = asyncio.Queue()
         follower.watch.subscribe_served(lambda: served.put_nowait(not follower.store.absent))
         await follower.synced()
         assert await follower.next() == ("added", "default/one")
-        server.fail(2, 404, watch=True)
+        for watcher in server.watches.open:
+            watcher.silent = True
+        server.delete(CRD, GIZMO_CRD["metadata"]["name"])
         server.close_watches()
         assert await follower.next() == ("deleted", "default/one")
         assert await served.get() is False
+        server.create(CRD, deepcopy(GIZMO_CRD))
+        server.create(GIZMO, gizmo)
         assert await follower.next() == ("added", "default/one")
         assert await served.get() is True
         assert served.empty()
-    assert versions(server.requests)[2:] == ["", ""]
+
+
+@pytest.mark.parametrize("discovery", ["good", "HTML", "none"])
+async def test_a_404_alone_empties_nothing(server: FakeApiServer, client: Client, discovery: str) -> None:
+    """A load balancer's 404 on a watch deletes no object unless discovery says that the resource is gone."""
+    put(server, "one")
+    async with following(client) as follower:
+        await follower.synced()
+        assert await follower.next() == ("added", "default/one")
+        server.fail(2, 404, watch=True, garbage="<html>not here</html>")
+        if discovery == "HTML":
+            server.fail(3, 404, watch=False, garbage="<html>not here</html>")
+        if discovery == "none":
+            server.fail(1, 503, watch=False)
+        server.close_watches()
+        put(server, "two")
+        assert await follower.next() == ("added", "default/two")
+        assert follower.store.keys() == ["default/one", "default/two"]
+        assert not follower.store.absent
 
 
 async def test_a_watch_that_ends_without_a_word_is_listed_anew(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that sends not even a bookmark may be behind what we know: its version is from the future to it."""
-    monkeypatch.setattr(kube.watch, "SHORT", 0)
-    monkeypatch.setattr(kube.watch, "SILENT", 0)
-    monkeypatch.setattr(kube.watch, "LISTED_AGAIN", 0)
+    monkeypatch.setattr(kube.watch, "SHORT_WATCH", 0)
+    monkeypatch.setattr(kube.watch, "SILENT_WATCH", 0)
+    monkeypatch.setattr(kube.watch, "RELIST_INTERVAL", 0)
     async with following(client) as follower:
         await follower.synced()
         server.close_watches()

@@ -34,7 +34,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/runtime/test_leader.py::test_a_standby_is_there_when_the_lease_ends
     controller/runtime/test_leader.py::test_a_wall_clock_that_is_wrong_makes_nobody_lead
     controller/runtime/test_leader.py::test_a_lease_that_somebody_deleted_makes_nobody_else_lead
-    kube/test_client.py::test_the_gate_is_asked_again_in_the_last_moment
+    kube/test_transport.py::test_the_gate_is_asked_as_the_body_is_sent
 8 Finalizers never stick
     controller/properties/test_finalizers.py::test_deleted_while_it_is_made
     controller/properties/test_finalizers.py::test_deleted_while_the_api_server_is_away

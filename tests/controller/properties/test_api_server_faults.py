@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from prometheus_client import CollectorRegistry
 
-import kube.connections
+import kube.session
 import kube.watch
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
@@ -77,9 +77,9 @@ async def test_all_is_made_whatever_happens_to_the_api_server(
 ) -> None:
     """Killed under load, frozen, connections silent and cut: found again within seconds, spared meanwhile."""
     monkeypatch.setattr(kube.watch, "UNMARKED_SECONDS", (1, 1))  # these five are 75, 80, 30, 60 and 30 seconds
-    monkeypatch.setattr(kube.watch, "BOOKMARKED", 2.0)
-    monkeypatch.setattr(kube.watch, "LISTING_IDLE", 2.0)
-    monkeypatch.setattr(kube.connections, "IDLE_SECONDS", 1.5)
+    monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 2.0)
+    monkeypatch.setattr(kube.watch, "LISTING_LIMIT", 2.0)
+    monkeypatch.setattr(kube.session, "IDLE_CONNECTION_SECONDS", 1.5)
     assert Client.__init__.__kwdefaults__ is not None
     monkeypatch.setitem(Client.__init__.__kwdefaults__, "timeout", 2.0)
     target = urlsplit(plane.url)

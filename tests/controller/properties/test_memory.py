@@ -132,4 +132,4 @@ async def test_others_have_their_turn_while_much_is_read(
         for task in tasks:
             task.cancel()
     assert len(watch.store) == OBJECTS
-    assert 0 < most <= kube.watch.AT_ONCE
+    assert 0 < most <= kube.watch.BATCH

@@ -116,9 +116,9 @@ async def test_nothing_is_lost_while_the_server_is_away(running: Running) -> Non
 async def test_connections_that_break_or_fall_silent(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are noticed, the silent ones by the bookmarks that do not come and the answers that do not; all goes on."""
     assert Client.__init__.__kwdefaults__ is not None
-    assert kube.watch.BOOKMARKED + Client.__init__.__kwdefaults__["timeout"] <= 120
+    assert kube.watch.BOOKMARK_LIMIT + Client.__init__.__kwdefaults__["timeout"] <= 120
     monkeypatch.setitem(Client.__init__.__kwdefaults__, "timeout", 0.3)
-    monkeypatch.setattr(kube.watch, "BOOKMARKED", 0.3)
+    monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 0.3)
     target = urlsplit(server.url)
     async with Proxy(target.hostname or "", target.port or 0) as proxy:
         runtime = Runtime(Endpoint(f"http://127.0.0.1:{proxy.port}"), CollectorRegistry(), identity="the-test")

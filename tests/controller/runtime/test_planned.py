@@ -25,6 +25,7 @@ from tests.controller.runtime.conftest import (
     Thing,
     configmap,
 )
+from tests.kube.conftest import CRD as DEFINITIONS
 
 
 def single(thing: Thing, seen: Seen, now: datetime) -> Plan:
@@ -464,12 +465,11 @@ async def test_an_api_that_comes_later_is_made_use_of(running: Running, monkeypa
     async with running(plan, reads=(monitor,), optional=(monitor,)) as things:
         things.create()
         await things.until(things.resource, "thing", lambda each: each.get("status", {}).get("monitors") is False)
-        things.server.define(crd_of(monitor))
+        things.server.create(DEFINITIONS, crd_of(monitor))
         await things.until(things.resource, "thing", lambda each: bool(each["status"]["monitors"]))
-        things.server.fail(1, 404, path="/monitors", watch=True)
+        things.server.delete(DEFINITIONS, crd_of(monitor)["metadata"]["name"])
         things.server.close_watches()
         await things.until(things.resource, "thing", lambda each: not each["status"]["monitors"])
-        await things.until(things.resource, "thing", lambda each: bool(each["status"]["monitors"]))
 
 
 def crd_of(resource: Resource) -> Object:

@@ -144,7 +144,7 @@ async def test_what_the_api_server_has_is_asked_now_and_then(server, monkeypatch
         asked_once = len(server.requests.log)
         monkeypatch.setattr(of, "_ask_again", 0.0)
         assert await answered(of.served(request())) == {("apps", "deployments")}
-    assert (asked_once, len(server.requests.log)) == (2, 4)
+    assert (asked_once, len(server.requests.log)) == (3, 6)
 
 
 @pytest.mark.parametrize(
