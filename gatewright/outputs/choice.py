@@ -15,7 +15,8 @@ from config.faults import did_you_mean
 from gatewright.outputs import table
 from gatewright.outputs.results import FAIL_AT, Report
 
-FORMATS = ("table", "json")
+FORMATS = ("table", "json", "sarif", "junit", "github", "markdown")
+JOB_SUMMARY = "GITHUB_STEP_SUMMARY"  # environment variable: the file that a step of GitHub Actions adds Markdown to
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,9 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
             )
         else:
             click.echo(_rendered(report, output.format), nl=False)
+        if output.format == "github" and (file := os.environ.get(JOB_SUMMARY)):
+            with Path(file).open("a", encoding="utf-8") as job_summary:
+                job_summary.write(_rendered(report, "markdown"))
     for note in report.notes:
         click.echo(f"note: {note}", err=True)
     for problem in report.problems:

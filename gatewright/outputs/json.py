@@ -1,15 +1,72 @@
-"""JSON for programs: what docs/reference/check-output.schema.json describes."""
+"""JSON for programs, and its JSON Schema: docs/reference/report.schema.json."""
 
 from typing import Any
 
 import orjson
+from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
 
 from gatewright.outputs.results import Place, Report, Reported, Result
+
+SCHEMA_ID = "https://gatewright.io/schemas/report.json"
+
+
+class PlaceRecord(TypedDict):
+    """Where a field is: file ("" for a live object), line and column, which count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+class ViolationRecord(PlaceRecord):
+    """One violation: policy object, what it does (Deny, Warn, Audit, or Error: undecided), field, and words for it.
+
+    `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that mends it, or empty.
+    """
+
+    policy: str
+    action: str
+    level: str
+    severity: str
+    category: str
+    path: str
+    message: str
+    found: str
+    rule: str
+    fix: str
+    patch: list[dict[str, Any]]
+
+
+class ResultRecord(PlaceRecord):
+    """One judged object, or one case: what it is, the verdict, and the JSON Patch of what policies set in it."""
+
+    kind: str
+    namespace: str
+    name: str
+    verdict: str
+    violations: list[ViolationRecord]
+    patch: list[dict[str, Any]]
+
+
+class ProblemRecord(PlaceRecord):
+    """A file, or a document in it, that could not be read, parsed or judged."""
+
+    message: str
+
+
+class ReportRecord(TypedDict):
+    """The report of one command: results, problems, notes for people, and how many results have each verdict."""
+
+    command: str
+    summary: dict[str, int]
+    results: list[ResultRecord]
+    problems: list[ProblemRecord]
+    notes: list[str]
 
 
 def render(report: Report) -> str:
     """Return the report as indented JSON."""
-    record = {
+    record: ReportRecord = {
         "command": report.command,
         "summary": report.counts,
         "results": [_result(each) for each in report.results],
@@ -19,7 +76,16 @@ def render(report: Report) -> str:
     return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
-def _result(result: Result) -> dict[str, Any]:
+def schema() -> str:
+    """Return the JSON Schema of what `render` returns."""
+    from pydantic import TypeAdapter
+
+    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
+    text = orjson.dumps({**found, **TypeAdapter(ReportRecord).json_schema()}, option=orjson.OPT_INDENT_2)
+    return f"{text.decode()}\n"
+
+
+def _result(result: Result) -> ResultRecord:
     return {
         **_place(result.place),
         "kind": result.kind,
@@ -27,11 +93,11 @@ def _result(result: Result) -> dict[str, Any]:
         "name": result.name,
         "verdict": result.verdict,
         "violations": [_violation(each) for each in result.violations],
-        "patch": list(result.operations),
+        "patch": [dict(each) for each in result.operations],
     }
 
 
-def _violation(each: Reported) -> dict[str, Any]:
+def _violation(each: Reported) -> ViolationRecord:
     return {
         "policy": each.policy,
         "action": each.action,
@@ -44,9 +110,9 @@ def _violation(each: Reported) -> dict[str, Any]:
         "found": each.found,
         "rule": each.rule,
         "fix": each.fix,
-        "patch": list(each.patch),
+        "patch": [dict(operation) for operation in each.patch],
     }
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: Place) -> PlaceRecord:
     return {"file": place.file, "line": place.line, "column": place.column}

@@ -6,6 +6,7 @@ from typing import Any
 
 NOTHING: Mapping[str, Any] = {}
 LEVELS = ("error", "warning", "note")
+SEVERITIES = ("critical", "high", "medium", "low")
 FAIL_AT = {"deny": ("error",), "warn": ("error", "warning"), "never": ()}  # levels that make exit code 1
 PROBLEM = "not-judged"  # what formats call a file that could not be read, parsed or judged, as if it were a policy
 
@@ -132,3 +133,8 @@ class Report:
     def info(self, policy: str) -> PolicyInfo:
         """Return what is known of a policy; of an unknown one its name."""
         return self.policies.get(policy) or PolicyInfo(policy)
+
+
+def worst_first(report: Report) -> list[tuple[Result, Reported]]:
+    """Return every violation with its result: by level, then by severity, then in order."""
+    return sorted(report.violations, key=lambda each: (LEVELS.index(each[1].level), SEVERITIES.index(each[1].severity)))

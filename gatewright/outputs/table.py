@@ -20,7 +20,8 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
     listed = [each for each in report.results if each.verdict not in report.unlisted]
     column = max((len(each.verdict) for each in listed), default=0)
     for result in listed:
-        head = f"{result.verdict.ljust(column)}  {result.title}  ({result.place})"
+        place = f"  ({result.place})" if result.place.file else ""
+        head = f"{result.verdict.ljust(column)}  {result.title}{place}"
         first, *rest = _wrapped(head, width, " " * (column + 2))
         style = STYLES.get(result.verdict, "") if colours else ""
         yield colour(first[:column], style) + first[column:]

@@ -20,6 +20,7 @@ from controller.runtime.kind_metrics import KindMetrics
 from controller.runtime.metrics import Metrics as Controllers
 from gatewright import pages, reference
 from gatewright.cli import COMMANDS
+from gatewright.outputs import json as json_output
 from tests.config.chart_page import page
 from tests.controlplane.binaries import helm_binary
 from webhook.harness.case_file import Expectation
@@ -80,6 +81,7 @@ def from_code() -> dict[str, str]:
     return {
         "docs/kinds/README.md": reference.kinds_index(own_kinds()),
         "docs/reference/api.md": reference.api(crds.kinds(), {kind.type: kind for kind in own_kinds()}),
+        "docs/reference/report.schema.json": json_output.schema(),
         "docs/reference/settings.md": reference.settings(taken()),
         "docs/reference/metrics.md": reference.metrics(collectors()),
     }

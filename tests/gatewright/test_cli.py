@@ -118,9 +118,9 @@ def test_every_command_explains_itself(run, command, flag):
         (["check"], " check", "Missing argument 'MANIFEST…'."),
         (["check", "--outptu", "x", "y"], " check", "No such option '--outptu'. Did you mean '--output'?"),
         (
-            ["check", "-o", "xml", "y"],
+            ["check", "-o", "jsn", "y"],
             " check",
-            "Invalid value for '-o' / '--output': no format \"xml\"; known: json, table",
+            "Invalid value for '-o' / '--output': no format \"jsn\"; did you mean \"json\"?",
         ),
         (
             ["check", "-o", "json", "-o", "table", "y"],

@@ -1,0 +1,35 @@
+"""Annotations of GitHub Actions: `::error file=F,line=N,title=POLICY::MESSAGE`.
+
+GitHub shows at most ten errors, ten warnings and ten notices of a step; the job summary has the rest.
+"""
+
+from gatewright.outputs.results import PROBLEM, Report, worst_first
+from gatewright.outputs.table import summary
+
+MAX_EACH = 10
+COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(report: Report) -> str:
+    """Return the annotations, the worst first, at most ten of each level, and the counts as a plain line."""
+    found = [("error", each.place.file, each.place.line, PROBLEM, each.message) for each in report.problems]
+    for result, each in worst_first(report):
+        message = each.message if each.place.file else f"{result.title}: {each.message}"
+        found.append((each.level, each.place.file, each.place.line, each.policy, message))
+    lines, shown = list[str](), dict.fromkeys(COMMANDS, 0)
+    for level, file, line, title, message in found:
+        shown[level] += 1
+        if shown[level] <= MAX_EACH:
+            place = f"file={_property(file)},line={line}," if file else ""
+            lines.append(f"::{COMMANDS[level]} {place}title={_property(title)}::{_escaped(message)}")
+    cut = len(found) - len(lines)
+    lines.append(f"{summary(report)}{f'; {cut} more in the job summary' if cut else ''}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,49 @@
+"""Markdown for a pull request's comment or a job summary, within GitHub's limit of 65,536 characters."""
+
+import re
+
+from gatewright.outputs.results import Report, worst_first
+from gatewright.outputs.table import summary
+
+MAX_LENGTH = 60_000  # characters; the rest is for what a workflow adds
+SIGNS = {"error": "❌", "warning": "⚠️", "note": "🔎"}
+SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
+
+
+def render(report: Report) -> str:
+    """Return the counts, a table of violations with the worst first, problems and exceptions that end soon."""
+    head = [f"### Gatewright {report.command}: {_verdict(report)}", "", summary(report)]
+    tail = [f"- **{_text(str(each.place))}**: {_text(each.message)}" for each in report.problems]
+    tail = ["", "**Not judged**", "", *tail] if tail else []
+    if report.ending:
+        lines = (
+            f"- {_text(each.expires)}: {_text(', '.join(each.policies))}: {_text(each.reason)}"
+            for each in report.ending
+        )
+        tail += ["", "**Exceptions that end within 30 days**", "", *lines]
+    room = MAX_LENGTH - sum(len(line) + 1 for line in (*head, *tail))
+    return "\n".join([*head, *_table(report, room), *tail])[: MAX_LENGTH + 1000] + "\n"
+
+
+def _verdict(report: Report) -> str:
+    return {0: "passed", 1: "failed", 3: "not everything could be judged"}[report.exit_code()]
+
+
+def _table(report: Report, room: int) -> list[str]:
+    violations = worst_first(report)
+    if not violations:
+        return []
+    lines = ["", "| | Object | Policy | Violation |", "|---|---|---|---|"]
+    room -= sum(map(len, lines)) + 100
+    for number, (result, each) in enumerate(violations):
+        place = f"<br>{_text(str(each.place))}" if each.place.file else ""
+        line = f"| {SIGNS[each.level]} | {_text(result.title)}{place} | {_text(each.policy)} | {_text(each.message)} |"
+        room -= len(line) + 1
+        if room < 0:
+            return [*lines, "", f"and {len(violations) - number} more violations"]
+        lines.append(line)
+    return lines
+
+
+def _text(text: str) -> str:
+    return SPECIAL.sub(r"\\\1", " ".join(text.split()))

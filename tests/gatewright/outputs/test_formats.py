@@ -1,0 +1,207 @@
+"""Each format says what the report says, and is what its readers accept."""
+
+import json
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft4Validator, Draft202012Validator
+from lxml import etree
+
+from gatewright.outputs import Place, Problem, Report, Reported, Result, github, junit, markdown, sarif, table
+from gatewright.outputs import json as json_output
+from gatewright.outputs.results import worst_first
+from tests.gatewright.outputs.reports import EMPTY, LIVE, REPLICAS, REPORT, SHOP, large
+
+HERE = Path(__file__).parent
+SARIF = Draft4Validator(json.loads((HERE / "sarif-2.1.0-rtm.5.json").read_text()))
+JUNIT = etree.XMLSchema(etree.parse(HERE / "junit.xsd"))
+
+
+def errors(validator, text):
+    """What a schema has against a text of JSON."""
+    return [f"{list(each.absolute_path)}: {each.message}" for each in validator.iter_errors(json.loads(text))]
+
+
+@pytest.mark.parametrize(
+    ("report", "fail_on", "code"),
+    [
+        (REPORT, "deny", 3),
+        (Report("check", (SHOP,)), "deny", 1),
+        (Report("check", (SHOP,)), "never", 0),
+        (Report("check", (LIVE,)), "warn", 0),
+        (Report("check", (Result(kind="Pod", name="a", verdict="error"),)), "never", 3),
+        (EMPTY, "deny", 0),
+    ],
+)
+def test_the_exit_code(report, fail_on, code):
+    """3 where something could not be judged, 1 where a level that fails was reported, else 0."""
+    assert report.exit_code(fail_on) == code
+
+
+def test_the_worst_comes_first():
+    """By level, then by severity."""
+    found = [each.policy for _, each in worst_first(REPORT)]
+    assert found == ["replica-limits", "image-registries", "probes"]
+
+
+def test_a_table_has_a_line_for_each_result():
+    """Below it are its violations, with file and line, and what policies set."""
+    assert table.render(REPORT).splitlines() == [
+        "denied     Deployment production/shop  (app/shop, 1.yaml:3)",
+        f"  app/shop, 1.yaml:8: replica-limits: {REPLICAS.message}",
+        "  app/shop, 1.yaml:19: image-registries (warn): "
+        'spec.template.spec.containers[name=<app>].image: "a|b" & 100%; images must come from there. Push it.',
+        "mutated    WebApp production/web  (app/web.yaml:1)",
+        '  add /spec/a {"b":1}',
+        "audited    Pod lab/job-1",
+        "  probes (audit): readinessProbe missing\x07.",
+        "unmatched  ConfigMap lab/settings  (c.yaml:1)",
+        "4 objects: 1 denied, 1 mutated, 1 audited, 1 unmatched",
+    ]
+
+
+def test_a_table_on_a_terminal_breaks_no_words():
+    """Lines are at most as wide as the terminal where words allow it; nothing is lost."""
+    lines = table.render(REPORT, 80).splitlines()
+    words = [word for line in lines for word in line.split()]
+    assert words == table.render(REPORT).split()
+    assert [line for line in lines if len(line) > 80] == []
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_colours_are_the_verdicts():
+    """Only the verdict is coloured."""
+    assert table.render(Report("check", (SHOP,)), colours=True).startswith("\x1b[31mdenied\x1b[0m  Deployment")
+
+
+@pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
+def test_json_is_what_its_schema_says(report):
+    """The schema of the reference is that of the output."""
+    published = Path("docs/reference/report.schema.json").read_text()
+    assert published == json_output.schema()
+    assert errors(Draft202012Validator(json.loads(published)), json_output.render(report)) == []
+
+
+@pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
+def test_sarif_is_what_its_schema_says(report):
+    """The official schema of SARIF 2.1.0 accepts it."""
+    assert errors(SARIF, sarif.render(report)) == []
+
+
+def run_of(report):
+    """The run of a SARIF log."""
+    (run,) = json.loads(sarif.render(report))["runs"]
+    return run
+
+
+def test_sarif_names_rules_places_and_severities():
+    """Relative, percent-encoded paths; exact lines and columns; GitHub's severity; help for each rule."""
+    run = run_of(REPORT)
+    first, second, live = run["results"]
+    assert [each["id"] for each in run["tool"]["driver"]["rules"]] == ["replica-limits", "image-registries", "probes"]
+    assert run["tool"]["driver"]["rules"][0]["help"] == {"text": "Few replicas.\n\nWhy: nodes."}
+    assert run["tool"]["driver"]["rules"][1]["properties"]["security-severity"] == "8.0"
+    assert (first["ruleId"], first["level"], first["message"]["text"]) == ("replica-limits", "error", REPLICAS.message)
+    assert first["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "app/shop%2C%201.yaml"},
+        "region": {"startLine": 8, "startColumn": 3},
+    }
+    assert second["level"] == "warning"
+    assert live["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "cluster/Pod%20lab/job-1"}
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert (notification["message"]["text"], run["invocations"][0]["executionSuccessful"]) == ("not YAML: a tab", False)
+
+
+def test_fingerprints_outlive_moved_lines():
+    """They are of policy, object and field; a second violation of the same is another one."""
+    moved = Reported(policy="replica-limits", message="else", path="spec.replicas", place=Place("other.yaml", 99, 1))
+    results = (
+        SHOP,
+        Result(kind="Deployment", namespace="production", name="shop", verdict="denied", violations=(moved, moved)),
+    )
+    one = [each["partialFingerprints"] for each in run_of(Report("check", results[:1]))["results"]]
+    other = [each["partialFingerprints"] for each in run_of(Report("check", results[1:]))["results"]]
+    assert one[0] == other[0]
+    assert other[0] != other[1]
+
+
+def test_sarif_keeps_githubs_limit():
+    """The first 25,000 are there; how many are not is said."""
+    run = run_of(large(25_010))
+    assert len(run["results"]) == 25_000
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == "10 more violations are left out; 25000 is the limit"
+
+
+@pytest.mark.parametrize("report", [REPORT, EMPTY, large(3)], ids=["all", "nothing", "three"])
+def test_junit_is_what_its_schema_says(report):
+    """Jenkins' format accepts it."""
+    JUNIT.assertValid(etree.fromstring(junit.render(report).encode()))
+
+
+def test_junit_counts_failures_errors_and_skips():
+    """A suite for each file, a case for each object; what does not fail is output."""
+    root = etree.fromstring(junit.render(REPORT).encode())
+    assert dict(root.attrib) == {"name": "gatewright check", "tests": "5", "failures": "1", "errors": "1"}
+    cases = [
+        (case.get("classname"), case.get("name"), [each.tag for each in case]) for case in root.iterfind(".//testcase")
+    ]
+    assert cases == [
+        ("cluster", "Pod lab/job-1", ["system-out"]),
+        ("app/shop, 1.yaml", "Deployment production/shop", ["failure", "system-out"]),
+        ("app/web.yaml", "WebApp production/web", []),
+        ("c.yaml", "ConfigMap lab/settings", ["skipped"]),
+        ("broken.yaml", "line 2", ["error"]),
+    ]
+    failure = root.find(".//failure")
+    assert (failure.get("type"), failure.get("message")) == ("replica-limits", REPLICAS.message)
+
+
+def test_annotations_are_escaped():
+    """As GitHub's workflow commands want it."""
+    assert github.render(REPORT).splitlines() == [
+        "::error file=broken.yaml,line=2,title=not-judged::not YAML: a tab",
+        f"::error file=app/shop%2C 1.yaml,line=8,title=replica-limits::{REPLICAS.message}",
+        "::warning file=app/shop%2C 1.yaml,line=19,title=image-registries::"
+        'spec.template.spec.containers[name=<app>].image: "a|b" & 100%25; images must come from there. Push it.',
+        "::notice title=probes::Pod lab/job-1: readinessProbe missing\x07.",
+        "4 objects: 1 denied, 1 mutated, 1 audited, 1 unmatched",
+    ]
+
+
+def test_annotations_keep_githubs_limit():
+    """Ten of each level; the rest is in the job summary."""
+    lines = github.render(large(12)).splitlines()
+    assert (len(lines), lines[-1]) == (11, "12 objects: 12 denied; 2 more in the job summary")
+
+
+def test_markdown_is_a_table():
+    """Nothing in a message is taken as Markdown or HTML."""
+    text = markdown.render(REPORT)
+    assert text.splitlines()[:6] == [
+        "### Gatewright check: not everything could be judged",
+        "",
+        "4 objects: 1 denied, 1 mutated, 1 audited, 1 unmatched",
+        "",
+        "| | Object | Policy | Violation |",
+        "|---|---|---|---|",
+    ]
+    assert r'containers\[name=\<app\>\].image: "a\|b" \& 100%; images' in text
+    assert "- **broken.yaml:2**: not YAML: a tab" in text
+    assert r"- 2026-12-01T00:00:00Z: replica-limits: sale \<now\>" in text
+
+
+def test_markdown_keeps_githubs_limit():
+    """A comment has at most 65,536 characters; how many violations are left out is said."""
+    text = markdown.render(large(5_000))
+    assert 50_000 < len(text) < 65_536
+    shown = text.count("| ❌ |")
+    assert text.rstrip().endswith(f"and {5_000 - shown} more violations")
+
+
+def test_a_problem_has_no_place_where_there_is_no_file():
+    """What is wrong with the command's input as a whole."""
+    report = Report("check", problems=(Problem("no Kubernetes objects"),))
+    assert github.render(report).startswith("::error title=not-judged::no Kubernetes objects\n")
+    assert errors(SARIF, sarif.render(report)) == []
+    JUNIT.assertValid(etree.fromstring(junit.render(report).encode()))
