@@ -1,0 +1,103 @@
+"""Expressions that would take long, or build huge texts, end with an error of their own."""
+
+import pytest
+
+from webhook.cel import BudgetError, CompileError, EvaluationError, Variables
+from webhook.cel.admission import ADMISSION, with_variable
+from webhook.cel.types import STRING
+
+NUMBERS = list(range(200_000))  # about 1 MB of JSON
+TEXT = "a" * 1_000_000
+OBJECT = {"numbers": NUMBERS, "text": TEXT, "deep": None, "names": {f"key{i}": i for i in range(50_000)}}
+NESTED = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
+
+TOO_MUCH = [
+    "object.numbers.all(x, x >= 0)",
+    "object.numbers.exists(x, object.numbers.exists(y, x + y < 0))",
+    "object.names.all(name, name != '')",
+    "object.numbers.map(x, [x, x, x]).size() > 0",
+    "sets.equivalent(object.numbers, object.numbers)",
+    "object.numbers.distinct().size() > 0",
+    "object.numbers.sort().size() > 0",
+    "lists.range(1000000000).size() > 0",
+    "object.text.replace('a', object.text).size() > 0",
+    "object.text.replace('', 'bbbbbbbbbb').size() > 0",
+    "object.text.findAll('a').size() > 0",
+    f"{NESTED}.all(a, {NESTED}.all(b, {NESTED}.all(c, {NESTED}.all(d, {NESTED}.all(e, true)))))",
+    f"{NESTED}.map(i, object.text + object.text).size() > 0",
+    f"{NESTED}.map(i, object.text.lowerAscii()).size() > 0",
+    f"{NESTED}.all(i, object.text.contains('b') || object.text.matches('b$') || true)",
+    f"{NESTED}.map(i, '%s'.format([object.numbers])).size() > 0",
+    "lists.range(100).all(i, 'a'.matches('(a|b|' + string(i) + '){20}') || true)",
+    "[object.text, object.text, object.text].join(object.text).size() > 0",
+    "object.numbers.sum() > 0",
+    "object.numbers + object.numbers == [] || object.numbers + object.numbers == []",
+]
+
+
+@pytest.mark.parametrize("expression", TOO_MUCH)
+def test_an_expression_that_costs_too_much_is_cancelled(expression):
+    """Each of these ends with a BudgetError, before anything large is built."""
+    program = ADMISSION.compile(expression, "bool")
+    with pytest.raises(BudgetError, match="costs too much"):
+        program.evaluate(ADMISSION.activation({"object": OBJECT}))
+
+
+def test_nothing_absorbs_the_end_of_the_budget():
+    """A true term beside it decides nothing."""
+    program = ADMISSION.compile("object.numbers.all(x, x >= 0) || true", "bool")
+    with pytest.raises(BudgetError):
+        program.evaluate(ADMISSION.activation({"object": OBJECT}))
+
+
+def test_all_expressions_of_an_activation_share_one_budget():
+    """The rules of one policy cannot take a budget each."""
+    program = ADMISSION.compile("lists.range(1000).all(x, x >= 0)", "bool")
+    activation = ADMISSION.activation({})
+    with pytest.raises(BudgetError):
+        [program.evaluate(activation) for _ in range(100)]
+
+
+def test_variables_that_double_a_text_are_cancelled():
+    """A chain of variables shares the budget too."""
+    environment, programs = ADMISSION, {}
+    for step in range(60):
+        before = f"variables.v{step - 1}" if step else "object.text"
+        programs[f"v{step}"] = (
+            environment.compile(f"{before} + {before}") if step else environment.compile("string(object.text)")
+        )
+        environment = with_variable(environment, f"v{step}", STRING)
+    variables = Variables(programs)
+    variables.activation = environment.activation({"object": {"text": TEXT}, "variables": variables})
+    with pytest.raises(BudgetError):
+        environment.compile("variables.v59 == ''", "bool").evaluate(variables.activation)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "(" * 5000 + "1" + ")" * 5000,
+        "[" * 3000,
+        "{" * 3000,
+        "-" * 16000,
+        "1" + "+1" * 5000,
+        "a" + ".a" * 5000,
+        "object" + "[0]" * 3000,
+        "true" + " ? true : true" * 500,
+        "x" * 17_000,
+    ],
+)
+def test_an_expression_nested_too_deeply_is_refused(expression):
+    """Neither the parser nor the compiler runs out of stack."""
+    with pytest.raises(CompileError):
+        ADMISSION.compile(expression)
+
+
+def test_a_value_nested_too_deeply_is_an_error():
+    """An object that is nested too deeply is an error."""
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    program = ADMISSION.compile("object.deep == object.deep", "bool")
+    with pytest.raises(EvaluationError, match="nested too deeply"):
+        program.evaluate(ADMISSION.activation({"object": {"deep": deep}}))

@@ -1,0 +1,75 @@
+"""What expressions about admission can name, as in ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#cel-variables
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from webhook.cel.program import Environment
+from webhook.cel.types import Type, parse_type
+
+AUTHORIZER = "kubernetes.authorization.Authorizer"
+VARIABLES = "kubernetes.variables"  # the type of `variables`, whose fields are the policy's own
+
+_TYPES = {
+    "kubernetes.AdmissionRequest": {
+        "kind requestKind": "kubernetes.GroupVersionKind",
+        "resource requestResource": "kubernetes.GroupVersionResource",
+        "subResource requestSubResource name namespace operation": "string",
+        "userInfo": "kubernetes.UserInfo",
+        "dryRun": "bool",
+        "options": "dyn",
+    },
+    "kubernetes.GroupVersionKind": {"group version kind": "string"},
+    "kubernetes.GroupVersionResource": {"group version resource": "string"},
+    "kubernetes.UserInfo": {
+        "username uid": "string",
+        "groups": "list(string)",
+        "extra": "map(string, list(string))",
+    },
+    "kubernetes.Namespace": {
+        "metadata": "kubernetes.NamespaceMetadata",
+        "spec": "kubernetes.NamespaceSpec",
+        "status": "kubernetes.NamespaceStatus",
+    },
+    "kubernetes.NamespaceMetadata": {
+        "name generateName namespace UID resourceVersion": "string",
+        "labels annotations": "map(string, string)",
+        "creationTimestamp deletionTimestamp": "timestamp",
+        "deletionGracePeriodSeconds generation": "int",
+        "finalizers": "list(string)",
+    },
+    "kubernetes.NamespaceSpec": {"finalizers": "list(string)"},
+    "kubernetes.NamespaceStatus": {"phase": "string", "conditions": "list(kubernetes.NamespaceCondition)"},
+    "kubernetes.NamespaceCondition": {"status type message reason": "string", "lastTransitionTime": "timestamp"},
+    AUTHORIZER: {"requestResource": "kubernetes.authorization.ResourceCheck"},
+}
+_OBJECTS: dict[str, Mapping[str, Type]] = {
+    name: {field: parse_type(type_) for fields, type_ in declared.items() for field in fields.split()}
+    for name, declared in _TYPES.items()
+}
+_NAMES = {
+    "object": "dyn",
+    "oldObject": "dyn",
+    "request": "kubernetes.AdmissionRequest",
+    "params": "dyn",
+    "namespaceObject": "kubernetes.Namespace",
+    "authorizer": AUTHORIZER,
+    "variables": VARIABLES,
+}
+
+ADMISSION = Environment({name: parse_type(type_) for name, type_ in _NAMES.items()}, _OBJECTS)
+
+
+def with_variable(environment: Environment, name: str, type_: Type) -> Environment:
+    """Return an environment where expressions can also name `variables.<name>`."""
+    known = {**environment.objects.get(VARIABLES, {}), name: type_}
+    return replace(environment, objects={**environment.objects, VARIABLES: known})
+
+
+def without_params(environment: Environment) -> Environment:
+    """Return an environment where `params` is not declared, for policies that have none."""
+    return replace(
+        environment, variables={name: type_ for name, type_ in environment.variables.items() if name != "params"}
+    )

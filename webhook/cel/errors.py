@@ -1,0 +1,39 @@
+"""The errors of CEL: one for text that is no valid expression, one for an evaluation, one for its cost."""
+
+from collections.abc import Iterable
+
+
+class CelError(Exception):
+    """What `compile_expression` and `Program` raise, and nothing else."""
+
+
+class CompileError(CelError):
+    """An expression that cannot be compiled: line and column (both from 1) and what is wrong there."""
+
+    def __init__(self, source: str, at: int, text: str) -> None:
+        """Translate the offset `at` in `source` into line and column."""
+        before = source[:at]
+        self.line = before.count("\n") + 1
+        self.column = at - (before.rfind("\n") + 1) + 1
+        self.text = text
+        super().__init__(f"{self.line}:{self.column}: {text}")
+
+
+class EvaluationError(CelError):
+    """A value that is an error, such as a missing key; `&&`, `||`, `all` and `exists` absorb it."""
+
+    def __init__(self, text: str) -> None:
+        """Keep the first 1,000 characters, since a text may have come from an object."""
+        super().__init__(text[:1000])
+
+
+class BudgetError(CelError):
+    """An evaluation that costs more than its budget; nothing absorbs it."""
+
+    def __init__(self) -> None:
+        super().__init__("the expression costs too much: operation cancelled since actual cost limit exceeded")
+
+
+def no_overload(name: str = "", types: Iterable[str] = ()) -> EvaluationError:
+    """Return the error of a function that has no version for these types."""
+    return EvaluationError(f"no such overload: {name}({', '.join(types)})" if name else "no such overload")

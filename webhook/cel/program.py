@@ -1,0 +1,97 @@
+"""Compile expressions against declared variables, and evaluate them with values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import webhook.cel.library  # noqa: F401  (declares the functions)
+from webhook.cel.checker import Checker
+from webhook.cel.compiler import Compiler
+from webhook.cel.errors import CelError, CompileError, EvaluationError
+from webhook.cel.frames import Code
+from webhook.cel.parser import parse
+from webhook.cel.types import DYN, Type
+
+BUDGET = 100_000  # units of 0.1 to 0.3 us, for all expressions that share an activation
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled expression: its text, the type of its result, and what evaluates it."""
+
+    source: str
+    type: Type
+    code: Code
+    blanks: tuple[None, ...]
+
+    def evaluate(self, activation: "Activation") -> Any:
+        """Return the value. EvaluationError where it is an error, BudgetError where it costs too much."""
+        try:
+            return self.code([activation.meter, *activation.values, *self.blanks])
+        except RecursionError:
+            raise EvaluationError("nested too deeply") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """Values of the variables of an `Environment`, in its order, and the budget that is left."""
+
+    values: tuple[Any, ...]
+    meter: list[int] = field(default_factory=lambda: [BUDGET])
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What expressions can name: variables with their types, object types with their fields.
+
+    `structs` allows `Object{…}` and `JSONPatch{…}`; `homogeneous` refuses lists and maps of mixed types, as the API
+    server does.
+    """
+
+    variables: Mapping[str, Type]
+    objects: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    structs: bool = False
+    homogeneous: bool = True
+
+    def compile(self, source: str, *results: str, checked: bool = True) -> Program:
+        """Return the program of an expression whose result is of one of `results` (any, if none is given).
+
+        CompileError names line and column. Without `checked`, types are looked at only in an evaluation.
+        """
+        try:
+            node = parse(source)
+            found = DYN
+            if checked:
+                checker = Checker(source, self.variables, self.objects, self.structs, self.homogeneous)
+                found = checker.check(node)
+            if results and str(found) not in results:
+                raise CompileError(source, 0, f"must evaluate to {' or '.join(results)} but got {found}")
+            compiler = Compiler(list(self.variables))
+            code = compiler.compile(node)
+        except RecursionError:
+            raise CompileError(source, 0, "nested too deeply") from None
+        return Program(source, found, code, (None,) * (compiler.size - len(self.variables) - 1))
+
+    def activation(self, values: Mapping[str, Any]) -> Activation:
+        """Return the values to evaluate with; a variable without one is null."""
+        return Activation(tuple(values.get(name) for name in self.variables))
+
+
+class Variables(dict[str, Any]):
+    """Named expressions, each evaluated when it is first read; an error is remembered too."""
+
+    def __init__(self, programs: Mapping[str, Program]) -> None:
+        super().__init__()
+        self.programs = programs
+        self.errors: dict[str, CelError] = {}
+        self.activation = Activation(())
+
+    def __missing__(self, name: str) -> Any:
+        if name in self.errors:
+            raise self.errors[name]
+        try:
+            found = self[name] = self.programs[name].evaluate(self.activation)
+        except CelError as error:
+            self.errors[name] = error
+            raise
+        return found
