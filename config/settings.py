@@ -107,10 +107,15 @@ class Settings(BaseModel):
     excluded_namespaces: Names = Field(
         [], description="namespaces that are never sent to the webhook, beside kube-system, kube-node-lease and ours"
     )
+    validating_timeout_seconds: int = Field(3, ge=1, le=30, description="how long the API server waits for a verdict")
+    mutating_timeout_seconds: int = Field(1, ge=1, le=30, description="how long the API server waits for a patch")
     tls_secret: str = Field("gatewright-webhook-tls", description="Secret with the serving certificate")
     ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
     controller_account: str = Field(
         "gatewright-controller-manager", description="ServiceAccount of the controller, where Gatewright is installed"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="least severe log lines to write"
     )
     cert_manager: bool = Field(False, description="cert-manager makes the certificates; leave them alone")
 

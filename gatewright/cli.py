@@ -23,6 +23,7 @@ COMMANDS = {
     "explain": "list the policies, or explain one",
     "crds": "print the CustomResourceDefinitions",
     "rbac": "print the rights of kinds that packages add",
+    "unregister": "take Gatewright out of the API server's path",
     "certs": "make a certificate authority and a serving certificate",
     "scaffold": "write a new kind: type, plan, tests and sample",
     "demo": "show denials and defaults, with no cluster",

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from config.crds import of_several_versions
 from config.settings import Settings
 from controller.registration.certificates import Certificates, Names, service_names
-from controller.registration.configurations import Service
+from controller.registration.configurations import Service, Timeouts
 from controller.registration.conversion import Conversion
 from controller.registration.policies import PolicyStatuses
 from controller.registration.registrar import Registrar
@@ -56,6 +56,7 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
         policies,
         ca_bundle=ca_bundle,
         excluded_namespaces=excluded_namespaces(settings, endpoint),
+        timeouts=Timeouts(settings.validating_timeout_seconds, settings.mutating_timeout_seconds),
     )
     registration = registrar.controller(runtime.metrics, also=also)
     runtime.add(registration)

@@ -66,6 +66,7 @@ def run(setup: Callable[[Runtime], object], *, leader_election_id: str | None = 
     named = {} if leader_election_id is None else {"lease_name": leader_election_id}
     try:
         loaded = load_settings({**named, **settings})
+        logs.install(loaded.log_level)
         elects = leader_election_id is not None and loaded.leader_elect
         sys.exit(process.execute(_run(setup, loaded, elects=elects)))
     except (CredentialsError, FaultsError) as error:

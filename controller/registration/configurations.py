@@ -24,7 +24,6 @@ MUTATING = Resource(
 )
 
 SYSTEM_NAMESPACES = ("kube-system", "kube-node-lease")
-VALIDATE_SECONDS, MUTATE_SECONDS = 3, 1
 DOMAIN = "gatewright.io"
 
 Object = dict[str, Any]
@@ -45,11 +44,20 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds that the API server waits for an answer: 1 to 30."""
+
+    validating: int = 3
+    mutating: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
-    """Where the API server finds the webhook, and whose certificates it trusts there, as far as that is known."""
+    """Where the API server finds the webhook, whose certificates it trusts there if known, and how long it waits."""
 
     at: Service | str
     ca_bundle: bytes | None
+    timeouts: Timeouts = Timeouts()
 
     @property
     def url(self) -> str:
@@ -89,7 +97,7 @@ def registration(
                     "namespaceSelector": selector,
                     "objectSelector": {},
                     "sideEffects": "None",
-                    "timeoutSeconds": MUTATE_SECONDS if mutating else VALIDATE_SECONDS,
+                    "timeoutSeconds": address.timeouts.mutating if mutating else address.timeouts.validating,
                     "admissionReviewVersions": ["v1"],
                 } | ({"reinvocationPolicy": "IfNeeded"} if mutating else {})
 

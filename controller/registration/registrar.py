@@ -19,6 +19,7 @@ from controller.registration.configurations import (
     Address,
     Object,
     Service,
+    Timeouts,
     published,
     registration,
 )
@@ -69,6 +70,7 @@ class Registrar:
         ca_bundle: Callable[[], bytes | None] | None,
         excluded_namespaces: Sequence[str],
         makes_them: bool = False,
+        timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take where the webhook is and what vouches for it; `ca_bundle=None` leaves the caBundle to somebody else.
@@ -84,6 +86,7 @@ class Registrar:
         self._ca_bundle = ca_bundle
         self._excluded_namespaces = tuple(excluded_namespaces)
         self._makes_them = makes_them
+        self._timeouts = timeouts
         self._clock = clock
         self._written: dict[Resource, Written] = {}
         self._problem = ""
@@ -114,7 +117,7 @@ class Registrar:
             or (trusted is None and self._ca_bundle is not None)
         ):
             return None  # whatever brings what is missing wakes us
-        address = Address(self._at, trusted)
+        address = Address(self._at, trusted, self._timeouts)
         both = registration(self.request.name, engine, address, self._excluded_namespaces, active=trusted is not None)
         wanted = next(each["webhooks"] for each in both if each["kind"] == resource.kind)
         found = _ours(stored)

@@ -32,12 +32,15 @@ from kube.credentials import load
     "webhook_service",
     "webhook_url",
     "excluded_namespaces",
+    "validating_timeout_seconds",
+    "mutating_timeout_seconds",
     "tls_secret",
     "ca_secret",
     "cert_manager",
     "metrics_listen",
     "health_listen",
     "object_metrics",
+    "log_level",
     *POLICIES,
     *CLUSTER,
 )
@@ -47,7 +50,7 @@ def command(settings: Settings) -> int:
     With --webhook-configuration or --webhook-url it also keeps the webhook's certificates and its registration, with
     the rules that the policies at --policies need. Any number of replicas may run; one leads.
     """
-    logs.install()
+    logs.install(settings.log_level)
     return process.execute(_run(settings))
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import ipaddress
-import logging
 import tempfile
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
@@ -15,8 +14,7 @@ import click
 from certs import issue_ca, issue_serving
 from config.crds import of_several_versions
 from config.settings import Settings
-from controller.registration.configurations import MUTATING, VALIDATING
-from controller.registration.conversion import Conversion, without_conversion
+from controller.registration.conversion import Conversion
 from controller.registration.registrar import Registrar
 from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
@@ -27,13 +25,10 @@ from gatewright.policies import policy_set
 from gatewright.registering import CONFIGURATION, add_policy_statuses, excluded_namespaces
 from gatewright.runtime import run_leading
 from gatewright.serving import UNREGISTERED, webhook_of
+from gatewright.unregistering import unregister
 from gatewright.whoami import whoami
 from kube.client import Client
 from kube.credentials import load
-from kube.endpoint import Endpoint
-from kube.errors import ApiError, NotFound
-
-log = logging.getLogger("gatewright.run")
 
 
 @click.command
@@ -51,6 +46,7 @@ log = logging.getLogger("gatewright.run")
     "metrics_listen",
     "health_listen",
     "object_metrics",
+    "log_level",
     *POLICIES,
     *CLUSTER,
 )
@@ -61,7 +57,7 @@ def command(settings: Settings) -> int:
     listens, on loopback: for an API server on this machine). At the end the registration is removed, and the API server
     converts by itself again.
     """
-    logs.install()
+    logs.install(settings.log_level)
     return process.execute(_run(settings))
 
 
@@ -109,7 +105,8 @@ async def _run(settings: Settings) -> None:
             async with asyncio.TaskGroup() as group:
                 group.create_task(webhook.serve(stop_serving), name="webhook")
                 await run_leading(runtime, stop)
-                await _unregister(endpoint, name)
+                async with Client(endpoint) as client:
+                    await unregister(client, name)
                 stop_serving.set()
 
         await process.run(
@@ -138,19 +135,3 @@ def _names(host: str) -> tuple[list[str], list[str]]:
         return [], [str(ipaddress.ip_address(host))]
     except ValueError:
         return [host], []
-
-
-async def _unregister(endpoint: Endpoint, name: str) -> None:
-    async with Client(endpoint) as client:
-        for resource in (VALIDATING, MUTATING):
-            try:
-                await client.delete(resource, name)
-            except NotFound:
-                continue
-            except ApiError as error:
-                log.error("kubectl delete %s %s: not done: %s", resource.plural, name, error)
-        for crd in of_several_versions():
-            try:
-                await without_conversion(client, crd)
-            except ApiError as error:
-                log.error("conversion of %s: not ended: %s", crd, error)

@@ -20,6 +20,7 @@ from gatewright.serving import webhook_of
     "tls_minimum",
     "metrics_listen",
     "health_listen",
+    "log_level",
     "cluster",
     "namespace",
     "registry",
@@ -37,7 +38,7 @@ def command(settings: Settings) -> int:
     """
     if settings.tls_cert is None or settings.tls_key is None:
         raise click.UsageError("--tls-cert and --tls-key are needed; `gatewright certs DIRECTORY` makes a pair")
-    logs.install()
+    logs.install(settings.log_level)
     return process.execute(_run(settings))
 
 

@@ -18,9 +18,13 @@ def template(helm: Path) -> Callable[..., Result]:
     """`helm template` with `--set` expressions and values files."""
 
     def run(
-        *sets: str, files: tuple[Path, ...] = (), release: str = "gatewright", namespace: str = NAMESPACE
+        *sets: str,
+        files: tuple[Path, ...] = (),
+        release: str = "gatewright",
+        namespace: str = NAMESPACE,
+        hooks: bool = False,
     ) -> Result:
-        command = [helm, "template", release, CHART, "--namespace", namespace]
+        command = [helm, "template", release, CHART, "--namespace", namespace, *(() if hooks else ("--no-hooks",))]
         command += [f"--values={file}" for file in files] + [f"--set={each}" for each in sets]
         return subprocess.run(command, capture_output=True, text=True, timeout=60)
 

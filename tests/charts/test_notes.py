@@ -1,4 +1,4 @@
-"""What is told after an installation."""
+"""What `helm install` prints after an installation."""
 
 import subprocess
 from collections.abc import Callable
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.reconcilers import own_kinds
 from tests.charts.rendered import CHART
 from tests.controlplane.plane import ControlPlane
 
@@ -29,17 +30,37 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
 @pytest.mark.parametrize(
     ("sets", "told"),
     [
-        ((), "No policy set is chosen, so nothing is denied"),
-        (("policies.preset=production",), "Policies of the set production are in force (Deny)"),
+        ((), "No policy set is chosen, so nothing is denied. To see what one would deny:"),
         (
-            ("policies.preset=production", "webhook.enabled=false"),
-            "The webhook is not enabled, so no policy",
+            ("policies.preset=production",),
+            "The policy set production is in force (Deny) as soon as the webhook answers.",
         ),
+        (("policies.preset=baseline", "policies.action=Warn"), "The policy set baseline is in force (Warn)"),
+        (("policies.preset=production", "webhook.enabled=false"), "The webhook is disabled, so no policy is in force."),
+        (("webhook.enabled=false",), "The webhook is disabled."),
     ],
 )
 def test_the_notes_say_what_is_enforced(notes, sets, told):
-    """Whoever installs is told whether anything will be denied."""
+    """Which policy set with which action, or that there is none."""
     assert told in notes(*(f"--set={each}" for each in sets))
+
+
+def test_the_notes_say_which_rights_come_with_which_kind(notes):
+    """For the kinds that are reconciled, and how to narrow them."""
+    *_, about = notes("--set=kinds={WebApp,appconfig}").partition("RIGHTS\n")
+    assert about.splitlines() == [
+        "The controller may write these resources in every namespace, one line for each kind it reconciles:",
+        "  appconfig: configmaps, daemonsets, deployments, statefulsets",
+        "  webapp: services, deployments, webapps",
+        "To narrow them, name the kinds you use: --set 'kinds={WebApp}'; for policies only: --set 'kinds={none}'.",
+    ]
+    every = [line.split(":")[0].strip() for line in notes().splitlines() if line.startswith("  ") and ": " in line]
+    assert every == sorted(kind.resource.kind.lower() for kind in own_kinds())
+
+
+def test_without_kinds_there_are_no_rights(notes):
+    """Policies only."""
+    assert notes("--set=kinds={none}").endswith("The controller reconciles no kind, and has no rights for any.\n")
 
 
 def test_policies_of_ones_own_are_a_set_too(notes):

@@ -1,3 +1,6 @@
+import json
+import re
+
 import pytest
 
 from config.crds import kinds
@@ -98,9 +101,14 @@ def test_monitoring(render):
     objects = render(files=(CHART / "ci/monitoring-values.yaml",))
     (endpoint,) = objects["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
     assert (endpoint["port"], endpoint["honorLabels"]) == ("metrics", True)
-    group, backups, _ = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
-    assert (group["name"], backups["name"]) == ("webapp-operator", "backups")
-    (down, errors), (overdue,) = group["rules"], backups["rules"]
+    group, election, backups, _ = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
+    assert (group["name"], election["name"], backups["name"]) == ("webapp-operator", "leader-election", "backups")
+    (down, errors), (leader,), (overdue,) = group["rules"], election["rules"], backups["rules"]
+    assert (leader["alert"], leader["expr"], leader["for"]) == (
+        "NoSingleLeader",
+        'sum(leader_election_master_status{job="gatewright-controller-manager-metrics"}) != 1',
+        "2m",
+    )
     job = 'up{job="gatewright-controller-manager-metrics"}'
     assert (down["alert"], down["expr"], down["for"]) == ("WebAppOperatorDown", f"{job} == 0 or absent({job})", "5m")
     assert (errors["alert"], errors["expr"], errors["for"]) == (
@@ -113,9 +121,47 @@ def test_monitoring(render):
         "time() > max by (namespace, name) (gatewright_backup_due_timestamp_seconds)",
         "5m",
     )
-    rules = (down, errors, overdue)
-    assert [rule["labels"]["severity"] for rule in rules] == ["critical", "warning", "critical"]
-    assert all(rule["annotations"].keys() == {"summary", "description"} for rule in rules)
+    rules = (down, errors, leader, overdue)
+    assert [rule["labels"]["severity"] for rule in rules] == ["critical", "warning", "critical", "critical"]
+
+
+def test_every_alert_has_a_runbook(render):
+    """Its heading in docs/running.md, by the GitHub anchor; no heading is about an alert that is gone."""
+    groups = render("prometheusRule.enabled=true")["PrometheusRule", "gatewright"]["spec"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert all(rule["annotations"].keys() == {"summary", "description", "runbook_url"} for rule in rules)
+    assert [rule["annotations"]["runbook_url"] for rule in rules] == [
+        f"docs/running.md#{rule['alert'].lower()}" for rule in rules
+    ]
+    page = (CHART.parents[1] / "docs/running.md").read_text()
+    alerts = page.partition("## Alerts\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^### (\w+)$", alerts, re.MULTILINE) == [rule["alert"] for rule in rules]
+
+
+def test_the_runbook_may_be_published(render):
+    """`prometheusRule.runbook` is where the page is."""
+    groups = render("prometheusRule.enabled=true", "prometheusRule.runbook=https://example.com/running")
+    (down, *_) = groups["PrometheusRule", "gatewright"]["spec"]["groups"][0]["rules"]
+    assert down["annotations"]["runbook_url"] == "https://example.com/running#webappoperatordown"
+
+
+def test_the_dashboard_asks_for_metrics_that_exist(render):
+    """Grafana's sidecar finds the ConfigMap by its label; each panel queries series of the reference."""
+    dashboard = render("dashboard.enabled=true")["ConfigMap", "gatewright-dashboard"]
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    panels = json.loads(dashboard["data"]["gatewright.json"])["panels"]
+    queries = " ".join(target["expr"] for panel in panels for target in panel["targets"])
+    known = re.findall(r"^\| `(\w+)` \|", (CHART.parents[1] / "docs/reference/metrics.md").read_text(), re.MULTILINE)
+    asked = set(re.findall(r"\b(?:gatewright|controller_runtime|workqueue|rest_client|leader)_\w+", queries))
+    assert {name.removesuffix("_bucket") for name in asked} <= set(known)
+    assert len(asked) == 12
+
+
+def test_without_a_lease_no_leader_is_missed(render):
+    """The alert on leaders goes with the election."""
+    sets = ("prometheusRule.enabled=true", "leaderElection.enabled=false", "controller.replicaCount=1")
+    groups = render(*sets)["PrometheusRule", "gatewright"]["spec"]["groups"]
+    assert [group["name"] for group in groups] == ["webapp-operator", "backups", "admission"]
 
 
 def test_alerts_on_admission(render):
@@ -129,13 +175,12 @@ def test_alerts_on_admission(render):
         "WebhookCertificateExpires": f"min({expires}) - time() < 7 * 86400",
         "PolicySetRefused": "increase(gatewright_policy_reload_errors_total[10m]) > 0",
     }
-    assert all(rule["annotations"].keys() == {"summary", "description"} for rule in admission["rules"])
 
 
 def test_without_a_webhook_nobody_waits_for_one(render):
     """The alerts on admission go with the webhook; their job is a value, as the controller's is."""
     groups = render("prometheusRule.enabled=true", "webhook.enabled=false")["PrometheusRule", "gatewright"]["spec"]
-    assert [group["name"] for group in groups["groups"]] == ["webapp-operator", "backups"]
+    assert [group["name"] for group in groups["groups"]] == ["webapp-operator", "leader-election", "backups"]
     *_, admission = render("prometheusRule.enabled=true", "prometheusRule.webhookJob=gate")[
         "PrometheusRule", "gatewright"
     ]["spec"]["groups"]

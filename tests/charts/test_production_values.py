@@ -65,17 +65,23 @@ def test_definitions_may_be_somebody_elses(render):
 
 
 @pytest.mark.parametrize(
-    ("chosen", "kinds"), [("WebApp,widget", ["WebApp", "Widget"]), ("none", []), ("WebApp,Gadget", ["WebApp"])]
+    ("chosen", "extra", "argument", "kinds"),
+    [
+        ("WebApp,widget", "", "WebApp,widget", ["WebApp", "Widget"]),
+        ("none", "", "none", []),
+        ("WebApp", "Gadget", "WebApp,Gadget", ["WebApp"]),
+        ("none", "Gadget", "Gadget", []),
+    ],
 )
-def test_the_controller_has_the_rights_of_its_kinds(render, chosen, kinds):
-    """Who wants some of the kinds, or policies only, gives no rights for the others; a package brings its own."""
-    objects = render(f"kinds={{{chosen}}}")
+def test_the_controller_has_the_rights_of_its_kinds(render, chosen, extra, argument, kinds):
+    """No rights for kinds that are not chosen; a package brings those for its own kinds."""
+    objects = render(f"kinds={{{chosen}}}", *([f"extraKinds={{{extra}}}"] if extra else []))
     rules = rbac.controller([kind for kind in own_kinds() if kind.resource.kind in kinds])
     expected = {(each["apiGroups"][0], each["resources"][0], verb) for each in rules for verb in each["verbs"]}
     registering = {"admissionregistration.k8s.io", "apiextensions.k8s.io"}
     granted = {each for each in objects.rights(DEPLOYMENTS[0]) if each[0] not in registering}
     assert granted == expected
-    assert all(f"--kinds={chosen}" in objects.arguments(name) for name in DEPLOYMENTS)
+    assert all(f"--kinds={argument}" in objects.arguments(name) for name in DEPLOYMENTS)
 
 
 def test_all_kinds_are_the_sum_of_each(render):

@@ -13,6 +13,7 @@ from tests.charts.rendered import CHART, MODES
 pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
 
 # The published table of values, with its defaults.
+DEPLOYMENTS = ("gatewright-controller-manager", "gatewright-webhook")
 PUBLISHED = """
 replicaCount: 2
 image: {repository: gatewright, tag: "", pullPolicy: IfNotPresent}
@@ -74,9 +75,26 @@ def test_every_setting_can_be_given(render, tmp_path: Path):
 
 
 def test_the_published_values_are_the_defaults(render, tmp_path: Path):
-    """A values file with just the published keys and their defaults renders what no values file renders."""
+    """A values file with just the published keys and their defaults renders what no values file renders.
+
+    But for the anti-affinity, which is by component where no values file says otherwise.
+    """
     (tmp_path / "values.yaml").write_text(PUBLISHED)
-    assert render(files=(tmp_path / "values.yaml",)) == render()
+    objects, default = render(files=(tmp_path / "values.yaml",)), render()
+    for name in DEPLOYMENTS:
+        ((by_name,), (_, by_component)) = (kept_apart(each, name) for each in (objects, default))
+        assert by_name == {"key": "app.kubernetes.io/name", "operator": "In", "values": ["gatewright"]}
+        component = name.removeprefix("gatewright-")
+        assert by_component == {"key": "app.kubernetes.io/component", "operator": "In", "values": [component]}
+        del objects.pod(name)["affinity"], default.pod(name)["affinity"]
+    assert objects == default
+
+
+def kept_apart(objects, name):
+    """Return the expressions that say which pods a Deployment's pods keep away from."""
+    (term,) = objects.pod(name)["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert (term["weight"], term["podAffinityTerm"]["topologyKey"]) == (100, "kubernetes.io/hostname")
+    return term["podAffinityTerm"]["labelSelector"]["matchExpressions"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +119,12 @@ def test_the_published_values_are_the_defaults(render, tmp_path: Path):
         "policies.failurePolicy=ignore",
         "crds.enabled=false",
         "networkPolicy.apiServerPorts={https}",
+        "kinds={WebAp}",
+        "controller.kinds={WebApp}",
+        "webhook.logLevel=verbose",
+        "serviceAccount.name=shared",
+        "webhook.timeoutSeconds.validating=31",
+        "podDisruptionBudget.minAvailable=1",
     ],
 )
 def test_a_typo_fails(template, typo):
@@ -170,13 +194,9 @@ def test_another_release_is_another_name(render):
 
 
 def test_name_override_reaches_the_affinity(render):
-    """Replicas keep apart by the name that their labels carry."""
-    affinity = render("nameOverride=operator").pod("gatewright-operator-webhook")["affinity"]["podAntiAffinity"]
-    (term,) = affinity["preferredDuringSchedulingIgnoredDuringExecution"]
-    assert term["weight"] == 100
-    assert term["podAffinityTerm"]["labelSelector"]["matchExpressions"] == [
-        {"key": "app.kubernetes.io/name", "operator": "In", "values": ["operator"]}
-    ]
+    """Replicas keep apart by the name that their labels have."""
+    (by_name, _) = kept_apart(render("nameOverride=operator"), "gatewright-operator-webhook")
+    assert by_name["values"] == ["operator"]
 
 
 def test_a_setting_for_one_deployment_leaves_the_other_alone(render):
@@ -184,7 +204,7 @@ def test_a_setting_for_one_deployment_leaves_the_other_alone(render):
     objects = render(files=(CHART / "ci/names-values.yaml",))
     controller, webhook = (objects.pod(f"webapp-operator-{name}") for name in ("controller-manager", "webhook"))
     assert controller["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "1Gi"}
-    assert webhook["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "512Mi"}
+    assert webhook["containers"][0]["resources"]["limits"] == {"memory": "512Mi"}
     assert "affinity" in controller
     assert "affinity" not in webhook
     assert objects["Deployment", "webapp-operator-controller-manager"]["spec"]["replicas"] == 2
@@ -213,3 +233,33 @@ def test_cert_manager_takes_over(render, key):
         annotations = objects[kind, "gatewright"]["metadata"]["annotations"]
         assert annotations == {"cert-manager.io/inject-ca-from": "gatewright-system/gatewright-webhook"}
     assert not objects.rules("Role", "gatewright-controller-manager", "secrets")
+
+
+def policy(name):
+    """Return a values file with one policy object of one's own."""
+    about = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy", "metadata": {"name": "mine"}}
+    return {"objects": [{**about, "spec": {"policy": name}}]}
+
+
+def test_an_unknown_policy_fails(template, tmp_path: Path):
+    """The schema has the names of the policies; one of a module or of a package in one's own image may be any."""
+    file = tmp_path / "values.yaml"
+    for more in ({}, {"modules": {"image_tag.py": ""}}, {"extraNames": ["image-tag"]}):
+        file.write_text(yaml.safe_dump({"policies": {**policy("image-tag"), **more}}))
+        result = template(files=(file,))
+        assert ("at '/policies/objects/0/spec/policy': value must be one of" in result.stderr) == (not more)
+        assert (result.returncode == 0) == bool(more)
+
+
+def test_an_unknown_kind_of_policy_object_fails(template, tmp_path: Path):
+    """A policy set has three kinds."""
+    values = policy("image-tags")
+    values["objects"][0]["kind"] = "ClusterPolicy"
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump({"policies": values}))
+    assert "at '/policies/objects/0/kind': value must be one of" in template(files=(tmp_path / "values.yaml",)).stderr
+
+
+@pytest.mark.parametrize("lines", [len((CHART / "values.yaml").read_text().splitlines())])
+def test_the_values_can_be_read_at_once(lines):
+    """One file, at most 250 lines."""
+    assert lines <= 250

@@ -46,7 +46,7 @@ def presets() -> dict[str, str]:
 
 def from_chart(helm: Path) -> dict[str, str]:
     """The files made from the chart, which reads those of `from_types`."""
-    command = [helm, "template", "gatewright", ROOT / CHART, "--namespace", "gatewright-system"]
+    command = [helm, "template", "gatewright", ROOT / CHART, "--namespace", "gatewright-system", "--no-hooks"]
     return plain(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout)
 
 
@@ -60,8 +60,13 @@ def from_values() -> dict[str, str]:
 
 
 def with_names(schema: str) -> str:
-    """Return the chart's schema with the current names in its enumerations of presets."""
-    names = {"preset": ["none", *(name.removesuffix(".yaml") for name in presets())]}
+    """Return the chart's schema with the current presets, kinds and policies in its enumerations."""
+    kinds = [kind.resource.kind for kind in own_kinds()]
+    names = {
+        "preset": ["none", *(name.removesuffix(".yaml") for name in presets())],
+        "kindName": ["none", *kinds, *(kind.lower() for kind in kinds)],
+        "policyName": sorted(catalogue()),
+    }
     for definition, values in names.items():
         schema = re.sub(rf'("{definition}": {{"enum": )\[.*?\]', rf"\1{json.dumps(values)}", schema)
     return schema

@@ -1,9 +1,9 @@
-{{/* What the labels call us. */}}
+{{/* The chart's name in labels. */}}
 {{- define "gatewright.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* The prefix of all names; short enough for <fullname>-controller-manager-metrics. */}}
+{{/* Prefix of all names; short enough for <fullname>-controller-manager-metrics. */}}
 {{- define "gatewright.fullname" -}}
 {{- $name := include "gatewright.name" . }}
 {{- $default := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
@@ -22,12 +22,12 @@
 {{ .Values.leaderElection.id | default (printf "%s-controller-lock" (include "gatewright.fullname" .)) }}
 {{- end }}
 
-{{/* The Secret with the CA and its key: only the controller may read it. */}}
+{{/* Secret with the CA and its key; only the controller may read it. */}}
 {{- define "gatewright.caSecret" -}}
 {{ include "gatewright.fullname" . }}-ca
 {{- end }}
 
-{{/* The Secret with the webhook's own certificate and key: the webhook mounts it. */}}
+{{/* Secret with the webhook's certificate and key; the webhook mounts it. */}}
 {{- define "gatewright.tlsSecret" -}}
 {{ include "gatewright.webhook.fullname" . }}-tls
 {{- end }}
@@ -51,19 +51,28 @@ Takes a dict of policy, action and failurePolicy.
 {{- merge (dict "spec" $spec) .policy | toYaml }}
 {{- end }}
 
-{{/* "true" when cert-manager makes the certificates. */}}
+{{/* "true" where cert-manager issues the certificates. */}}
 {{- define "gatewright.certManager" -}}
 {{- if and .Values.webhook.enabled (or .Values.certManager.enabled .Values.webhook.certManager.enabled) }}true{{ end }}
 {{- end }}
 
-{{/* Labels of what selects pods; takes a dict of root and component. */}}
+{{/* The Deployments by the key of their values, as JSON: their component. */}}
+{{- define "gatewright.components" -}}
+{{- $components := dict "controller" "controller-manager" }}
+{{- if .Values.webhook.enabled }}
+{{- $_ := set $components "webhook" "webhook" }}
+{{- end }}
+{{- toJson $components }}
+{{- end }}
+
+{{/* Labels that select the pods of a component; takes a dict of root and component. */}}
 {{- define "gatewright.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "gatewright.name" .root }}
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* Labels of an object; takes a dict of root, component and, where it has some, more. Its own hold against common ones. */}}
+{{/* Labels of an object; takes a dict of root, component and, where it has some, more. Its own labels win over common ones. */}}
 {{- define "gatewright.labels" -}}
 {{- $labels := include "gatewright.selectorLabels" . | fromYaml }}
 {{- $_ := set $labels "app.kubernetes.io/version" .root.Chart.AppVersion }}
@@ -71,18 +80,42 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{/*
-Settings of one Deployment as YAML: the top-level keys, each overridden by the same key under `controller` or `webhook`
-(image, resources, podSecurityContext and env key by key). Takes a dict of root and of, the name of the override.
+Metadata of an object; takes a dict of root, component and name, and optionally cluster (it has no namespace), more
+(labels) and annotations.
+*/}}
+{{- define "gatewright.metadata" -}}
+name: {{ .name }}
+{{- if not .cluster }}
+namespace: {{ .root.Release.Namespace }}
+{{- end }}
+labels:
+  {{- include "gatewright.labels" . | nindent 2 }}
+{{- with merge dict (.annotations | default dict) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/*
+Settings of one Deployment as YAML: the top-level keys, each overridden by the same key under `controller` or `webhook`;
+most mappings are overridden key by key (not by `merge`, which takes false for unset). Takes a dict of root and of, the name of the override.
 */}}
 {{- define "gatewright.settings" -}}
 {{- $own := index .root.Values .of }}
 {{- $settings := dict }}
-{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "podSecurityContext" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" }}
-{{- $value := index $.root.Values $key }}
+{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "podSecurityContext" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" "extraEnv" "extraArgs" "extraVolumes" "extraVolumeMounts" "logLevel" "livenessProbe" "readinessProbe" "podDisruptionBudget" "revisionHistoryLimit" "serviceAccount" }}
+{{- $value := deepCopy (index $.root.Values $key) }}
+{{- if and (eq $key "resources") (eq $.of "webhook") $value.limits }}
+{{- $_ := unset $value.limits "cpu" }}
+{{- end }}
 {{- if hasKey $own $key }}
 {{- $override := index $own $key }}
-{{- if has $key (list "image" "resources" "podSecurityContext" "env") }}
+{{- if eq $key "resources" }}
 {{- $value = merge (deepCopy $override) $value }}
+{{- else if kindIs "map" $value | and (not (has $key (list "affinity" "nodeSelector" "podAnnotations" "podLabels"))) }}
+{{- range $name, $field := $override }}
+{{- $_ := set $value $name $field }}
+{{- end }}
 {{- else }}
 {{- $value = $override }}
 {{- end }}
@@ -92,9 +125,29 @@ Settings of one Deployment as YAML: the top-level keys, each overridden by the s
 {{- toYaml $settings }}
 {{- end }}
 
-{{/* The part of a pod's spec that both Deployments share; takes a dict of root and settings. */}}
+{{/* Name of the ServiceAccount of one Deployment; takes a dict of root and of, `controller` or `webhook`. */}}
+{{- define "gatewright.account" -}}
+{{- $names := list }}
+{{- range $of := list "controller" "webhook" }}
+{{- $names = append $names ((index $.root.Values $of).serviceAccount | default dict).name }}
+{{- end }}
+{{- if and (first $names) (eq (first $names) (last $names)) }}
+{{- fail "controller.serviceAccount.name and webhook.serviceAccount.name must differ: the webhook would have the controller's rights" }}
+{{- end }}
+{{- $name := include (printf "gatewright.%s.fullname" .of) .root }}
+{{- ((index .root.Values .of).serviceAccount | default dict).name | default $name }}
+{{- end }}
+
+{{/* The value of --kinds, empty for all of them. */}}
+{{- define "gatewright.kinds" -}}
+{{- with .Values.kinds }}
+{{- concat (without . "none") $.Values.extraKinds | join "," | default "none" }}
+{{- end }}
+{{- end }}
+
+{{/* The part of a pod's spec that both Deployments share; takes a dict of root, component and settings. */}}
 {{- define "gatewright.pod" -}}
-enableServiceLinks: false # variables of a Service called gatewright-… would look like settings
+enableServiceLinks: false # the variables of a Service named gatewright-… look like settings
 securityContext:
   {{- toYaml .settings.podSecurityContext | nindent 2 }}
 {{- with .settings.imagePullSecrets }}
@@ -106,7 +159,7 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- with .settings.affinity }}
 affinity:
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- tpl (toYaml .) (merge (dict "component" $.component) $.root) | nindent 2 }}
 {{- end }}
 {{- with .settings.nodeSelector }}
 nodeSelector:
@@ -118,42 +171,98 @@ tolerations:
 {{- end }}
 {{- with .settings.topologySpreadConstraints }}
 topologySpreadConstraints:
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- tpl (toYaml .) (merge (dict "component" $.component) $.root) | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* Image and pull policy of a container; takes a dict of root and settings. */}}
+{{- define "gatewright.image" -}}
+{{- with .settings.image }}
+image: "{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}"
+imagePullPolicy: {{ .pullPolicy }}
 {{- end }}
 {{- end }}
 
 {{/* The part of a container that both Deployments share; takes a dict of root and settings. */}}
 {{- define "gatewright.container" -}}
-{{- with .settings.image }}
-image: "{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}"
-imagePullPolicy: {{ .pullPolicy }}
-{{- end }}
-{{- with .settings.env }}
+{{- include "gatewright.image" . }}
+{{- if or .settings.env .settings.extraEnv }}
 env:
-  {{- range $name, $value := . }}
+  {{- range $name, $value := .settings.env }}
   - name: {{ $name }}
     value: {{ $value | quote }}
+  {{- end }}
+  {{- with .settings.extraEnv }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
 {{- end }}
 livenessProbe:
   httpGet:
     path: /healthz
     port: health
-  initialDelaySeconds: 15
-  periodSeconds: 20
-  timeoutSeconds: 4
+  {{- toYaml .settings.livenessProbe | nindent 2 }}
 readinessProbe:
   httpGet:
     path: /readyz
     port: health
-  periodSeconds: 5
-  timeoutSeconds: 4
+  {{- toYaml .settings.readinessProbe | nindent 2 }}
 resources:
   {{- toYaml .settings.resources | nindent 2 }}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  runAsNonRoot: true
-  capabilities:
-    drop: [ALL]
+  {{- include "gatewright.restricted" . | nindent 2 }}
+{{- end }}
+
+{{/* Egress rules of a NetworkPolicy that reach the API server and DNS. */}}
+{{- define "gatewright.egress" -}}
+- ports: # the API server
+    {{- range .Values.networkPolicy.apiServerPorts }}
+    - port: {{ . }}
+    {{- end }}
+- ports: # DNS
+    - port: 53
+      protocol: UDP
+    - port: 53
+{{- end }}
+
+{{/* The securityContext of every container of the chart. */}}
+{{- define "gatewright.restricted" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Where both containers mount policies, modules and extra volumes; takes a dict of root and settings. */}}
+{{- define "gatewright.policyMounts" -}}
+{{- if .root.Values.webhook.enabled }}
+- name: policies
+  mountPath: /etc/gatewright/policies
+  readOnly: true
+{{- if .root.Values.policies.modules }}
+- name: modules
+  mountPath: /etc/gatewright/modules
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- with .settings.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The volumes of `gatewright.policyMounts`; takes the same. */}}
+{{- define "gatewright.policyVolumes" -}}
+{{- if .root.Values.webhook.enabled }}
+- name: policies
+  configMap:
+    name: {{ include "gatewright.policies" .root }}
+{{- if .root.Values.policies.modules }}
+- name: modules
+  configMap:
+    name: {{ include "gatewright.policies" .root }}-modules
+{{- end }}
+{{- end }}
+{{- with .settings.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}

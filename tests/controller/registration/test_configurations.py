@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from controller.registration.configurations import Address, Service, published, registration
+from controller.registration.configurations import Address, Service, Timeouts, published, registration
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 
@@ -162,3 +162,10 @@ def test_what_is_published_is_read_back():
     assert published(validating) == [BUNDLE]
     assert published({"webhooks": [{"clientConfig": {"url": "https://x"}}]}) == [b""]
     assert published({"webhooks": None}) == published({}) == published(None) == []
+
+
+def test_the_api_server_waits_as_long_as_it_is_told():
+    """The time-outs of verdicts and of patches are settings; 3 and 1 second are the defaults."""
+    address = Address(SERVICE.at, BUNDLE, Timeouts(validating=10, mutating=5))
+    both = webhooks(bound("a"), bound("b", mutates=True), address=address)
+    assert [[webhook["timeoutSeconds"] for webhook in each] for each in both] == [[10], [5]]

@@ -1,0 +1,28 @@
+"""Call each URL of the command line; a webhook must allow a review of nothing. Exit code 1: one does not answer."""
+
+import json
+import ssl
+import sys
+import urllib.request
+
+REVIEW = {
+    "apiVersion": "admission.k8s.io/v1",
+    "kind": "AdmissionReview",
+    "request": {
+        "uid": "helm-test",
+        "operation": "CONNECT",
+        "kind": {"group": "gatewright.io", "version": "v1alpha1", "kind": "Probe"},
+        "resource": {"group": "gatewright.io", "version": "v1alpha1", "resource": "probes"},
+    },
+}
+# This pod may not read the CA; the controller verifies the certificate.
+UNVERIFIED = ssl._create_unverified_context()  # noqa: S323
+
+for url in sys.argv[1:]:
+    body = json.dumps(REVIEW).encode() if url.endswith("/validate") else None
+    request = urllib.request.Request(url, data=body, headers={"Content-Type": "application/json"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=10, context=UNVERIFIED) as response:  # noqa: S310
+        answer = response.read()
+    if body is not None and json.loads(answer)["response"]["allowed"] is not True:
+        sys.exit(f"{url}: {answer.decode()}")
+    print(f"{url}: {response.status}")

@@ -1,0 +1,37 @@
+"""`gatewright unregister`: take Gatewright out of the API server's path."""
+
+import asyncio
+
+import click
+
+from config.settings import Settings
+from controller.reconcilers.resources import SECRET
+from controller.runtime.lease import LEASE
+from gatewright import logs
+from gatewright.options import CLUSTER, settings_options
+from gatewright.registering import CONFIGURATION
+from gatewright.unregistering import Named, unregister
+from kube.client import Client
+from kube.credentials import load
+
+
+@click.command
+@settings_options("webhook_configuration", "namespace", "tls_secret", "ca_secret", "lease_name", "log_level", *CLUSTER)
+def command(settings: Settings) -> int:
+    """Take Gatewright out of the API server's path: no admission webhook, no conversion webhook.
+
+    Deletes both webhook configurations, restores the conversion of the CustomResourceDefinitions, and deletes the
+    Secrets and the Lease that the controller created. Objects that are already gone are skipped; exit code 1 where
+    something could not be done. The chart runs it when a release is uninstalled.
+    """
+    logs.install(settings.log_level)
+    return 0 if asyncio.run(_unregister(settings)) else 1
+
+
+async def _unregister(settings: Settings) -> bool:
+    endpoint = await load(settings.kubeconfig, settings.context)
+    namespace = settings.namespace or endpoint.namespace
+    leftovers: list[Named] = [(SECRET, name, namespace) for name in (settings.ca_secret, settings.tls_secret)]
+    leftovers.append((LEASE, settings.lease_name, namespace))
+    async with Client(endpoint) as client:
+        return await unregister(client, settings.webhook_configuration or CONFIGURATION, leftovers)

@@ -1,0 +1,141 @@
+"""Values that reach the pods, their accounts, Services and budgets."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.charts.rendered import NAMESPACE
+
+pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
+
+CONTROLLER, WEBHOOK = DEPLOYMENTS = ("gatewright-controller-manager", "gatewright-webhook")
+EXTRA = {
+    "logLevel": "warning",
+    "extraArgs": ["--object-metrics"],
+    "extraEnv": [{"name": "HTTPS_PROXY", "valueFrom": {"secretKeyRef": {"name": "proxy", "key": "url"}}}],
+    "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
+    "extraVolumeMounts": [{"name": "ca", "mountPath": "/etc/ssl/extra"}],
+    "revisionHistoryLimit": 2,
+    "livenessProbe": {"failureThreshold": 5},
+    "webhook": {"extraArgs": [], "logLevel": "debug", "readinessProbe": {"periodSeconds": 1}},
+}
+
+
+def test_what_a_container_gets_beside_the_charts_own(render, tmp_path: Path):
+    """Arguments, variables and volumes come after the chart's; a list of one Deployment replaces that of both."""
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(EXTRA))
+    objects = render(files=(tmp_path / "values.yaml",))
+    for name, level, last in (
+        (CONTROLLER, "warning", "--object-metrics"),
+        (WEBHOOK, "debug", "--tls-key=/etc/gatewright/tls/tls.key"),
+    ):
+        (container,) = objects.pod(name)["containers"]
+        assert f"--log-level={level}" in container["args"]
+        assert container["args"][-1] == last
+        assert container["env"] == EXTRA["extraEnv"]
+        assert EXTRA["extraVolumeMounts"][0] in container["volumeMounts"]
+        assert EXTRA["extraVolumes"][0] in objects.pod(name)["volumes"]
+        assert container["livenessProbe"]["failureThreshold"] == 5
+        assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "health"}
+        assert objects["Deployment", name]["spec"]["revisionHistoryLimit"] == 2
+    webhook = objects.pod(WEBHOOK)["containers"][0]["readinessProbe"]
+    assert (webhook["periodSeconds"], webhook["timeoutSeconds"]) == (1, 4)
+
+
+def test_a_controller_alone_may_have_volumes(render, tmp_path: Path):
+    """Without the webhook there are none but those of the values."""
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump({**EXTRA, "webhook": {"enabled": False}}))
+    assert render(files=(tmp_path / "values.yaml",)).pod(CONTROLLER)["volumes"] == EXTRA["extraVolumes"]
+
+
+def test_the_webhook_has_no_cpu_limit_unless_it_is_given_one(render):
+    """A throttled webhook delays every request; the controller keeps the published limit."""
+    limits = [render().pod(name)["containers"][0]["resources"]["limits"] for name in DEPLOYMENTS]
+    assert limits == [{"cpu": "500m", "memory": "512Mi"}, {"memory": "512Mi"}]
+    given = render("webhook.resources.limits.cpu=2").pod(WEBHOOK)["containers"][0]["resources"]["limits"]
+    assert given == {"cpu": 2, "memory": "512Mi"}
+
+
+def test_accounts_may_have_other_names_and_annotations(render):
+    """The roles, the pods and the webhook's idea of the controller follow the name."""
+    sets = ("controller.serviceAccount.name=operator", "serviceAccount.annotations.team=platform")
+    objects = render(*sets)
+    assert objects["ServiceAccount", "operator"]["metadata"]["annotations"] == {"team": "platform"}
+    assert objects.pod(CONTROLLER)["serviceAccountName"] == "operator"
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        (subject,) = objects[kind, CONTROLLER]["subjects"]
+        assert subject == {"kind": "ServiceAccount", "name": "operator", "namespace": NAMESPACE}
+    assert all("--controller-account=operator" in objects.arguments(name) for name in DEPLOYMENTS)
+    assert objects.pod(WEBHOOK)["serviceAccountName"] == WEBHOOK
+
+
+def test_accounts_may_be_created_elsewhere(render):
+    """None is rendered, and the names are used all the same."""
+    objects = render("serviceAccount.create=false", "webhook.serviceAccount.name=gate")
+    assert not [name for kind, name in objects if kind == "ServiceAccount"]
+    assert objects.pod(WEBHOOK)["serviceAccountName"] == "gate"
+
+
+def test_both_processes_never_share_an_account(template):
+    """The webhook would have the controller's rights."""
+    result = template("controller.serviceAccount.name=a", "webhook.serviceAccount.name=a")
+    assert result.returncode != 0
+    assert "controller.serviceAccount.name and webhook.serviceAccount.name must differ" in result.stderr
+
+
+def test_budgets_may_be_changed_or_left_out(render):
+    """For one Deployment, or for both."""
+    objects = render("webhook.podDisruptionBudget.maxUnavailable=25%", "controller.podDisruptionBudget.enabled=false")
+    assert objects["PodDisruptionBudget", WEBHOOK]["spec"]["maxUnavailable"] == "25%"
+    assert ("PodDisruptionBudget", CONTROLLER) not in objects
+
+
+def test_false_overrides_true(render):
+    """For one Deployment alone."""
+    objects = render("controller.podSecurityContext.runAsNonRoot=false", "controller.serviceAccount.create=false")
+    assert [objects.pod(name)["securityContext"]["runAsNonRoot"] for name in DEPLOYMENTS] == [False, True]
+    assert [name for kind, name in objects if kind == "ServiceAccount"] == [WEBHOOK]
+
+
+def test_services_may_have_a_type_and_annotations(render):
+    """The webhook's Service, and the metrics Services, which Prometheus may find by annotations."""
+    objects = render(
+        "webhook.service.type=NodePort", "webhook.service.annotations.a=b", "metricsService.annotations.scrape=yes"
+    )
+    assert objects["Service", WEBHOOK]["spec"]["type"] == "NodePort"
+    assert objects["Service", WEBHOOK]["metadata"]["annotations"] == {"a": "b"}
+    for name in DEPLOYMENTS:
+        assert objects["Service", f"{name}-metrics"]["metadata"]["annotations"] == {"scrape": "yes"}
+
+
+def test_the_monitor_may_relabel(render):
+    """Targets and samples, with a time-out of its own."""
+    (endpoint,) = render(
+        "serviceMonitor.enabled=true",
+        "serviceMonitor.scrapeTimeout=5s",
+        "serviceMonitor.relabelings[0].targetLabel=cluster",
+        "serviceMonitor.metricRelabelings[0].action=labeldrop",
+    )["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
+    assert endpoint["scrapeTimeout"] == "5s"
+    assert endpoint["relabelings"] == [{"targetLabel": "cluster"}]
+    assert endpoint["metricRelabelings"] == [{"action": "labeldrop"}]
+
+
+def test_the_time_outs_reach_the_controller(render):
+    """Which registers the webhook."""
+    arguments = render("webhook.timeoutSeconds.validating=10").arguments(CONTROLLER)
+    assert {"--validating-timeout-seconds=10", "--mutating-timeout-seconds=1"} <= set(arguments)
+
+
+def test_a_rollout_on_the_network_of_the_nodes_never_hangs(render):
+    """A node has each port once, so that the pod before goes first."""
+    deployment = render("webhook.hostNetwork=true")["Deployment", WEBHOOK]
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def test_common_annotations_are_on_everything(render):
+    """Beside those that an object has anyway."""
+    objects = render("commonAnnotations.owner=platform", "certManager.enabled=true", "dashboard.enabled=true")
+    assert {each["metadata"]["annotations"]["owner"] for each in objects.values()} == {"platform"}
+    assert len(objects["ValidatingWebhookConfiguration", "gatewright"]["metadata"]["annotations"]) == 2
