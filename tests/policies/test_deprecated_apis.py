@@ -1,6 +1,9 @@
 """Old API versions that an API server still serves reach the webhook converted; what counts is what was sent."""
 
+import pytest
+
 from config.documents import parse_documents
+from tests.policies.api_lifecycles import TABLE, table
 from webhook import review
 from webhook.engine import Engine
 from webhook.engine.policy_set import load
@@ -37,14 +40,55 @@ def test_what_was_sent_counts():
     assert found("v1") == []
 
 
+@pytest.mark.parametrize(
+    ("api_version", "kind", "said"),
+    [
+        ("extensions/v1beta1", "PodSecurityPolicy", "Kubernetes 1.16 removed it. Remove the object."),
+        ("authentication.k8s.io/v1beta1", "TokenReview", "Kubernetes 1.22 removed it. Use authentication.k8s.io/v1."),
+        (
+            "authorization.k8s.io/v1beta1",
+            "SubjectAccessReview",
+            "Kubernetes 1.22 removed it. Use authorization.k8s.io/v1.",
+        ),
+        (
+            "admissionregistration.k8s.io/v1alpha1",
+            "ValidatingAdmissionPolicy",
+            "Kubernetes 1.32 removed it. Use admissionregistration.k8s.io/v1.",
+        ),
+        (
+            "certificates.k8s.io/v1alpha1",
+            "ClusterTrustBundle",
+            "Kubernetes 1.37 removed it. Use certificates.k8s.io/v1.",
+        ),
+        ("storage.k8s.io/v1alpha1", "VolumeAttachment", "Kubernetes 1.24 removed it. Use storage.k8s.io/v1."),
+        ("policy/v1beta1", "Eviction", "Kubernetes 1.25 removed it. Use policy/v1."),
+        ("apps/v1beta2", "ControllerRevision", "Kubernetes 1.16 removed it. Use apps/v1."),
+    ],
+)
+def test_kinds_that_are_rare_are_known(api_version, kind, said):
+    """Whatever Kubernetes has removed is denied."""
+    object = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "old"}}
+    verdict = ENGINE.validate(review.read(encode(Admission(object))))
+    messages = [violation.message for outcome in verdict.outcomes for violation in outcome.violations]
+    assert messages == [f"apiVersion: {api_version} {kind}; {said}"]
+
+
 def test_versions_are_deprecated_before_they_go():
-    """What replaces a version is no version that is going itself."""
+    """What replaces a version stays longer."""
     assert [row for row, (_, deprecated, removed) in BY_KIND.items() if deprecated >= removed] == []
-    assert [(new, kind) for (_, kind), (new, _, _) in BY_KIND.items() if (new, kind) in BY_KIND] == []
+    successors = [(removed, BY_KIND.get((new, kind))) for (_, kind), (new, _, removed) in BY_KIND.items()]
+    assert [row for row in successors if row[1] is not None and row[1][2] <= row[0]] == []
+
+
+@pytest.mark.controlplane
+def test_the_table_is_that_of_kubernetes():
+    """The committed table is what the lifecycle markers of k8s.io/api say."""
+    assert TABLE.read_text() == table()
 
 
 def test_kinds_outside_of_the_table_are_asked_about_by_their_old_versions_only():
     """Nobody waits for a webhook with each renewal of a Lease."""
-    versions = {target.kind.kind: target.kind.versions for target in catalogue()["deprecated-apis"].targets}
-    assert versions["Lease"] == ("v1beta1",)
-    assert versions["Deployment"] == ("v1",)
+    kinds = [target.kind for target in catalogue()["deprecated-apis"].targets]
+    versions = {(kind.group, kind.kind): kind.versions for kind in kinds}
+    assert versions["coordination.k8s.io", "Lease"] == ("v1beta1",)
+    assert versions["apps", "Deployment"] == ("v1",)

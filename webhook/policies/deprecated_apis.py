@@ -20,47 +20,22 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.kinds import KINDS, RBAC, Kind, plural
+from webhook.policies._api_lifecycles import LATEST, LIFECYCLES
 
-LATEST = "1.37"
-ADMISSION, FLOW = "admissionregistration.k8s.io", "flowcontrol.apiserver.k8s.io"
-# Group and version, kinds, what to use instead, and the minor releases of Kubernetes 1 that deprecated and removed it.
-GONE = (
-    ("extensions/v1beta1", "DaemonSet Deployment ReplicaSet", "apps/v1", 8, 16),
-    ("extensions/v1beta1", "NetworkPolicy", "networking.k8s.io/v1", 9, 16),
-    ("extensions/v1beta1", "Ingress", "networking.k8s.io/v1", 14, 22),
-    ("apps/v1beta1", "Deployment StatefulSet", "apps/v1", 8, 16),
-    ("apps/v1beta2", "DaemonSet Deployment ReplicaSet StatefulSet", "apps/v1", 9, 16),
-    (f"{ADMISSION}/v1beta1", "MutatingWebhookConfiguration ValidatingWebhookConfiguration", f"{ADMISSION}/v1", 16, 22),
+# What k8s.io/api has no markers for, in the same form: kinds that are gone, and those of other modules.
+OTHERS = (
+    ("extensions/v1beta1", "PodSecurityPolicy", "", 11, 16),
+    ("policy/v1beta1", "PodSecurityPolicy", "", 21, 25),
     ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "apiextensions.k8s.io/v1", 16, 22),
     ("apiregistration.k8s.io/v1beta1", "APIService", "apiregistration.k8s.io/v1", 19, 22),
-    ("certificates.k8s.io/v1beta1", "CertificateSigningRequest", "certificates.k8s.io/v1", 19, 22),
-    ("coordination.k8s.io/v1beta1", "Lease", "coordination.k8s.io/v1", 19, 22),
-    ("networking.k8s.io/v1beta1", "Ingress IngressClass", "networking.k8s.io/v1", 19, 22),
     (f"{RBAC}/v1alpha1", "ClusterRole ClusterRoleBinding Role RoleBinding", f"{RBAC}/v1", 17, 22),
-    (f"{RBAC}/v1beta1", "ClusterRole ClusterRoleBinding Role RoleBinding", f"{RBAC}/v1", 17, 22),
-    ("scheduling.k8s.io/v1beta1", "PriorityClass", "scheduling.k8s.io/v1", 14, 22),
-    ("storage.k8s.io/v1beta1", "CSINode", "storage.k8s.io/v1", 17, 22),
-    ("storage.k8s.io/v1beta1", "CSIDriver StorageClass VolumeAttachment", "storage.k8s.io/v1", 19, 22),
     ("autoscaling/v2beta1", "HorizontalPodAutoscaler", "autoscaling/v2", 22, 25),
     ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "autoscaling/v2", 23, 26),
-    ("batch/v1beta1", "CronJob", "batch/v1", 21, 25),
-    ("discovery.k8s.io/v1beta1", "EndpointSlice", "discovery.k8s.io/v1", 21, 25),
-    ("events.k8s.io/v1beta1", "Event", "events.k8s.io/v1", 22, 25),
-    ("node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1", 22, 25),
-    ("policy/v1beta1", "PodDisruptionBudget", "policy/v1", 21, 25),
-    ("policy/v1beta1", "PodSecurityPolicy", "", 21, 25),
-    ("storage.k8s.io/v1beta1", "CSIStorageCapacity", "storage.k8s.io/v1", 24, 27),
-    (f"{FLOW}/v1beta1", "FlowSchema PriorityLevelConfiguration", f"{FLOW}/v1", 23, 26),
-    (f"{FLOW}/v1beta2", "FlowSchema PriorityLevelConfiguration", f"{FLOW}/v1", 26, 29),
-    (f"{FLOW}/v1beta3", "FlowSchema PriorityLevelConfiguration", f"{FLOW}/v1", 29, 32),
-    (f"{ADMISSION}/v1beta1", "ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding", f"{ADMISSION}/v1", 31, 34),
-    ("networking.k8s.io/v1beta1", "IPAddress ServiceCIDR", "networking.k8s.io/v1", 34, 37),
-    ("storage.k8s.io/v1beta1", "VolumeAttributesClass", "storage.k8s.io/v1", 34, 37),
-    ("resource.k8s.io/v1beta1", "DeviceClass ResourceClaim ResourceClaimTemplate", "resource.k8s.io/v1", 35, 38),
-    ("resource.k8s.io/v1beta2", "DeviceClass ResourceClaim ResourceClaimTemplate", "resource.k8s.io/v1", 36, 39),
 )
 BY_KIND = {
-    (old, kind): (new, deprecated, removed) for old, kinds, new, deprecated, removed in GONE for kind in kinds.split()
+    (old, kind): (new, deprecated, removed)
+    for old, kinds, new, deprecated, removed in (*LIFECYCLES, *OTHERS)
+    for kind in kinds.split()
 }
 
 
