@@ -1,13 +1,15 @@
 """What policies look up of other objects: under which name, of which kinds, and how much of each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.ingresses import summary
 from webhook.engine.kinds import POD_KINDS
 
 Object = dict[str, Any]
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,15 @@ def with_object(looked_up: Mapping[str, Any], object: Object, namespace: str) ->
             others = [each for each in looked_up[name] if _id(each, namespace) != _id(new, namespace)]
             changed[name] = [*others, new]
     return {**looked_up, **changed} if changed else looked_up
+
+
+def read_each(objects: Iterable[Object], read: Callable[[Fields], Read]) -> Iterator[Read]:
+    """Yield what `read` returns of each looked-up object. A malformed one is skipped: its own review denies it."""
+    for object in objects:
+        try:
+            yield read(Fields(object))
+        except WrongTypeError:
+            continue
 
 
 def _id(object: Object, namespace: str) -> tuple[Any, ...]:

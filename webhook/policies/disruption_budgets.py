@@ -8,24 +8,28 @@ either of them is applied. The policy can then judge only where both can be look
 nothing to evict; of ReplicaSets only those count that nobody else scales.
 
 Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two replicas.
-Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; `minAvailable: 2` for two replicas.
+Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; neither of the two; `minAvailable: 2` for two replicas.
 Fix: leave at least one pod that may be evicted.
 See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import Any
 
 from pydantic import Field, ValidationError
 
 from config.api.policy import LabelSelector
 from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine.look_ups import read_each
 from webhook.engine.match import compile_selector
 
 BUDGETS, WORKLOADS = "disruption_budgets", "workloads"  # what is looked up: objects of the namespace, with their kind
 
+SPEC = "spec"
 PERCENT = re.compile(r"([0-9]{1,9})%")
 NEVER = "a budget must allow the eviction of at least one pod"
 
@@ -36,84 +40,114 @@ class DisruptionBudgets(Params):
     workloads: bool = Field(False, description="whether budgets and the replicas of workloads are compared")
 
 
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """What counts of an object that runs replicas: how many it wants of itself."""
+
+    title: str
+    labels: dict[str, str]
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What counts of a budget: what it keeps, of which pods; `blocking` is the field that never allows an eviction."""
+
+    title: str
+    minimum: int | str | None
+    blocking: str
+    selector: dict[str, Any] | None
+
+    def kept(self, workload: Workload) -> int:
+        """Return how many pods of a workload it keeps; 0 where it does not select them."""
+        least = _share(self.minimum)
+        if least is None or not self._selects(workload.labels):
+            return 0
+        return least if type(least) is int else ceil(least * workload.replicas)
+
+    def _selects(self, labels: dict[str, str]) -> bool:
+        if self.selector is None:
+            return False
+        try:
+            return compile_selector(LabelSelector.model_validate(self.selector))(labels)
+        except ValidationError:  # an operator that there is not, which the API refuses
+            return False
+
+
 def validate(request: Request, params: DisruptionBudgets) -> Iterator[Violation]:
     """Yield a violation for a budget that allows no eviction, or for replicas too few for their budget."""
     if request.kind == "PodDisruptionBudget":
-        path = _never(request)
-        if path is not None:
-            found = str(request.integer_or_string(path))
-            yield Violation(path, found, NEVER, "allow at least one")
+        budget = _budget(request)
+        if budget.blocking == SPEC:
+            yield Violation(SPEC, "neither minAvailable nor maxUnavailable", NEVER, "set maxUnavailable to 1 or more")
+        elif budget.blocking:
+            yield Violation(
+                budget.blocking, str(request.integer_or_string(budget.blocking)), NEVER, "allow at least one"
+            )
         elif params.workloads:
-            yield from _too_strict(request, map(Fields, request.lookup(WORKLOADS)))
+            yield from _too_strict(budget, read_each(request.lookup(WORKLOADS), _workload))
     elif params.workloads:
-        yield from _too_few(request, map(Fields, request.lookup(BUDGETS)))
+        yield from _too_few(_workload(request), read_each(request.lookup(BUDGETS), _budget))
 
 
-def _share(budget: Fields, path: str) -> int | Fraction | None:
+def _too_strict(budget: Budget, workloads: Iterable[Workload]) -> Iterator[Violation]:
+    for workload in workloads:
+        kept = budget.kept(workload)
+        if 0 < workload.replicas <= kept:
+            yield Violation(
+                "spec.minAvailable",
+                found=f"{budget.minimum}, and {workload.title} runs {workload.replicas}",
+                rule=NEVER,
+                fix="lower it, or run more replicas",
+                excess=kept - workload.replicas,
+            )
+
+
+def _too_few(workload: Workload, budgets: Iterable[Budget]) -> Iterator[Violation]:
+    for budget in budgets:
+        kept = budget.kept(workload)
+        if 0 < workload.replicas <= kept and not budget.blocking:
+            yield Violation(
+                "spec.replicas",
+                found=f"{workload.replicas}, and {budget.title} keeps {kept}",
+                rule=NEVER,
+                fix=f"run {kept + 1} or more replicas, or lower its minAvailable",
+                excess=kept - workload.replicas,
+            )
+
+
+def _budget(object: Fields) -> Budget:
+    minimum, maximum = (object.integer_or_string(f"{SPEC}.{field}") for field in ("minAvailable", "maxUnavailable"))
+    least, blocking = _share(minimum), ""
+    if minimum is None and maximum is None:
+        blocking = SPEC
+    elif _share(maximum) == 0:
+        blocking = f"{SPEC}.maxUnavailable"
+    elif type(least) is Fraction and least >= 1:
+        blocking = f"{SPEC}.minAvailable"
+    return Budget(_title(object), minimum, blocking, _selector(object))
+
+
+def _share(value: int | str | None) -> int | Fraction | None:
     """Return a number of pods, or a share of them (`50%`); None for other text, which the API refuses."""
-    value = budget.integer_or_string(path)
     percent = PERCENT.fullmatch(value) if type(value) is str else None
     return Fraction(int(percent[1]), 100) if percent else value if type(value) is int else None
 
 
-def _never(budget: Fields) -> str | None:
-    """Return the field by which a budget never allows an eviction, whatever it selects."""
-    if _share(budget, "spec.maxUnavailable") == 0:
-        return "spec.maxUnavailable"
-    least = _share(budget, "spec.minAvailable")
-    return "spec.minAvailable" if type(least) is Fraction and least >= 1 else None
-
-
-def _too_strict(budget: Request, workloads: Iterable[Fields]) -> Iterator[Violation]:
-    for workload in workloads:
-        kept, replicas = _kept(budget, workload), _replicas(workload)
-        if 0 < replicas <= kept:
-            yield Violation(
-                "spec.minAvailable",
-                found=f"{budget.integer_or_string('spec.minAvailable')}, and {_title(workload)} runs {replicas}",
-                rule=NEVER,
-                fix="lower it, or run more replicas",
-                excess=kept - replicas,
-            )
-
-
-def _too_few(workload: Request, budgets: Iterable[Fields]) -> Iterator[Violation]:
-    for budget in budgets:
-        kept, replicas = _kept(budget, workload), _replicas(workload)
-        if 0 < replicas <= kept and _never(budget) is None:
-            yield Violation(
-                "spec.replicas",
-                found=f"{replicas}, and {_title(budget)} keeps {kept}",
-                rule=NEVER,
-                fix=f"run {kept + 1} or more replicas, or lower its minAvailable",
-                excess=kept - replicas,
-            )
-
-
-def _kept(budget: Fields, workload: Fields) -> int:
-    """Return how many pods of a workload its budget keeps; 0 where it does not select them."""
-    least = _share(budget, "spec.minAvailable")
-    if least is None or not _selects(budget, workload.texts("spec.template.metadata.labels")):
-        return 0
-    return least if type(least) is int else ceil(least * _replicas(workload))
-
-
-def _selects(budget: Fields, labels: dict[str, str]) -> bool:
-    """Return whether a budget selects pods with these labels; one without a selector selects none."""
+def _selector(budget: Fields) -> dict[str, Any] | None:
+    """Return the selector of a budget; None where there is none, which selects nothing."""
     if not budget.is_set("spec.selector"):
-        return False
+        return None
     selector = budget.fields("spec.selector")
-    said = {
-        "matchLabels": selector.texts("matchLabels"),
-        "matchExpressions": [
-            {"key": each.string("key"), "operator": each.string("operator"), "values": each.strings("values")}
-            for each in selector.each("matchExpressions")
-        ],
-    }
-    try:
-        return compile_selector(LabelSelector.model_validate(said))(labels)
-    except ValidationError:  # an operator that there is not, which the API refuses
-        return False
+    expressions = [
+        {"key": each.string("key"), "operator": each.string("operator"), "values": each.strings("values")}
+        for each in selector.each("matchExpressions")
+    ]
+    return {"matchLabels": selector.texts("matchLabels"), "matchExpressions": expressions}
+
+
+def _workload(object: Fields) -> Workload:
+    return Workload(_title(object), object.texts("spec.template.metadata.labels"), _replicas(object))
 
 
 def _replicas(workload: Fields) -> int:

@@ -20,6 +20,7 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine.look_ups import read_each
 
 SERVICES = "services"  # what is looked up: the Service objects of the namespace
 Handler = Literal["httpGet", "tcpSocket", "exec", "grpc"]
@@ -71,10 +72,15 @@ def _asked(request: Request, pod: Fields, params: Probes) -> Iterator[Fields]:
 def _served(request: Request) -> set[int | str]:
     """Return the ports, by number or name, to which Services send the requests that are meant for this pod."""
     metadata = request.pod_metadata()
-    labels = metadata.texts("labels").items() if metadata is not None else ()
-    specs = [service.get("spec") or {} for service in request.lookup(SERVICES)]
-    selecting = [spec for spec in specs if spec.get("selector") and spec["selector"].items() <= labels]
-    return {port.get("targetPort") or port["port"] for spec in selecting for port in spec.get("ports") or ()}
+    labels = metadata.texts("labels") if metadata is not None else {}
+    services = read_each(request.lookup(SERVICES), _ports)
+    return {port for selector, ports in services if selector and selector.items() <= labels.items() for port in ports}
+
+
+def _ports(service: Fields) -> tuple[dict[str, str], list[int | str]]:
+    """Return the selector of a Service, and the ports of pods to which it sends requests."""
+    ports = [port.integer_or_string("targetPort") or port.integer("port") for port in service.each("spec.ports")]
+    return service.texts("spec.selector"), [port for port in ports if port]
 
 
 def _counts(container: Fields, probe: str, handlers: list[Handler]) -> bool:

@@ -12,7 +12,8 @@ Fix: correct the selector, or use the Service that has it.
 
 from collections.abc import Iterator
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine.look_ups import read_each
 
 SERVICES = "services"  # what is looked up: the Service objects of the namespace
 
@@ -21,12 +22,15 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     """Yield a violation where another Service has the same selector."""
     selector = request.texts("spec.selector")
     labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    for other in request.lookup(SERVICES) if selector else ():
-        name = other["metadata"]["name"]
-        if name != request.attributes.name and (other.get("spec") or {}).get("selector") == selector:
+    for name, other in read_each(request.lookup(SERVICES), _selector) if selector else ():
+        if name != request.attributes.name and other == selector:
             found = f"{labels} is also the selector of Service {name}"
             rule = "a selector must belong to one Service of its namespace"
             yield Violation("spec.selector", found, rule, "correct it, or use the Service that has it")
+
+
+def _selector(service: Fields) -> tuple[str | None, dict[str, str]]:
+    return service.string("metadata.name"), service.texts("spec.selector")
 
 
 POLICY = Policy(
