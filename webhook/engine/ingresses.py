@@ -17,3 +17,8 @@ def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
         "name": metadata["name"],
         "hosts": [host for host in hosts if isinstance(host, str) and host],
     }
+
+
+def wildcard(host: str) -> str:
+    """Return the wildcard host that covers `host`: a wildcard stands for exactly one label."""
+    return f"*.{host.partition('.')[2]}"

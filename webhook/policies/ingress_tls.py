@@ -3,11 +3,11 @@
 Why: without it, everybody on the way reads passwords and changes answers.
 
 Judged: Ingresses: each host of a rule must be one of `spec.tls`. A wildcard there covers one label, as in
-certificates, and an entry without hosts covers all. Whether plain HTTP is served beside it is up to the controller;
-`https` demands the annotation that several of them go by.
+certificates, and an entry without hosts covers all. A default backend serves every host. Whether plain HTTP is served
+beside it is up to the controller; `https` demands the annotation that several of them go by.
 
 Allowed: `tls: [{hosts: [shop.example.com], secretName: shop-tls}]` with that host in the rules.
-Denied:  no `tls`, or one that leaves out a host; with `https`, the annotation
+Denied:  no `tls`, or one that leaves out a host, or a default backend beside hosts; with `https`, the annotation
          `kubernetes.io/ingress.allow-http: "false"` missing.
 Fix: add the host to `spec.tls`.
 """
@@ -18,6 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
+from webhook.engine.ingresses import wildcard
 
 ANNOTATION = "kubernetes.io/ingress.allow-http"
 
@@ -51,9 +52,12 @@ def _uncovered(request: Request) -> Iterator[Violation]:
     if not all(hosts):
         return  # an entry without hosts is for all of them
     covered = {host for each in hosts for host in each}
+    if request.is_set("spec.defaultBackend"):
+        fix = "make a rule of it, or add an entry without hosts to spec.tls"
+        yield Violation("spec.defaultBackend", "serves every host", "each host must be covered by spec.tls", fix)
     for rule in request.each("spec.rules"):
         host = rule.string("host") or ""
-        if host not in covered and f"*.{host.partition('.')[2]}" not in covered:
+        if host not in covered and wildcard(host) not in covered:
             yield Violation(rule.path("host"), shown(host), "the host must be covered by spec.tls", "add it there")
 
 

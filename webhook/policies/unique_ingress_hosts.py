@@ -7,7 +7,7 @@ are made in the same instant may both be let in.
 
 Allowed: a host that no other Ingress names; with `sharing: namespace`, one that only Ingresses of the same namespace
          name.
-Denied:  a host that another Ingress names.
+Denied:  a host that another Ingress names, or that a wildcard of either covers: `*.example.com` and `a.example.com`.
 Fix: choose another host, or add the paths to the Ingress that has it.
 """
 
@@ -18,6 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
+from webhook.engine.ingresses import wildcard
 
 INGRESSES = "ingresses"
 
@@ -31,19 +32,29 @@ class UniqueIngressHosts(Params):
 
 
 def validate(request: Request, params: UniqueIngressHosts) -> Iterator[Violation]:
-    """Yield a violation for each host that another Ingress has."""
+    """Yield a violation for each host that another Ingress has, or that a wildcard of either covers."""
+    taken = dict(_taken(request, params))
+    covered = {wildcard(host): host for host in taken}
+    for rule in request.each("spec.rules"):
+        host = rule.string("host") or ""
+        other = next((each for each in (host, wildcard(host), covered.get(host, "")) if each in taken), None)
+        if host and other is not None:
+            found = (
+                f"is also of Ingress {taken[other]}"
+                if other == host
+                else f"overlaps {shown(other)} of Ingress {taken[other]}"
+            )
+            fix = "choose another host, or add the paths to the Ingress that has it"
+            yield Violation(rule.path("host"), f"{shown(host)} {found}", "a host must belong to one Ingress", fix)
+
+
+def _taken(request: Request, params: UniqueIngressHosts) -> Iterator[tuple[str, str]]:
+    """Yield the hosts of other Ingresses, each with the name of its Ingress."""
     here = request.attributes.namespace
-    taken: dict[str, str] = {}
     for other in request.lookup(INGRESSES):
         is_mine = (other["namespace"], other["name"]) == (here, request.attributes.name)
         if not is_mine and not (params.sharing == "namespace" and other["namespace"] == here):
-            taken |= dict.fromkeys(other["hosts"], f"{other['namespace']}/{other['name']}")
-    for rule in request.each("spec.rules"):
-        host = rule.string("host")
-        if host in taken:
-            found = f"{shown(host)} is also of Ingress {taken[host]}"
-            fix = "choose another host, or add the paths to the Ingress that has it"
-            yield Violation(rule.path("host"), found, "a host must belong to one Ingress", fix)
+            yield from dict.fromkeys(other["hosts"], f"{other['namespace']}/{other['name']}").items()
 
 
 POLICY = Policy(
