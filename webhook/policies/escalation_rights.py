@@ -20,10 +20,11 @@ from webhook.engine import Fields, Params, Policy, Request, Violation
 from webhook.engine.fields import shown
 from webhook.engine.rbac import GROUP, ROLES, reach, rules
 
+EXTRAS = "userextras"  # their subresources are the keys of what is known of a user beside names: userextras/scopes
 ACTED_ON = {  # verb: API groups and resources
     "escalate": ({GROUP}, {"roles", "clusterroles"}),
     "bind": ({GROUP}, {"roles", "clusterroles"}),
-    "impersonate": ({"", "authentication.k8s.io"}, {"users", "groups", "serviceaccounts", "uids"}),
+    "impersonate": ({"", "authentication.k8s.io"}, {"users", "groups", "serviceaccounts", "uids", EXTRAS}),
 }
 
 
@@ -38,20 +39,27 @@ class EscalationRights(Params):
 def validate(request: Request, params: EscalationRights) -> Iterator[Violation]:
     """Yield one violation for each such verb, and for each wildcard that holds one."""
     for rule in rules(request):
-        for index, verb in enumerate(rule.strings("verbs")):
-            held = [each for each in params.verbs if verb.partition(":")[0] == each]
-            if verb == "*":
-                held = [each for each in params.verbs if _is_about(rule, *ACTED_ON[each])]
-            if held:
-                found = shown(verb) if verb != "*" else f"{shown(verb)} holds {' and '.join(held)}"
-                path = f"{rule.path('verbs')}[{index}]"
-                fault = "no role may let its holders give themselves more"
-                yield Violation(path, found, fault, "remove it", reach=reach(rule))
+        verbs = rule.strings("verbs")
+        implied = [each for each in params.verbs if _is_about(rule, *ACTED_ON[each])] if "*" in verbs else []
+        given: frozenset[str] | None = None  # compared as one set: the verbs times the resources may be millions
+        for index, verb in enumerate(verbs):
+            if verb == "*" and implied:
+                found = f"{shown(verb)} holds {' and '.join(implied)}"
+            elif verb.partition(":")[0] in params.verbs:
+                found = shown(verb)
+            else:
+                continue
+            given = given or reach(rule)
+            fault = "no role may let its holders give themselves more"
+            yield Violation(f"{rule.path('verbs')}[{index}]", found, fault, "remove it", reach=given)
 
 
 def _is_about(rule: Fields, groups: set[str], resources: set[str]) -> bool:
-    named = {resource.partition("/")[0] for resource in rule.strings("resources")}
-    return bool({"*", *groups}.intersection(rule.strings("apiGroups")) and {"*", *resources} & named)
+    """Return whether a rule is about one of some resources. A subresource is not its resource, but of userextras."""
+    if not {"*", *groups}.intersection(rule.strings("apiGroups")):
+        return False
+    wanted = {"*", *resources}
+    return any((EXTRAS if each.startswith(f"{EXTRAS}/") else each) in wanted for each in rule.strings("resources"))
 
 
 POLICY = Policy(

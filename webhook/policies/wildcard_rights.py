@@ -32,12 +32,14 @@ class WildcardRights(Params):
 def validate(request: Request, params: WildcardRights) -> Iterator[Violation]:
     """Yield one violation for each wildcard."""
     for rule in rules(request):
+        given: frozenset[str] | None = None
         for field in params.fields:
             for index, value in enumerate(rule.strings(field)):
                 if value in ("*", "/*") or value.startswith("*/"):
                     path = f"{rule.path(field)}[{index}]"
                     fault = "a role must name what it gives"
-                    yield Violation(path, shown(value), fault, "name what is needed", reach=reach(rule))
+                    given = given or reach(rule)
+                    yield Violation(path, shown(value), fault, "name what is needed", reach=given)
 
 
 POLICY = Policy("wildcard-rights", WildcardRights, validate=validate, kinds=ROLES, category="rbac", severity="high")
