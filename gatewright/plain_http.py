@@ -1,11 +1,12 @@
 """A plain HTTP server for a few small pages, in a thread and an event loop of its own.
 
-What a page says is found out on the loop of the process, so that nothing is read while it changes. While that loop is
-blocked the answer says so: a probe that got none would tell nobody why.
+A page is computed on the event loop of the process, so that nothing is read while it changes. While that loop is busy
+the last answer of a small page holds: the kubelet must not restart every replica because of one client's request.
 """
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
@@ -16,7 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 Address = tuple[str | None, int]  # no host: every interface
 T = TypeVar("T")
 
-PATIENCE = 3.0  # seconds that the loop of the process has for a page; probes wait 4
+PATIENCE = 1.0  # seconds that the loop of the process has for a page; probes wait 4
+STALE = 60.0  # seconds that the last answer holds: probes come every 20, and three failures restart a process
 WHOLE_REQUEST = 10.0  # seconds from a connection to the last byte of its answer
 MOST_CONNECTIONS = 64  # beyond them the oldest is cut: a request that comes at once is answered whatever others hold
 LONGEST_HEAD = 16 * 1024
@@ -100,6 +102,7 @@ class _Server:
         self._pages = pages
         self._home = home
         self._patience = patience
+        self._last: dict[Page, tuple[Answer, float]] = {}  # with the time of the answer
         self._open: dict[asyncio.WriteTransport, None] = {}  # the oldest first
 
     async def listen(self, address: Address) -> asyncio.Server:
@@ -152,7 +155,7 @@ class _Server:
         return told if method == "HEAD" else told + answer.body
 
     async def _asked(self, page: Page, accept: str) -> Answer:
-        """Return what a page says, or that the loop of the process has no time to say so."""
+        """Return what a page says; where the loop of the process has no time, what it said last, or 503."""
 
         async def said() -> Answer | Later:
             return page(accept)
@@ -161,6 +164,9 @@ class _Server:
         answered = asyncio.wrap_future(asking)
         if not (await asyncio.wait([answered], timeout=self._patience))[0]:
             answered.cancel()
+            last, at = self._last.get(page, (None, 0.0))
+            if last is not None and time.monotonic() - at < STALE:
+                return last
             waited = f"the event loop has not answered for {self._patience:g} s"
             return Answer.told(HTTPStatus.SERVICE_UNAVAILABLE, waited)
         whole = asyncio.create_task(_whole(answered))
@@ -168,6 +174,8 @@ class _Server:
         if error := whole.exception():
             log.error("a page failed: %s", error, exc_info=error)
             return Answer.told(HTTPStatus.INTERNAL_SERVER_ERROR, "failed; the log says more")
+        if isinstance(answered.result(), Answer):
+            self._last[page] = whole.result(), time.monotonic()
         return whole.result()
 
 

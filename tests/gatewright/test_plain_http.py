@@ -96,6 +96,26 @@ async def test_a_blocked_loop_is_told():
     assert found == [(503, "the event loop has not answered for 0.05 s\n")]
 
 
+async def test_while_the_loop_is_blocked_the_last_answer_holds():
+    """The kubelet restarts no process because of a moment without answers."""
+    found: list[str] = []
+    told = threading.Event()
+
+    def ask(address) -> None:
+        with urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=10) as answer:
+            found.append(answer.read().decode())
+        told.set()
+
+    async with served([(LOOPBACK, {"/": lambda _: Answer.told(HTTPStatus.OK, "well")})], patience=0.05) as (address,):
+        await asyncio.to_thread(ask, address)
+        told.clear()
+        asking = threading.Thread(target=ask, args=(address,))
+        asking.start()
+        told.wait(10)  # blocks the loop until there is an answer
+        asking.join()
+    assert found == ["well\n", "well\n"]
+
+
 async def test_a_page_that_fails_is_told_and_logged(caplog):
     """The client learns that it failed, the log why."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from typing import Any, Never
 
 from aiohttp import web
@@ -14,6 +15,11 @@ REQUEST_SECONDS = 10.0  # for the TLS handshake, for a request from first to las
 LINGER_SECONDS = 1.0  # the rest of a refused body is read and dropped for so long, so that the refusal arrives
 GOODBYE_SECONDS = 1.0
 MAX_CONNECTIONS = 1000  # about 45 kB each
+MAX_OF_ADDRESS = 400  # of them; an API server keeps 25, and opens one more for each call beyond
+SMALL_READ = 1024  # bytes of a request that came at once; less is a packet's rest, or a client that sends tiny pieces
+FREE_SMALL_READS = 8  # of one request
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
+RECEIVE_BUFFER = 64 * 1024  # bytes of the kernel's for each connection: what one read may cost at most
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -21,7 +27,7 @@ log = logging.getLogger("gatewright.webhook")
 class Connection(web.RequestHandler):
     """One client's connection. Whatever the client has to do next, it has to do by `due`."""
 
-    __slots__ = ("due", "has_more", "is_judging", "is_used", "limits")
+    __slots__ = ("address", "due", "has_more", "is_judging", "is_used", "limits", "small_reads")
 
     def __init__(self, limits: "Connections") -> None:
         super().__init__(
@@ -37,14 +43,30 @@ class Connection(web.RequestHandler):
         self.is_judging = False
         self.is_used = False
         self.has_more = False
+        self.address = ""
+        self.small_reads = 0
 
     def data_received(self, data: bytes) -> None:
-        """Start the clock of a request at its first byte."""
+        """Start the clock of a request at its first byte; read a client that sends tiny pieces ever less often.
+
+        What has come meanwhile is read at once, so a client that has more to send is not slowed down.
+        """
         if self.is_judging:
             self.has_more = True
         elif self.due is None:
             self.due = self._loop.time() + self.limits.request_seconds
+            self.small_reads = 0
+        elif len(data) < SMALL_READ and self.transport is not None:
+            self.small_reads += 1
+            if self.small_reads > FREE_SMALL_READS:
+                self.transport.pause_reading()
+                pause = SHORTEST_PAUSE * 2 ** min(self.small_reads - FREE_SMALL_READS, 10)
+                self._loop.call_later(min(pause, LONGEST_PAUSE), self._read_on)
         super().data_received(data)
+
+    def _read_on(self) -> None:
+        if self.transport is not None:
+            self.transport.resume_reading()
 
     def request_received(self) -> None:
         """Stop the clock: all of the request is here, and the time until the answer is the server's."""
@@ -60,6 +82,7 @@ class Connection(web.RequestHandler):
     def answered(self) -> None:
         """Wait for the next request, which may have begun."""
         self.is_judging, self.is_used = False, True
+        self.limits.open[self] = self.limits.open.pop(self)
         if not self.has_more:
             self.due = None
         self.has_more = False
@@ -81,7 +104,7 @@ class Connection(web.RequestHandler):
 
 
 class Connections(web.Server):
-    """All open connections: at most so many, and none waited for longer than agreed."""
+    """All open connections: at most so many, from one address too, and none waited for longer than agreed."""
 
     def __init__(
         self,
@@ -89,37 +112,52 @@ class Connections(web.Server):
         metrics: Metrics,
         *,
         most: int = MAX_CONNECTIONS,
+        most_of_address: int = MAX_OF_ADDRESS,
         request_seconds: float = REQUEST_SECONDS,
     ) -> None:
         super().__init__(handler)
         self.metrics = metrics
         self.most = most
+        self.most_of_address = most_of_address
         self.request_seconds = request_seconds
         self.draining = False
-        self.open: dict[Connection, asyncio.Transport] = {}  # the oldest first
+        self.open: dict[Connection, asyncio.Transport] = {}  # that was answered, or opened, longest ago comes first
         self.none_open = asyncio.Event()
         self.none_open.set()
+        self._of_address: Counter[str] = Counter()
 
     def __call__(self) -> Connection:
         """Make the protocol of a new connection."""
         return Connection(self)
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Admit a connection; beyond the limit the oldest that never asked for anything goes, or else the new one."""
+        """Admit a connection. Beyond the limits another one ends, or this one where all others are being answered."""
         assert isinstance(handler, Connection)
         super().connection_made(handler, transport)
+        handler.address = transport.get_extra_info("peername", ("",))[0]
         self.open[handler] = transport
+        self._of_address[handler.address] += 1
         self.none_open.clear()
         self.metrics.connections.set(len(self.open))
-        if len(self.open) > self.most:
-            unused = (each for each in self.open if not each.is_used and each.due is None and not each.is_judging)
-            next(unused, handler).cut("too-many")
+        if self._of_address[handler.address] > self.most_of_address:
+            self._least_needed([each for each in self.open if each.address == handler.address]).cut("too-many")
+        elif len(self.open) > self.most:
+            self._least_needed(list(self.open)).cut("too-many")
+
+    def _least_needed(self, connections: list[Connection]) -> Connection:
+        """Return the one to end: the oldest that was never used, else that is idle, else that sends a request."""
+        *others, newest = connections
+        waiting = (each for each in others if not each.is_judging)
+        return min(waiting, key=lambda each: (each.is_used, each.due is not None), default=newest)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         """Forget a connection."""
         assert isinstance(handler, Connection)
         super().connection_lost(handler, exc)
-        self.open.pop(handler, None)
+        if self.open.pop(handler, None) is not None:
+            self._of_address[handler.address] -= 1
+            if not self._of_address[handler.address]:
+                del self._of_address[handler.address]
         self.metrics.connections.set(len(self.open))
         if not self.open:
             self.none_open.set()

@@ -2,12 +2,20 @@
 
 import asyncio
 import logging
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from webhook.server.admission import AdmissionHandler, HasEngine, LookUp
-from webhook.server.connections import GOODBYE_SECONDS, MAX_CONNECTIONS, REQUEST_SECONDS, Connections
+from webhook.server.connections import (
+    GOODBYE_SECONDS,
+    MAX_CONNECTIONS,
+    MAX_OF_ADDRESS,
+    RECEIVE_BUFFER,
+    REQUEST_SECONDS,
+    Connections,
+)
 from webhook.server.content import POLL_SECONDS, poll
 from webhook.server.metrics import Metrics
 from webhook.server.tls import ServingCertificate
@@ -21,17 +29,18 @@ log = logging.getLogger("gatewright.webhook")
 class ServerConfig:
     """Where and how to listen.
 
-    A pod that ends goes on answering for `linger_seconds`, until nobody sends it new connections, and then until the
-    API server has given up its idle ones (90 s), for `grace_seconds` at most.
+    At its end the server goes on for `linger_seconds`, until no endpoint leads to it any more, and then until all
+    connections have ended, each with its next answer; after `grace_seconds` it closes those that are idle.
     """
 
     host: str | None = None
     port: int = 9443
     linger_seconds: float = 5.0
-    grace_seconds: float = 100.0
+    grace_seconds: float = 30.0
     poll_seconds: float = POLL_SECONDS
     request_seconds: float = REQUEST_SECONDS
     most_connections: int = MAX_CONNECTIONS
+    most_of_address: int = MAX_OF_ADDRESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +59,16 @@ class Listener:
             group.create_task(self.connections.sweep())
 
     async def drain(self) -> None:
-        """Let clients go one by one, each with an answer that closes its connection; return when all are gone."""
+        """End each connection with its next answer; return when none is left, or after the grace period."""
         self.connections.draining = True
         try:
             async with asyncio.timeout(self.config.grace_seconds):
                 await asyncio.sleep(self.config.linger_seconds)
                 await self.connections.none_open.wait()
         except TimeoutError:
-            log.warning("drained", extra={"fields": {"cut": len(self.connections.open)}})
+            log.info("drained", extra={"fields": {"idle": len(self.connections.open)}})
         else:
-            log.info("drained", extra={"fields": {"cut": 0}})
+            log.info("drained", extra={"fields": {"idle": 0}})
 
 
 async def serve(
@@ -86,8 +95,13 @@ async def listening(
 ) -> AsyncIterator[Listener]:
     """Listen while the context lasts, with the pair that the files hold now, if there is one."""
     certificate.refresh()
-    most, seconds = config.most_connections, config.request_seconds
-    connections = Connections(handler.handle, metrics, most=most, request_seconds=seconds)
+    connections = Connections(
+        handler.handle,
+        metrics,
+        most=config.most_connections,
+        most_of_address=config.most_of_address,
+        request_seconds=config.request_seconds,
+    )
     try:
         server = await asyncio.get_running_loop().create_server(
             connections,
@@ -101,6 +115,8 @@ async def listening(
     except OSError as error:
         reason = str(error.strerror or error).rpartition(": ")[2]
         raise OSError(f"cannot listen on {config.host or '*'}:{config.port}: {reason}") from error
+    for listening_socket in server.sockets:  # inherited by the connections
+        listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     try:
         yield Listener(config, server.sockets[0].getsockname()[1], connections, certificate)
     finally:

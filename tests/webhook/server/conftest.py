@@ -159,10 +159,10 @@ class Webhook:
         return self.listener.port
 
     @asynccontextmanager
-    async def connected(self, trusts: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
-        """Connect to it."""
+    async def connected(self, trusts: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> AsyncIterator[Wire]:
+        """Connect to it, from some address of this machine."""
         reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self.port, ssl=trusts or self.trusts, server_hostname=NAME
+            "127.0.0.1", self.port, ssl=trusts or self.trusts, server_hostname=NAME, local_addr=(address, 0)
         )
         try:
             yield Wire(reader, writer)

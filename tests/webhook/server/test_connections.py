@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 
 import pytest
 
@@ -9,6 +10,7 @@ from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
 from webhook.server.serve import ServerConfig, serve
 
+WAITING = Engine([bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))])
 HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
@@ -104,13 +106,68 @@ async def test_a_flood_of_connections_does_not_displace_the_api_server(start):
         assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-many") == 1
 
 
-async def test_when_all_connections_are_in_use_a_new_one_is_refused(start):
-    """Those that were here first go on."""
-    async with start(most_connections=1) as webhook, webhook.connected() as here:
-        assert (await here.post(review())).status == 200
+async def test_an_idle_connection_makes_room_for_a_new_one(start):
+    """The one that was answered longest ago ends."""
+    async with start(most_connections=2) as webhook, webhook.connected() as old, webhook.connected() as busy:
+        for wire in (old, busy):
+            assert (await wire.post(review())).status == 200
+        async with webhook.connected() as new:
+            assert await old.ended()
+            for wire in (busy, new):
+                assert (await wire.post(review())).status == 200
+
+
+async def test_many_connections_from_one_address_end_no_other(start):
+    """Each address has its own bound, below the bound of all."""
+    async with start(most_of_address=2) as webhook, webhook.connected() as api_server:
+        assert (await api_server.post(review())).status == 200
+        async with (
+            webhook.connected(address="127.0.0.2") as first,
+            webhook.connected(address="127.0.0.2"),
+            webhook.connected(address="127.0.0.2"),
+        ):
+            assert await first.ended()
+        assert (await api_server.post(review())).status == 200
+
+
+async def test_a_connection_that_is_being_answered_never_makes_room(start):
+    """Where all are, the new one is refused."""
+    asked, told = asyncio.Event(), asyncio.Event()
+
+    async def look_up(_):
+        asked.set()
+        await told.wait()
+        return {}
+
+    async with start(WAITING, look_ups={NAMESPACE_LABELS: look_up}, most_connections=1) as webhook:
+        answer = asyncio.create_task(webhook.post(review()))
+        await asked.wait()
         async with webhook.connected() as new:
             assert await new.ended()
-        assert (await here.post(review())).status == 200
+        told.set()
+        assert (await answer).status == 200
+
+
+async def test_a_request_in_tiny_pieces_is_read_ever_less_often_and_then_cut_off(start):
+    """Each read costs as much as a review, so a client that sends single bytes would starve the others."""
+    async with start(request_seconds=0.5) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+        sent = 0
+
+        async def drip() -> None:
+            nonlocal sent
+            await slow.send(HEAD + b"Content-Length: 100000\r\n\r\n")
+            try:
+                while True:
+                    await slow.send(b"x")
+                    sent += 1
+                    await asyncio.sleep(0)
+            except (ConnectionError, ssl.SSLError):
+                pass
+
+        dripping = asyncio.create_task(drip())
+        assert await slow.ended()
+        await dripping
+        assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-slow") == 1
 
 
 async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(webhook, caplog):
@@ -131,9 +188,6 @@ async def test_a_thousand_containers_of_headers_are_answered_in_order(webhook):
             body = json.dumps(review(uid=f"u-{number}")).encode()
             wire.writer.write(HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
         assert [(await wire.answer()).response["uid"] for _ in range(100)] == [f"u-{number}" for number in range(100)]
-
-
-WAITING = Engine([bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))])
 
 
 async def test_while_draining_each_answer_is_the_last_of_its_connection(start):
