@@ -74,9 +74,10 @@ def command(
         "check",
         tuple(results),
         tuple(problems),
-        (*sources.notes, *without_effect(exceptions, engine.policies, home, now)),
-        infos,
-        ending_soon(exceptions, now),
+        notes=(*sources.notes, *without_effect(exceptions, engine.policies, home, now)),
+        policies=infos,
+        ending=ending_soon(exceptions, now),
+        generated=now.isoformat(timespec="seconds").replace("+00:00", "Z"),
     )
     write(report, outputs)
     return report.exit_code(fail_on)

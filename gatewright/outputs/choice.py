@@ -15,7 +15,7 @@ from config.faults import did_you_mean
 from gatewright.outputs import table
 from gatewright.outputs.results import FAIL_AT, Report
 
-FORMATS = ("table", "json", "sarif", "junit", "github", "markdown")
+FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"  # environment variable: the file that a step of GitHub Actions adds Markdown to
 
 

@@ -99,7 +99,8 @@ class Ending:
 class Report:
     """All that a command reports. `command` is its name; `notes` are lines for people that change no verdict.
 
-    Results whose verdict is in `unlisted` are counted in the table, not listed.
+    Results whose verdict is in `unlisted` are counted in the table, not listed. `generated` is the RFC 3339 time of the
+    report, where pages are to show it.
     """
 
     command: str
@@ -109,6 +110,7 @@ class Report:
     policies: Mapping[str, PolicyInfo] = field(default_factory=lambda: NOTHING)
     ending: tuple[Ending, ...] = ()
     unlisted: frozenset[str] = frozenset()
+    generated: str = ""
 
     @property
     def counts(self) -> dict[str, int]:

@@ -1,0 +1,42 @@
+"""A report as one HTML file: no network, usable without a mouse, on a phone and on paper."""
+
+from importlib.resources import files
+from itertools import groupby
+
+from jinja2 import Environment, StrictUndefined
+
+from gatewright.outputs.results import SEVERITIES, Report, Reported, Result, worst_first
+from gatewright.outputs.table import summary
+
+MAX_OPEN = 200  # violations; with more of them groups are closed at first, so that the page opens at once
+
+
+def render(report: Report) -> str:
+    """Return the page: summary, violations by policy (or object, or namespace), and the pages of their policies."""
+    violations = worst_first(report)
+    policies = list(dict.fromkeys(each.policy for _, each in violations))
+    by_policy = sorted(violations, key=lambda each: policies.index(each[1].policy))
+    namespaces = sorted({result.namespace for result, _ in violations})
+    found = {each.severity for _, each in violations}
+    severities = [each for each in SEVERITIES if each in found]
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string((files("gatewright") / "templates" / "report.html").read_text("utf-8"))
+    return template.render(
+        report=report,
+        summary=summary(report),
+        violations=violations,
+        groups=[(name, list(members)) for name, members in groupby(by_policy, key=lambda each: each[1].policy)],
+        anchors={name: f"p{number}" for number, name in enumerate(policies)},
+        matrix=_matrix(violations, namespaces),
+        severities=severities,
+        filters=[("n", "Namespace", namespaces), ("s", "Severity", severities), ("p", "Policy", policies)],
+        is_open=len(violations) <= MAX_OPEN,
+    )
+
+
+def _matrix(violations: list[tuple[Result, Reported]], namespaces: list[str]) -> dict[str, dict[str, int]]:
+    """Return how many violations each namespace has of each severity."""
+    matrix = {namespace: dict.fromkeys(SEVERITIES, 0) for namespace in namespaces}
+    for result, each in violations:
+        matrix[result.namespace][each.severity] += 1
+    return matrix

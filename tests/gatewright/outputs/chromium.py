@@ -1,0 +1,76 @@
+"""A headless Chromium that is driven over WebDriver."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+PROGRAMS = ("chromium", "chromedriver")
+FLAGS = (
+    "headless",
+    "no-sandbox",
+    "disable-gpu",
+    "disable-quic",
+    "no-first-run",
+    "disable-background-networking",
+    "disable-component-update",
+    "disable-sync",
+)
+
+
+def is_installed() -> bool:
+    """Whether the browser and its driver are here."""
+    return all(map(shutil.which, PROGRAMS))
+
+
+class Page:
+    """One window."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+
+    def open(self, file: Path) -> None:
+        """Load a file, and wait until it is loaded."""
+        call(f"{self._session}/url", {"url": file.as_uri()})
+
+    def run(self, script: str) -> Any:
+        """Return what a function's body in JavaScript returns."""
+        return call(f"{self._session}/execute/sync", {"script": script, "args": []})
+
+    def log(self) -> list[str]:
+        """Return what the console said since the last time: errors, and what the page's policy refused."""
+        return [each["message"] for each in call(f"{self._session}/se/log", {"type": "browser"})]
+
+
+def call(url: str, body: dict[str, Any] | None, method: str = "POST") -> Any:
+    """Send one command of WebDriver; return its value."""
+    data = None if body is None else json.dumps(body).encode()
+    with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=60) as answer:
+        return json.load(answer)["value"]
+
+
+@contextmanager
+def window(width: int, height: int, profile: Path) -> Iterator[Page]:
+    """Open a window of a size in pixels until the end of the block."""
+    with subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, text=True) as driver:
+        try:
+            assert driver.stdout is not None
+            started = next(found for line in driver.stdout if (found := re.search(r"started .*on port (\d+)", line)))
+            root = f"http://127.0.0.1:{started[1]}"
+            flags = [f"--{each}" for each in (*FLAGS, f"user-data-dir={profile}")]
+            options = {
+                "args": flags,
+                "binary": shutil.which("chromium"),
+                "mobileEmulation": {"deviceMetrics": {"width": width, "height": height, "pixelRatio": 1}},
+            }
+            wanted = {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+            session = call(f"{root}/session", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
+            yield Page(f"{root}/session/{session}")
+            call(f"{root}/session/{session}", None, "DELETE")
+        finally:
+            driver.terminate()
