@@ -2,10 +2,18 @@
 
 import re
 
+import pytest
 import yaml
 
+from config.documents import parse_documents
 from config.faults import parse
 from tests.config.regenerate import ROOT
+from webhook import review
+from webhook.engine import Engine
+from webhook.engine.policy_set import load
+from webhook.harness.bases import smallest
+from webhook.harness.reviews import Admission
+from webhook.harness.reviews import review as encode
 from webhook.policies import catalogue
 
 PAGE = (ROOT / "docs/policies-from-elsewhere.md").read_text()
@@ -42,3 +50,21 @@ def test_ours_exist_and_take_the_parameters():
         assert (where, written or "none") == (where, ours)
         for name, params in named:
             parse(catalogue()[name].params, yaml.safe_load(params or "{}"), noun="parameter")
+
+
+@pytest.mark.parametrize("directory", ["/run", "/var/run"])
+@pytest.mark.parametrize("socket", ["docker.sock", "cri-dockerd.sock", "containerd/containerd.sock", "crio/crio.sock"])
+def test_sockets_of_container_runtimes_are_denied_by_either_path(directory, socket):
+    """The row about the sockets denies what it names, however the path is spelt."""
+    row = dict(ROWS)["kyverno/policies: best-practices/disallow-cri-sock-mount"]
+    params = yaml.safe_load(OURS.findall(row)[0][1])
+    policy = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "sockets"},
+        "spec": {"policy": "host-path-volumes", "params": params},
+    }
+    engine = Engine(load(parse_documents(yaml.safe_dump(policy).encode(), "page"), catalogue()))
+    pod = smallest("Pod")
+    pod["spec"]["volumes"] = [{"name": "socket", "hostPath": {"path": f"{directory}/{socket}"}}]
+    assert not engine.validate(review.read(encode(Admission(pod, namespace="default")))).allowed

@@ -66,10 +66,12 @@ AUTOSCALERS = (
     Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2")),
     Kind("keda.sh", "ScaledObject", "scaledobjects", versions=("v1alpha1",)),
 )
+PERSISTENT_VOLUME = Kind("", "PersistentVolume", "persistentvolumes", namespaced=False)
 RBAC = "rbac.authorization.k8s.io"
 OTHER_KINDS = (
     Kind("", "ConfigMap", "configmaps"),
     Kind("", "Namespace", "namespaces", namespaced=False),
+    PERSISTENT_VOLUME,
     Kind("", "PersistentVolumeClaim", "persistentvolumeclaims"),
     Kind("", "Secret", "secrets"),
     Kind("", "Service", "services"),
@@ -101,6 +103,7 @@ def described(about: Definition) -> Kind:
 
 OWN_KINDS = tuple(described(each.definition) for each in types() if each.definition.storage)
 POLICY_KINDS = tuple(kind for kind in OWN_KINDS if kind.group == GROUP)
+NAMED_ONLY = (*POLICY_KINDS, PERSISTENT_VOLUME)  # judged where a policy names them: provisioners create volumes
 
 KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *OWN_KINDS)}
 OURS = frozenset(KINDS)  # the others are added when a process starts
@@ -128,9 +131,7 @@ def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CRE
             scales = (Target(kind, "scale", ("UPDATE",)) for kind in scaling)
             return (*(Target(kind, "", operations) for kind in (*scaling, *AUTOSCALERS)), *scales)
         case "all" | "namespaced":
-            whole = [
-                kind for kind in KINDS.values() if kind not in POLICY_KINDS and (kind.namespaced or kinds == "all")
-            ]
+            whole = [kind for kind in KINDS.values() if kind not in NAMED_ONLY and (kind.namespaced or kinds == "all")]
             return (*(Target(kind, "", operations) for kind in whole), *EPHEMERAL)
         case "exec":
             return SESSIONS

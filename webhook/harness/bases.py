@@ -44,6 +44,7 @@ SPECS: dict[str, dict[str, Any]] = {  # where an empty one is not enough
         "expires": "2027-01-01T00:00:00Z",
         "exceptions": [{"policy": "replica-limits"}],
     },
+    "PersistentVolume": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}},
     "PersistentVolumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
     "Service": {"selector": LABELS, "ports": [{"name": "http", "port": 80}]},
     "Ingress": {"rules": [{"host": "case.example", "http": {"paths": [INGRESS_PATH]}}]},

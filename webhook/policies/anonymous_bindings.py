@@ -7,7 +7,8 @@ Judged: RoleBindings and ClusterRoleBindings. The roles that Kubernetes itself g
 
 Allowed: any other subject; the roles that `allowed` names.
 Denied:  the user `system:anonymous`, the group `system:unauthenticated`; with `authenticated`, also the group
-         `system:authenticated`, which is everybody with any account.
+         `system:authenticated`, which is everybody with any account; with `masters`, also the group
+         `system:masters`.
 Fix: bind the role to those who need it.
 """
 
@@ -21,6 +22,7 @@ from webhook.engine.rbac import BINDINGS, is_kept
 
 ANYBODY = {("User", "system:anonymous"), ("Group", "system:unauthenticated")}
 EVERYBODY = ("Group", "system:authenticated")
+MASTERS = ("Group", "system:masters")
 PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]
 
 
@@ -29,6 +31,7 @@ class AnonymousBindings(Params):
 
     allowed: list[str] = Field(PUBLIC, description="roles that may be given to anybody")
     authenticated: bool = Field(False, description="whether system:authenticated is denied too")
+    masters: bool = Field(False, description="whether system:masters is denied too, whose rights nobody can take away")
 
 
 def validate(request: Request, params: AnonymousBindings) -> Iterator[Violation]:
@@ -36,11 +39,12 @@ def validate(request: Request, params: AnonymousBindings) -> Iterator[Violation]
     role = request.string("roleRef.name")
     if is_kept(request) or role in params.allowed:
         return
-    denied = ANYBODY | ({EVERYBODY} if params.authenticated else set())
+    denied = ANYBODY | ({EVERYBODY} if params.authenticated else set()) | ({MASTERS} if params.masters else set())
     for index, subject in enumerate(request.each("subjects")):
         kind, name = subject.string("kind") or "", subject.string("name") or ""
         if (kind, name) in denied:
-            rule = f"{shown(role or '')} must not be given to anybody who asks"
+            whom = "a group that is above RBAC" if (kind, name) == MASTERS else "anybody who asks"
+            rule = f"{shown(role or '')} must not be given to {whom}"
             yield Violation(f"subjects[{index}].name", shown(name), rule, "bind it to those who need it")
 
 

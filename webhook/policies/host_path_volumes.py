@@ -3,8 +3,9 @@
 Why: the node's files hold the keys of its kubelet, the sockets of its container runtime, and the data of every pod on
 it. Who can write there owns the node.
 
-Judged: `hostPath` volumes, compared by whole parts of the path: `/var/log` holds `/var/log/pods` and not `/var/logs`.
-A path with `..` is within nothing. Links on the node are not followed: name both `/var/run` and `/run`.
+Judged: `hostPath` volumes of pods, and PersistentVolumes, which a claim would bring into any pod. Paths are compared by
+whole parts: `/var/log` holds `/var/log/pods` and not `/var/logs`. A path with `..` is within nothing. Links on the node
+are not followed: name both `/var/run` and `/run`.
 
 Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where that asks for it.
 Denied:  `hostPath: {path: /etc}`; one below, or above, what `denied` names, such as the socket of a runtime.
@@ -18,9 +19,11 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation
 from webhook.engine.fields import shown
+from webhook.engine.kinds import PERSISTENT_VOLUME
 
+PATH = "hostPath.path"
 FIX = "use an emptyDir, a configMap or a persistentVolumeClaim"
 
 Parts = tuple[str, ...]
@@ -59,6 +62,15 @@ class HostPathVolumes(Params):
         """What may be mounted, as parts of a path, and whether only for reading."""
         return tuple((_parts(each.prefix), each.read_only) for each in self.allowed)
 
+    def prefixes_of(self, parts: Parts) -> list[bool]:
+        """Return, for each allowed directory that holds a path, whether it is only for reading."""
+        return [only for prefix, only in self.prefixes if _is_within(parts, prefix) and ".." not in parts]
+
+    def is_for_reading(self, parts: Parts) -> bool:
+        """Return whether a path is allowed, but only for reading."""
+        found = self.prefixes_of(parts)
+        return bool(found) and all(found)
+
     @cached_property
     def kept(self) -> tuple[Parts, ...]:
         """What may not be mounted, as parts of a path."""
@@ -67,27 +79,36 @@ class HostPathVolumes(Params):
 
 def validate(request: Request, params: HostPathVolumes) -> Iterator[Violation]:
     """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
-    pod = request.pod()
-    if pod is None:
+    if request.kind == PERSISTENT_VOLUME.kind:
+        yield from _of_volume(request.fields("spec"), params, shared=True)
         return
+    pod = request.pod()
     for_reading: dict[str, str] = {}  # volumes by name, with their paths
-    for volume in pod.each("volumes"):
-        if not volume.is_set("hostPath"):
-            continue
-        path = volume.string("hostPath.path") or ""
-        parts = _parts(path)
-        read_only = [only for prefix, only in params.prefixes if _is_within(parts, prefix) and ".." not in parts]
-        if any(_is_within(parts, kept) or _is_within(kept, parts) for kept in params.kept):
-            rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
-            yield Violation(volume.path("hostPath.path"), shown(path), rule, FIX)
-        elif not read_only:
-            prefixes = ", ".join(each.prefix for each in params.allowed)
-            rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
-            yield Violation(volume.path("hostPath.path"), shown(path), rule, FIX)
-        elif all(read_only):
+    for volume in pod.each("volumes") if pod is not None else ():
+        yield from _of_volume(volume, params)
+        path = volume.string(PATH) or ""
+        if volume.is_set("hostPath") and params.is_for_reading(_parts(path)):
             for_reading[volume.string("name") or ""] = path
     if for_reading:
         yield from _written(request, for_reading)
+
+
+def _of_volume(volume: Fields, params: HostPathVolumes, *, shared: bool = False) -> Iterator[Violation]:
+    """Yield a violation where a volume is a path that is not allowed; a `shared` one may be mounted for writing."""
+    if not volume.is_set("hostPath"):
+        return
+    path = volume.string(PATH) or ""
+    parts = _parts(path)
+    if any(_is_within(parts, kept) or _is_within(kept, parts) for kept in params.kept):
+        rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
+    elif not params.prefixes_of(parts):
+        prefixes = ", ".join(each.prefix for each in params.allowed)
+        rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
+    elif shared and params.is_for_reading(parts):
+        rule = "a path that may only be mounted for reading must not be a PersistentVolume"
+    else:
+        return
+    yield Violation(volume.path(PATH), shown(path), rule, FIX)
 
 
 def _written(request: Request, for_reading: Mapping[str, str]) -> Iterator[Violation]:
@@ -104,4 +125,11 @@ def _is_within(parts: Parts, prefix: Parts) -> bool:
     return parts[: len(prefix)] == prefix
 
 
-POLICY = Policy("host-path-volumes", HostPathVolumes, validate=validate, category="pod-security", severity="high")
+POLICY = Policy(
+    "host-path-volumes",
+    HostPathVolumes,
+    validate=validate,
+    kinds=("pods", PERSISTENT_VOLUME),
+    category="pod-security",
+    severity="high",
+)

@@ -6,7 +6,7 @@ Judged: the rules of Ingresses. A default backend gets whatever no rule is for, 
 
 Allowed: `host: shop.example.com`.
 Denied:  a rule without `host`; a `defaultBackend`; `host: "*.example.com"`; with `domains`, a host that none of them
-         holds.
+         holds; with `maximum`, more hosts than that.
 Fix: name the host.
 """
 
@@ -25,6 +25,7 @@ class IngressHosts(Params):
 
     empty: bool = Field(False, description="whether a rule may leave out its host, and a default backend may be")
     wildcards: bool = Field(False, description="whether a host may begin with a wildcard")
+    maximum: int | None = Field(None, ge=1, description="highest number of hosts of one Ingress; any, if left out")
     domains: list[str] = Field([], description="globs, one of which must match a host; none: any host")
 
     @cached_property
@@ -44,6 +45,11 @@ def validate(request: Request, params: IngressHosts) -> Iterator[Violation]:
     if rules and request.is_set("spec.defaultBackend") and not params.empty:
         found = f"set, which stands for {every}"
         yield Violation("spec.defaultBackend", found, "an Ingress must name its hosts", "make a rule of it")
+    hosts = {rule.string("host") for rule in rules}
+    if params.maximum is not None and len(hosts) > params.maximum:
+        limit = f"an Ingress must have at most {params.maximum} hosts"
+        excess = len(hosts) - params.maximum
+        yield Violation("spec.rules", f"{len(hosts)} hosts", limit, "make several Ingresses of it", excess=excess)
     for rule in rules:
         host, path = rule.string("host") or "", rule.path("host")
         if not host:

@@ -13,11 +13,13 @@ Fix: add the host to `spec.tls`.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.fields import shown
+from webhook.engine.globs import Globs
 from webhook.engine.ingresses import wildcard
 
 ANNOTATION = "kubernetes.io/ingress.allow-http"
@@ -27,13 +29,19 @@ class IngressTLS(Params):
     """What an Ingress must have."""
 
     tls: bool = Field(True, description="whether each host must be covered by spec.tls")
+    hosts: list[str] = Field([], description="globs of the hosts that must be covered; all, if left out")
     https: bool = Field(False, description=f"whether {ANNOTATION} must be false")
+
+    @cached_property
+    def globs(self) -> Globs:
+        """The hosts, compiled."""
+        return Globs(self.hosts or ["*"])
 
 
 def validate(request: Request, params: IngressTLS) -> Iterator[Violation]:
     """Yield a violation for each host without TLS, and for plain HTTP beside it."""
     if params.tls:
-        yield from _uncovered(request)
+        yield from _uncovered(request, params)
     if params.https and (value := request.texts("metadata.annotations").get(ANNOTATION)) != "false":
         found = "missing" if value is None else shown(value)
         yield Violation(
@@ -41,9 +49,10 @@ def validate(request: Request, params: IngressTLS) -> Iterator[Violation]:
         )
 
 
-def _uncovered(request: Request) -> Iterator[Violation]:
+def _uncovered(request: Request, params: IngressTLS) -> Iterator[Violation]:
     entries = list(request.each("spec.tls"))
-    if not entries:
+    rules = [rule for rule in request.each("spec.rules") if params.globs.match(rule.string("host") or "")]
+    if not entries and (rules or not params.hosts):
         yield Violation(
             "spec.tls", "missing", "an Ingress must use TLS", "add its hosts and the Secret of their certificate"
         )
@@ -52,10 +61,10 @@ def _uncovered(request: Request) -> Iterator[Violation]:
     if not all(hosts):
         return  # an entry without hosts is for all of them
     covered = {host for each in hosts for host in each}
-    if request.is_set("spec.defaultBackend"):
+    if request.is_set("spec.defaultBackend") and not params.hosts:
         fix = "make a rule of it, or add an entry without hosts to spec.tls"
         yield Violation("spec.defaultBackend", "serves every host", "each host must be covered by spec.tls", fix)
-    for rule in request.each("spec.rules"):
+    for rule in rules:
         host = rule.string("host") or ""
         if host not in covered and wildcard(host) not in covered:
             yield Violation(rule.path("host"), shown(host), "the host must be covered by spec.tls", "add it there")

@@ -4,7 +4,8 @@ Why: volumes that a pod defines by itself (nfs, iscsi, hostPath …) reach stora
 persistentVolumeClaim is granted.
 
 Judged: also the `projected` volume with its token that the API server adds to a Pod that does not say
-`automountServiceAccountToken: false`; leave that type allowed where Pods are to speak to the API.
+`automountServiceAccountToken: false`; leave that type allowed where Pods are to speak to the API. Of PersistentVolumes,
+which administrators grant, only the types that `denied` names.
 
 Allowed: `volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]`; no volumes.
 Denied:  `volumes: [{name: data, nfs: {server: nas, path: /}}]`.
@@ -17,7 +18,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine.kinds import PERSISTENT_VOLUME
+
+FIX = "claim the storage by a persistentVolumeClaim"
 
 VolumeType = Literal[
     "*", "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI",
@@ -39,19 +43,26 @@ class VolumeTypes(Params):
 
 def validate(request: Request, params: VolumeTypes) -> Iterator[Violation]:
     """Yield a violation for each volume of a type that may not be used."""
-    pod = request.pod()
-    if pod is None:
+    if request.kind == PERSISTENT_VOLUME.kind:
+        volume = request.fields("spec")
+        yield from (_denied(volume, type, params) for type in params.denied if volume.is_set(type))
         return
-    for volume in pod.each("volumes"):
+    pod = request.pod()
+    for volume in pod.each("volumes") if pod is not None else ():
         types = [field for field, value in volume.value.items() if field != "name" and value is not None]
         for type in types or ["emptyDir"]:  # what the API server makes of a volume without a type
             if type in params.denied:
-                rule = f"volumes must not be of type {', '.join(params.denied)}"
-            elif type in params.allowed or "*" in params.allowed:
-                continue
-            else:
+                yield _denied(volume, type, params)
+            elif type not in params.allowed and "*" not in params.allowed:
                 rule = f"volumes must be of type {', '.join(params.allowed) or 'none'}"
-            yield Violation(volume.path(type), f"type {type}", rule, "claim the storage by a persistentVolumeClaim")
+                yield Violation(volume.path(type), f"type {type}", rule, FIX)
 
 
-POLICY = Policy("volume-types", VolumeTypes, validate=validate, category="pod-security")
+def _denied(volume: Fields, type: str, params: VolumeTypes) -> Violation:
+    rule = f"volumes must not be of type {', '.join(params.denied)}"
+    return Violation(volume.path(type), f"type {type}", rule, FIX)
+
+
+POLICY = Policy(
+    "volume-types", VolumeTypes, validate=validate, kinds=("pods", PERSISTENT_VOLUME), category="pod-security"
+)
