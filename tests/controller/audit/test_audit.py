@@ -1,0 +1,184 @@
+"""One audit after the other on the in-process API server: what it reads, reports and leaves alone."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from config import report_crds
+from controller.audit.audit import REQUEST, Audit
+from controller.audit.reports import KINDS
+from controller.fake_apiserver import FakeApiServer
+from kube.client import Client
+from kube.resource import Resource
+from webhook.engine import Engine
+from webhook.engine.policy_set import PolicySet, bind, in_force
+from webhook.policies import catalogue
+
+CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
+POLICY = """
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec:
+  policy: replica-limits
+  match: {any: [{namespaceSelector: {matchLabels: {tier: web}}}]}
+"""
+MESSAGE = "spec.replicas: 30; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+
+
+def engine(text=POLICY):
+    """The engine of some policies."""
+    return Engine([bind(each, catalogue()) for each in yaml.safe_load_all(text)])
+
+
+def deployment(name, replicas, **metadata):
+    """A Deployment in the namespace shop."""
+    return {"metadata": {"name": name, "namespace": "shop", **metadata}, "spec": {"replicas": replicas}}
+
+
+@pytest.fixture
+async def server():
+    """An API server with the CRDs of reports, and a namespace that the policy matches."""
+    async with FakeApiServer() as fake:
+        for text in report_crds.render().values():
+            for each in yaml.safe_load_all(text):
+                fake.define(each)
+        fake.create(NAMESPACE, {"metadata": {"name": "shop", "labels": {"tier": "web"}}})
+        yield fake
+
+
+class Auditor:
+    """Runs audits on one server and remembers what they wrote."""
+
+    def __init__(self, server, client, registry):
+        self.server, self.registry = server, registry
+        self.now = datetime(2026, 11, 1, tzinfo=UTC)
+        self.engine = engine()
+        self.audit = Audit(
+            client,
+            lambda: self.engine,
+            registry,
+            interval=timedelta(minutes=10),
+            qps=1000,
+            excluded_namespaces=["kube-system"],
+            now=lambda: self.now,
+        )
+
+    async def run(self):
+        """Run one audit ten minutes later; return the writes that it sent."""
+        self.now += timedelta(minutes=10)
+        before = len(self.server.requests.log)
+        await self.audit.reconcile(REQUEST)
+        asked = self.server.requests.log[before:]
+        return [f"{each.method} {each.path.rpartition('/')[2]}" for each in asked if each.method != "GET"]
+
+    def reports(self):
+        """What is reported, by object."""
+        found = {}
+        for resource in KINDS["openreports"]:
+            for each in self.server.list(resource):
+                found[each["scope"]["name"]] = [result["message"] for result in each["results"]]
+        return found
+
+
+@pytest.fixture
+async def auditor(server):
+    """Audits of the server."""
+    async with Client(server.endpoint) as client:
+        yield Auditor(server, client, CollectorRegistry())
+
+
+async def test_violations_are_reported_until_they_are_mended(server, auditor):
+    """A report for the object that violates, none for the others; unchanged, nothing is written; mended, it goes."""
+    server.create(DEPLOYMENT, deployment("many", 30))
+    server.create(DEPLOYMENT, deployment("few", 3))
+    uid = server.get(DEPLOYMENT, "many", "shop")["metadata"]["uid"]
+    assert await auditor.run() == [f"PATCH {uid}"]
+    assert auditor.reports() == {"many": [MESSAGE]}
+    assert await auditor.run() == []
+    server.change(DEPLOYMENT, "many", {"spec": {"replicas": 10}}, "shop")
+    assert await auditor.run() == [f"DELETE {uid}"]
+    assert auditor.reports() == {}
+
+
+async def test_what_an_owner_answers_for_is_not_reported_again(server, auditor):
+    """Pods and ReplicaSets whose owner is judged by the same policies are skipped; so is what is being deleted."""
+    server.create(DEPLOYMENT, deployment("many", 30))
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "many", "uid": "u", "controller": True}
+    server.create(REPLICA_SET, deployment("owned", 30, ownerReferences=[owner]))
+    server.create(REPLICA_SET, deployment("own", 30))
+    server.create(DEPLOYMENT, deployment("going", 30, finalizers=["example.com/hold"]))
+    server.delete(DEPLOYMENT, "going", "shop")
+    await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE], "own": [MESSAGE]}
+
+
+async def test_the_next_leader_goes_on_where_the_last_one_stopped(server, auditor):
+    """It knows nothing of the audits before; what is reported already is not written again."""
+    server.create(DEPLOYMENT, deployment("many", 30))
+    await auditor.run()
+    async with Client(server.endpoint) as client:
+        assert await Auditor(server, client, CollectorRegistry()).run() == []
+
+
+async def test_exceptions_that_have_ended_do_not_count(server, auditor):
+    """The time is that of the audit."""
+    server.create(DEPLOYMENT, deployment("many", 30))
+    exception = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": "sale"},
+        "spec": {"reason": "sale", "expires": "2026-11-01T00:15:00Z", "exceptions": [{"policy": "few"}]},
+    }
+    policies = PolicySet((bind(yaml.safe_load(POLICY), catalogue()),), (bind(exception, catalogue()),))
+    auditor.engine = Engine(in_force(policies, catalogue()))
+    await auditor.run()
+    assert auditor.reports() == {}
+    await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE]}
+
+
+async def test_a_kind_that_cannot_be_listed_hides_no_other(server, auditor):
+    """Its reports stay as they are; the others are up to date; the audit does not count as a success."""
+    server.create(DEPLOYMENT, deployment("many", 30))
+    await auditor.run()
+    succeeded = auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds")
+    server.create(REPLICA_SET, deployment("own", 30))
+    server.fail(1, 403, path="/deployments")
+    await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE], "own": [MESSAGE]}
+    assert auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds") == succeeded
+
+
+async def test_without_the_report_crds_metrics_are_all(server, auditor):
+    """They are installed by the chart or by another tool; the audit says so in the log."""
+    for resource in KINDS["openreports"]:
+        server.fail(1, 404, path=f"/{resource.plural}")
+    server.create(DEPLOYMENT, deployment("many", 30))
+    assert await auditor.run() == []
+    labels = {"policy": "few", "namespace": "shop", "severity": "medium"}
+    assert auditor.registry.get_sample_value("gatewright_audit_violations", labels) == 1
+    assert auditor.registry.get_sample_value("gatewright_audit_objects") == 1
+
+
+async def test_a_list_is_read_page_by_page(server, auditor):
+    """One request for 500 objects, and one for each kind that policies in force look at."""
+    for index in range(1001):
+        server.create(DEPLOYMENT, deployment(f"few-{index}", 3))
+    server.requests.log.clear()
+    assert await auditor.run() == []
+    deployments = [each for each in server.requests.log if each.path.endswith("/deployments")]
+    assert [each.query.get("limit") for each in deployments] == ["500"] * 3
+    assert auditor.audit.totals.objects == 1001
+
+
+async def test_audits_do_not_follow_one_another_at_once(auditor):
+    """However often policies change: a pass that is asked for within seconds of the last one waits."""
+    await auditor.run()
+    auditor.now += timedelta(seconds=5)
+    assert (await auditor.audit.reconcile(REQUEST)).requeue_after == timedelta(seconds=10)

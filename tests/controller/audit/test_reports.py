@@ -1,0 +1,121 @@
+"""Which reports an audit writes, and what they say: values in, values out."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from controller.audit import reports
+from controller.audit.judge import Finding, Judged
+from controller.audit.reports import Stored, changes, digest, report, with_first_seen
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+SECONDS = int(NOW.timestamp())
+NOTHING_UNREAD: frozenset[str] = frozenset()
+FINDING = Finding(
+    "few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many. Lower it.", "fail", "high", "capacity"
+)
+
+
+def judged(name="shop", namespace="web", *findings):
+    """An object with violations."""
+    return Judged("apps/v1", "Deployment", namespace, name, f"uid-{name}", findings or (FINDING,))
+
+
+def stored(each, audited_kind="Deployment.apps"):
+    """The report of an object as a list of metadata shows it."""
+    return Stored(each.namespace, each.uid, digest(each), audited_kind)
+
+
+def test_a_report_is_what_other_tools_read():
+    """Every field, as openreports.io has it: named after the object's UID, and owned by it."""
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop", "uid": "uid-shop"}
+    assert report(judged(), "openreports", NOW) == {
+        "apiVersion": "openreports.io/v1alpha1",
+        "kind": "Report",
+        "metadata": {
+            "name": "uid-shop",
+            "namespace": "web",
+            "labels": {
+                "app.kubernetes.io/managed-by": "gatewright",
+                "gatewright.io/audited-kind": "Deployment.apps",
+            },
+            "annotations": {"gatewright.io/results": digest(judged())},
+            "ownerReferences": [reference],
+        },
+        "scope": {**reference, "namespace": "web"},
+        "summary": {"pass": 0, "skip": 0, "fail": 1, "warn": 0, "error": 0},
+        "results": [
+            {
+                "source": "gatewright",
+                "policy": "few",
+                "rule": "replica-limits",
+                "category": "capacity",
+                "severity": "high",
+                "result": "fail",
+                "scored": True,
+                "message": "spec.replicas: 30; too many. Lower it.",
+                "timestamp": {"seconds": SECONDS, "nanos": 0},
+                "properties": {"path": "spec.replicas"},
+            }
+        ],
+        "source": "gatewright",
+        "configuration": {"limits": {"maxResults": 50, "statusFilter": ["fail", "warn", "error"]}},
+    }
+
+
+def test_the_older_api_has_neither_source_nor_configuration():
+    """PolicyReport and ClusterPolicyReport (wgpolicyk8s.io/v1alpha2), for readers that know no others."""
+    found = report(judged(namespace=""), "wgpolicyk8s", NOW)
+    assert (found["apiVersion"], found["kind"], {"source", "configuration"} & found.keys()) == (
+        "wgpolicyk8s.io/v1alpha2",
+        "ClusterPolicyReport",
+        set(),
+    )
+
+
+def test_only_what_changed_is_written():
+    """A report whose results are the same is left alone; one without its object's violations goes."""
+    old, new, gone = judged("old"), judged("new"), judged("gone")
+    changed = judged("changed", "web", FINDING._replace(message="another"))
+    there = [stored(old), stored(gone), stored(judged("changed"))]
+    planned = changes([old, new, changed], there, "openreports", NOW, NOTHING_UNREAD)
+    assert [each["metadata"]["name"] for each in planned.apply] == ["uid-changed", "uid-new"]
+    assert planned.delete == (stored(gone),)
+
+
+def test_reports_of_a_kind_that_could_not_be_listed_stay():
+    """Nobody knows whether their objects are mended."""
+    planned = changes([], [stored(judged())], "openreports", NOW, frozenset({"Deployment.apps"}))
+    assert planned == changes([], [], "openreports", NOW, NOTHING_UNREAD)
+
+
+def test_a_result_keeps_the_time_at_which_it_was_first_found():
+    """Another result of the same object has its own."""
+    old = report(judged(), "openreports", NOW)
+    later = NOW + timedelta(hours=1)
+    second = FINDING._replace(path="spec.other", message="spec.other: 1; no. Remove it.")
+    new = with_first_seen(report(judged("shop", "web", FINDING, second), "openreports", later), old)
+    assert [each["timestamp"]["seconds"] for each in new["results"]] == [SECONDS, SECONDS + 3600]
+
+
+def test_a_cap_bounds_the_number_of_reports(monkeypatch: pytest.MonkeyPatch):
+    """One more report says what is left out; the order is stable, so that the next audit writes nothing."""
+    monkeypatch.setattr(reports, "MAX_REPORTS", 2)
+    many = [judged(name) for name in ("c", "a", "d", "b")]
+    planned = changes(many, [], "openreports", NOW, NOTHING_UNREAD)
+    assert [each["metadata"]["name"] for each in planned.apply] == ["uid-a", "uid-b", "gatewright-truncated"]
+    notice = planned.apply[-1]
+    assert [each["message"] for each in notice["results"]] == [
+        "2 of 4 objects with violations are not reported: at most 2 reports are kept"
+    ]
+    there = [*map(stored, many[1::2]), reports.stored_of(notice["metadata"])]
+    assert changes(many, there, "openreports", NOW, NOTHING_UNREAD) == reports.Changes((), ())
+    assert changes(many[:2], there, "openreports", NOW, NOTHING_UNREAD).delete == (there[1], there[2])
+
+
+def test_a_report_is_bounded_and_its_summary_is_not():
+    """At most 50 results, each with at most 1,000 characters of message."""
+    findings = [FINDING._replace(path=f"spec.{index}", message="x" * 2000) for index in range(60)]
+    found = report(judged("shop", "web", *findings), "openreports", NOW)
+    assert (len(found["results"]), found["summary"]["fail"]) == (50, 60)
+    assert {len(each["message"]) for each in found["results"]} == {1000}
