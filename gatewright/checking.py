@@ -21,7 +21,7 @@ SOON = timedelta(days=30)
 
 def place(document: Document, path: str = "") -> Place:
     """Return where a field of a document is."""
-    return Place(document.source, *document.place(path))
+    return Place(document.source, *document.place(path)) if document.source else Place()
 
 
 def problem(error: DocumentError) -> Problem:

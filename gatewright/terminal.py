@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import click
 from rich.console import Console
@@ -30,18 +30,38 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=True, width=None if is_terminal else 10_000)
 
 
+class Progress:
+    """A counter on standard error, on a terminal only, for what takes more than a second; a context manager."""
+
+    def __init__(self, done: str, total: int | None = None) -> None:
+        """Take the word for what was done, and how much there is to do where that is known."""
+        self._done = done
+        self._of = "" if total is None else f" of {total:,}"
+        self._number = 0
+        self._is_shown = sys.stderr is not None and sys.stderr.isatty()
+        self._next = time.monotonic() + 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def advance(self) -> None:
+        """Count one more."""
+        self._number += 1
+        if self._is_shown and time.monotonic() >= self._next:
+            self._next = time.monotonic() + 0.1
+            click.echo(f"\r{self._done} {self._number:,}{self._of}", nl=False, err=True)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._is_shown:
+            click.echo("\r\033[K", nl=False, err=True)
+
+
 def progress(items: Sequence[Item], done: str) -> Iterator[Item]:
-    """Yield the items; on a terminal, show on standard error how many are done once it takes more than a second."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield from items
-        return
-    shown = time.monotonic() + 1
-    for number, item in enumerate(items):
-        if time.monotonic() >= shown:
-            shown = time.monotonic() + 0.1
-            click.echo(f"\r{done} {number:,} of {len(items):,}", nl=False, err=True)
-        yield item
-    click.echo("\r\033[K", nl=False, err=True)
+    """Yield the items; on a terminal, show how many are done."""
+    with Progress(done, len(items)) as shown:
+        for item in items:
+            yield item
+            shown.advance()
 
 
 def colour(text: str, style: str) -> str:

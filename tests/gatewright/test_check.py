@@ -207,7 +207,11 @@ def test_what_a_type_refuses_has_a_severity_too(run):
 def test_no_policies_is_no_verdict(run):
     """A forgotten --policies never looks like success."""
     write("good.yaml", GOOD)
-    assert run("check", "good.yaml") == (3, "", "no policies given: name policy sets with --policies\n")
+    assert run("check", "good.yaml") == (
+        3,
+        "",
+        "no policies given: name policy sets with --policies, or a cluster that has some with --kubeconfig\n",
+    )
 
 
 def test_namespaces_have_the_labels_that_are_given(check):

@@ -97,6 +97,11 @@ class Known:
         return found | {NAMESPACE_LABELS: self._labels[namespace] if is_known else UnknownLabels(namespace)}
 
 
+def identity(object: Object, namespace: str) -> tuple[str, str, str]:
+    """Return kind, namespace and name of an object; `namespace` is that of objects that name none."""
+    return object["kind"], namespace_of(object, namespace), object["metadata"].get("name", "")
+
+
 def namespace_of(object: Object, namespace: str) -> str:
     """Return the namespace of an object: its own, else `namespace`; "" for a cluster-scoped kind."""
     if object["kind"] in CLUSTER_SCOPED or is_cluster_scoped(object["kind"]):

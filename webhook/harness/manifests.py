@@ -12,12 +12,13 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine, NotLookedUpError, Outcome, Violation
 from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import namespace_of as reviewed_namespace
 from webhook.harness.known import Known, namespace_of
 from webhook.harness.objects import as_served, require_object
 from webhook.harness.reviews import Admission, group_version_kind
-from webhook.harness.trial import Answer, ask
+from webhook.harness.trial import Answer, ask, ask_stored
 from webhook.messages import failure, one_line
 from webhook.review import MalformedRequestError
 
@@ -70,12 +71,19 @@ class Judged:
 class Judge:
     """Judges one manifest after the other by an engine, with what is `known` of their cluster."""
 
-    def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime) -> None:
-        """Take the engine, the cluster, and the namespace of those manifests that name none."""
+    def __init__(
+        self, engine: Engine, known: Known, namespace: str, now: datetime, served: Served = (), *, stored: bool = False
+    ) -> None:
+        """Take the engine, the cluster, and the namespace of those manifests that name none.
+
+        `served` are the optional APIs that the cluster has. With `stored`, objects are judged as they are: no policy
+        sets anything in them first.
+        """
+        self._ask_engine = ask_stored if stored else ask
         self._engine = engine
         self._known = known
         self._namespace = namespace
-        self._always = {NOW: now, SERVED: ()}
+        self._always = {NOW: now, SERVED: served}
         self._anywhere: dict[frozenset[str], Engine | None] = {}
 
     def __call__(self, document: Document) -> Judged:
@@ -98,14 +106,15 @@ class Judge:
     def _ask(self, admission: Admission, where: str) -> Answer:
         """Return the answer; where labels are unknown, policies that find nothing either way decide without them."""
         looked_up = {**self._always, **self._known.about(where)}
-        answer = ask(self._engine, admission, looked_up)
+        answer = self._ask_engine(self._engine, admission, looked_up)
         undecided = _lacking_labels(answer)
         if not undecided or self._known.knows(where):
             return answer
         everywhere = self._selecting(frozenset(each.title for each in self._engine.policies))
         if everywhere is None:
             return answer
-        found = ask(everywhere, admission, {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}).outcomes
+        labels = {NAMESPACE_LABELS: {NAME_LABEL: where}}
+        found = self._ask_engine(everywhere, admission, {**looked_up, **labels}).outcomes
         broken = {each.policy for each in found if each.violations or each.malformed or each.error or each.patched}
         clean, needless = frozenset[str](), {each.policy for each in found} - broken
         while more := _lacking_labels(answer) & needless - clean:
@@ -113,7 +122,7 @@ class Judge:
             engine = self._selecting(clean)
             if engine is None:
                 break
-            answer = ask(engine, admission, looked_up)
+            answer = self._ask_engine(engine, admission, looked_up)
         return answer
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:

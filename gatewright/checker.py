@@ -1,0 +1,146 @@
+"""One run of `check`: from policies and objects, of files or of a cluster, to a report."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from config.documents import Document, DocumentError
+from config.faults import FaultsError
+from config.settings import Settings
+from gatewright.checking import ending_soon, exceptions_of, place, policy_infos, problem, result, without_effect
+from gatewright.live import NAMESPACES, Live
+from gatewright.outputs import Problem, Report, Result
+from gatewright.planning import planners_of
+from gatewright.policies import policy_documents
+from gatewright.sources import Sources
+from gatewright.terminal import Progress, progress
+from kube.client import Client, Object
+from kube.credentials import load
+from kube.errors import ApiError
+from webhook.engine import BoundPolicy, Engine
+from webhook.engine.exceptions import BoundException
+from webhook.engine.planners import Served
+from webhook.engine.policy_set import PolicySet, bind, in_force, read
+from webhook.harness.known import Known, Labels, identity
+from webhook.harness.manifests import Judge
+from webhook.harness.objects import is_whole
+from webhook.policies import catalogue
+
+NO_POLICIES = "no policies given: name policy sets with --policies, or a cluster that has some with --kubeconfig"
+
+
+class Checker:
+    """Judges documents one by one and collects what is to be reported. `home` is where Gatewright is installed."""
+
+    def __init__(self, settings: Settings, home: str) -> None:
+        """Take the settings that policies and planned objects depend on."""
+        self.results: list[Result] = []
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+        self.now = datetime.now(UTC)
+        self._settings = settings
+        self._home = home
+        self._documents: list[Document] = []
+        self._engine = Engine(())
+
+    def report(self) -> Report:
+        """Return all that was found."""
+        exceptions = exceptions_of(self._documents)
+        policies = self._engine.policies
+        return Report(
+            "check",
+            tuple(self.results),
+            tuple(self.problems),
+            notes=(*self.notes, *without_effect(exceptions, policies, self._home, self.now)),
+            policies=policy_infos(policies),
+            ending=ending_soon(exceptions, self.now),
+            generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        )
+
+    def files(self, sources: Sources, namespace: str, labels: Mapping[str, Labels]) -> None:
+        """Judge manifests by the policy sets of the settings. DocumentError or PolicySetError where there are none."""
+        if not self._settings.policies:
+            raise DocumentError(NO_POLICIES)
+        self._documents = policy_documents(self._settings.policies)
+        self._enforce(read(self._documents, catalogue()))
+        self._judge_files(sources, namespace, labels)
+
+    async def cluster(self, sources: Sources | None, namespace: str, labels: Mapping[str, Labels]) -> None:
+        """Judge manifests beside what is in a cluster, or without any the objects in it."""
+        try:
+            async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
+                live = Live(client)
+                await self._policies_of(live)
+                context, served = await live.context(self._engine), await live.served()
+                if sources is not None:
+                    self._judge_files(sources, namespace, labels, context, served)
+                else:
+                    known = Known(context, "", labels)
+                    await self._judge_objects(live, Judge(self._engine, known, "", self.now, served, stored=True))
+                self.problems += live.problems
+        except ApiError as error:
+            self.problems.append(Problem(f"the API server cannot be asked: {error}"))
+
+    async def _policies_of(self, live: Live) -> None:
+        """Put the policy sets of the settings in force, or else the cluster's, without those that cannot be used."""
+        if self._settings.policies:
+            self._documents = policy_documents(self._settings.policies)
+            self._enforce(read(self._documents, catalogue()))
+            return
+        policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
+        for document in await live.policies(self._home):
+            try:
+                bound = bind(document.value, catalogue())
+            except FaultsError as error:
+                self.problems += [Problem(f"{path}: {text}", place(document)) for path, text in error.faults]
+                continue
+            self._documents.append(document)
+            if isinstance(bound, BoundException):
+                exceptions.append(bound)
+            else:
+                policies[bound.namespace, bound.name] = bound  # an object replaces the chart's of the same name
+        if not policies:
+            raise DocumentError(f"no policies in the cluster: {NO_POLICIES}")
+        self._enforce(PolicySet(tuple(policies.values()), tuple(exceptions)))
+
+    def _enforce(self, policies: PolicySet) -> None:
+        if not policies.policies:
+            raise DocumentError(f"{', '.join(map(str, self._settings.policies))}: no policies")
+        planners = planners_of(self._settings, self._home)
+        self._engine = Engine(in_force(policies, catalogue(), self._home), planners)
+
+    def _judge_files(
+        self,
+        sources: Sources,
+        namespace: str,
+        labels: Mapping[str, Labels],
+        context: Sequence[Object] = (),
+        served: Served = (),
+    ) -> None:
+        self.problems += [problem(DocumentError(each)) for each in sources.problems]
+        self.notes += sources.notes
+        manifests = [each.value for each in sources.documents if is_whole(each)]
+        others = [each for each in context if each["kind"] != NAMESPACES.kind]
+        own = {each["metadata"]["name"]: each["metadata"].get("labels") or {} for each in context if each not in others}
+        replaced = {identity(each, namespace) for each in manifests}
+        beside = [each for each in others if identity(each, namespace) not in replaced]
+        known = Known([*beside, *manifests], namespace, {**own, **labels})
+        judge, infos = Judge(self._engine, known, namespace, self.now, served), policy_infos(self._engine.policies)
+        for document in progress(sources.judged, "judged"):
+            try:
+                self.results.append(result(judge(document), infos))
+            except DocumentError as error:
+                self.problems.append(problem(error))
+
+    async def _judge_objects(self, live: Live, judge: Judge) -> None:
+        infos = policy_infos(self._engine.policies)
+        with Progress("judged") as done:
+            async for document in live.objects(self._engine):
+                try:
+                    judged = judge(document)
+                except DocumentError as error:
+                    name = document.value["metadata"].get("name", "")
+                    self.problems.append(Problem(f"{document.value['kind']} {name}: {problem(error).message}"))
+                else:
+                    if judged.verdict != "unmatched":
+                        self.results.append(result(judged, infos))
+                done.advance()

@@ -1,0 +1,225 @@
+"""`gatewright check --kubeconfig`: judges what a cluster holds, or manifests beside it, and writes nothing."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.crds import definition
+from controller.fake_apiserver import FakeApiServer
+from gatewright.cli import main
+from kube.resource import Resource
+from webhook.server.policy_objects import RESOURCES
+
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+POLICY, _, EXCEPTION = RESOURCES
+LIMIT = {"policy": "replica-limits", "match": {"any": [{"namespaceSelector": {"matchLabels": {"tier": "live"}}}]}}
+SHOP = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: new, namespace: shop}
+spec: {replicas: 11}
+"""
+VIOLATION = "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+
+
+@pytest.fixture
+async def server(tmp_path, monkeypatch):
+    """An API server with two namespaces, and a kubeconfig for it."""
+    monkeypatch.chdir(tmp_path)
+    async with FakeApiServer() as fake:
+        for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
+            fake.define(definition(kind))
+        for name, labels in (("shop", {"tier": "live"}), ("lab", {}), ("gatewright-system", {})):
+            fake.create(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
+        config = {
+            "current-context": "it",
+            "contexts": [{"name": "it", "context": {"cluster": "it"}}],
+            "clusters": [{"name": "it", "cluster": {"server": fake.endpoint.url}}],
+        }
+        write("kubeconfig", json.dumps(config))
+        yield fake
+
+
+@pytest.fixture
+def check(capsys):
+    """Check what is in the cluster; return exit code, the report, and stderr."""
+
+    def _check(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", "--kubeconfig", "kubeconfig", "-o", "json", *arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code, json.loads(out) if out else None, err
+
+    return lambda *arguments: asyncio.to_thread(_check, *arguments)
+
+
+def policy(server, name="replica-limits", **spec):
+    """Create a policy object."""
+    server.create(POLICY, {"metadata": {"name": name}, "spec": {**LIMIT, **spec}})
+
+
+def deployment(server, name, namespace="shop", replicas=11, resource=DEPLOYMENT, **metadata):
+    """Create a Deployment, or what one makes."""
+    return server.create(
+        resource, {"metadata": {"name": name, "namespace": namespace, **metadata}, "spec": {"replicas": replicas}}
+    )
+
+
+def write(name, text):
+    """Write a file into the directory of the test."""
+    Path(name).write_text(text)
+
+
+def verdicts(report):
+    """Verdict, namespace and name of each result that is not a policy itself."""
+    found = (each for each in report["results"] if each["namespace"])
+    return [f"{each['verdict']} {each['namespace']}/{each['name']}" for each in found]
+
+
+async def test_what_is_in_the_cluster_is_judged(server, check):
+    """By its policy objects; objects have no file, and nothing is written."""
+    policy(server)
+    deployment(server, "big")
+    deployment(server, "small", replicas=1)
+    deployment(server, "big", namespace="lab")
+    before = server.list(DEPLOYMENT)
+    code, report, err = await check()
+    (violation,) = report["results"][0]["violations"]
+    assert (code, verdicts(report), err) == (1, ["denied shop/big", "allowed shop/small"], "")
+    assert (violation["message"], violation["file"]) == (VIOLATION, "")
+    assert server.list(DEPLOYMENT) == before
+
+
+async def test_what_a_judged_object_owns_is_left_out(server, check):
+    """A ReplicaSet of a Deployment says nothing new; one that nobody owns is judged."""
+    policy(server)
+    owner = deployment(server, "big")["metadata"]
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "big", "uid": owner["uid"], "controller": True}
+    deployment(server, "big-1", resource=REPLICA_SET, ownerReferences=[reference])
+    deployment(server, "alone", resource=REPLICA_SET)
+    _, report, _ = await check()
+    assert verdicts(report) == ["denied shop/big", "denied shop/alone"]
+
+
+async def test_the_charts_policies_are_in_force(server, check):
+    """They are in a ConfigMap where Gatewright is installed; an object replaces the one of its name."""
+    spec = json.dumps({"policy": "replica-limits", "params": {"maximum": 5}})
+    text = f"apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {{name: few}}\nspec: {spec}\n"
+    metadata = {
+        "name": "gatewright-policies",
+        "namespace": "gatewright-system",
+        "labels": {"app.kubernetes.io/component": "webhook"},
+    }
+    server.create(CONFIG_MAP, {"metadata": metadata, "data": {"preset.yaml": text}})
+    deployment(server, "seven", replicas=7)
+    assert verdicts((await check())[1]) == ["denied shop/seven"]
+    policy(server, name="few", params={"maximum": 8})
+    assert verdicts((await check())[1]) == ["allowed shop/seven"]
+
+
+async def test_a_policy_set_of_files_replaces_the_clusters(server, check):
+    """What the objects in the cluster would be by other policies."""
+    policy(server)
+    write(
+        "p.yaml",
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
+        "spec: {policy: replica-limits, params: {maximum: 5}}\n",
+    )
+    deployment(server, "seven", replicas=7)
+    _, report, _ = await check("--policies", "p.yaml")
+    assert [each["policy"] for each in report["results"][0]["violations"]] == ["few"]
+
+
+async def test_manifests_are_judged_beside_the_cluster(server, check):
+    """Labels of their namespaces are the cluster's; those on the command line win over them."""
+    policy(server)
+    deployment(server, "old")
+    write("shop.yaml", SHOP)
+    code, report, _ = await check("shop.yaml")
+    assert (code, verdicts(report)) == (1, ["denied shop/new"])
+    code, report, _ = await check("--namespace-labels", "shop=", "shop.yaml")
+    assert (code, verdicts(report)) == (0, ["unmatched shop/new"])
+
+
+async def test_a_bad_policy_object_hides_no_verdict(server, check):
+    """It is reported, with exit code 3."""
+    policy(server)
+    policy(server, name="odd", params={"maximun": 1})
+    deployment(server, "big")
+    code, report, err = await check()
+    assert (code, verdicts(report)) == (3, ["denied shop/big"])
+    assert err == ('ClusterAdmissionPolicy odd:1: spec.params.maximun: unknown parameter; did you mean "maximum"?\n')
+
+
+async def test_exceptions_of_the_cluster_count(server, check):
+    """Those in the namespace of Gatewright; others are reported to have no effect."""
+    policy(server)
+    spec = {"reason": "sale", "expires": "2999-01-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]}
+    deployment(server, "big")
+    server.create(EXCEPTION, {"metadata": {"name": "sale", "namespace": "lab"}, "spec": spec})
+    code, _, err = await check()
+    assert (code, "has no effect" in err) == (1, True)
+    server.create(EXCEPTION, {"metadata": {"name": "sale", "namespace": "gatewright-system"}, "spec": spec})
+    assert (await check())[0] == 0
+
+
+async def test_what_may_not_be_listed_is_a_problem(server, check):
+    """The rest is judged."""
+    policy(server)
+    deployment(server, "alone", resource=REPLICA_SET)
+    server.fail(1, 403, path="/apis/apps/v1/deployments")
+    code, report, err = await check()
+    assert (code, verdicts(report)) == (3, ["denied shop/alone"])
+    assert err.startswith("deployments cannot be listed: 403 Forbidden")
+
+
+async def test_a_cluster_without_policies_is_no_verdict(server, check):
+    """As for files."""
+    code, report, err = await check()
+    assert (code, report) == (3, None)
+    assert err.startswith("no policies in the cluster: ")
+
+
+async def test_a_server_that_is_not_there_is_a_problem(server, check):
+    """In one line."""
+    await server.stop()
+    code, _, err = await check()
+    assert (code, len(err.splitlines())) == (3, 1)
+
+
+PLANTED = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: big}
+spec:
+  replicas: 0
+  selector: {matchLabels: {app: big}}
+  template:
+    metadata: {labels: {app: big}}
+    spec: {containers: [{name: app, image: "nginx:1.21"}]}
+"""
+
+
+@pytest.mark.controlplane
+def test_a_real_cluster_is_judged(control_plane, namespace, tmp_path, capsys):
+    """Policies of a file, objects of the real API server; what a Deployment owns is left out."""
+    kubectl = control_plane.kubectl
+    kubectl("apply", "-n", namespace, "-f", "-", stdin=PLANTED)
+    policies = tmp_path / "p.yaml"
+    policies.write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: images}\nspec:\n"
+        "  policy: image-registries\n  params: {registries: [registry.company.com]}\n"
+        f"  match: {{any: [{{namespaces: [{namespace}]}}]}}\n"
+    )
+    given = ("--kubeconfig", str(control_plane.kubeconfig), "--policies", str(policies))
+    with pytest.raises(SystemExit) as ended:
+        main(["check", *given, "-o", "json"])
+    report = json.loads(capsys.readouterr().out)
+    denied = [(each["kind"], each["name"]) for each in report["results"] if each["verdict"] == "denied"]
+    assert (ended.value.code, denied, report["problems"]) == (1, [("Deployment", "big")], [])
