@@ -24,9 +24,14 @@ def ask(port: int, trust: ssl.SSLContext, body: Body) -> dict[str, Any]:
         content = answer.read()
         if answer.status != http.HTTPStatus.OK:
             raise http.client.HTTPException(f"{body.name}: HTTP {answer.status}: {content[:200]!r}")
-        return dict(json.loads(content)["response"])
+        return response_of(content)
     finally:
         connection.close()
+
+
+def response_of(content: bytes) -> dict[str, Any]:
+    """Return the response in an AdmissionReview."""
+    return dict(json.loads(content)["response"])
 
 
 def violations(response: dict[str, Any]) -> frozenset[tuple[str, str]]:

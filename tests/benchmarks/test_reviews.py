@@ -1,0 +1,58 @@
+"""The benchmark of reviews measures right verdicts, and writes its tables where the page says."""
+
+import pytest
+
+from benchmarks.reviews import verdicts
+from benchmarks.reviews.bars import bars
+from benchmarks.reviews.bodies import bodies
+from benchmarks.reviews.document import BEGIN, END, written
+from benchmarks.reviews.policy_sets import write
+from config.documents import read_documents
+from webhook import review
+from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine.policy_set import load
+from webhook.policies import catalogue
+
+BODIES = {name: body for name, body in bodies().items() if body.listed}
+RUN = {
+    "machine": {"cores": 2, "python": "3.11.7", "go": "go1.26.8"},
+    "rounds": 3,
+    "reviews": 1000,
+    "starts": {"gatewright": 0.9},
+    "memory": {"before": {"gatewright": 60.0}, "after": {"gatewright": 70.0}},
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    """Load the largest set of policies that look at the bodies."""
+    directory = write(tmp_path_factory.mktemp("sets") / "policies", matching=True)
+    documents = (document for path in sorted(directory.iterdir()) for document in read_documents(path))
+    return Engine(load(documents, catalogue()))
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_each_body_gets_the_verdict_that_is_measured(engine, name):
+    """The violations and patches are the expected ones, with twenty more policies that match beside the four."""
+    body = BODIES[name]
+    request = review.read(body.review).with_looked_up({NAMESPACE_LABELS: {"environment": "production"}})
+    verdict = engine.mutate(request) if body.path == "/mutate" else engine.validate(request)
+    response = verdicts.response_of(review.answer(request, verdict))
+    assert verdicts.fault(response, body) == ""
+
+
+def test_bars_say_whether_they_are_met():
+    """A figure above its bar does not meet it."""
+    assert [(bar.what, bar.found, bar.holds) for bar in bars(RUN)] == [
+        ("memory after all reviews", 70.0, True),
+        ("start to first right answer", 0.9, False),
+    ]
+
+
+def test_the_page_keeps_what_is_around_the_tables():
+    """Only what stands between the marks is replaced, with the bars first."""
+    page = written(f"# Performance\n{BEGIN}old\n{END}after\n", RUN)
+    assert page.startswith(f"# Performance\n{BEGIN}\n2 cores, Python 3.11.7, go1.26.8;")
+    assert page.endswith(f"{END}after\n")
+    assert "| start to first right answer | 0.9 s | 0.8 s | NO |\n" in page
+    assert "old" not in page
