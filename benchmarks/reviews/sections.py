@@ -99,8 +99,10 @@ class Sections:
             if server.name == FLOOR:
                 continue
             progress(f"neighbour: {server.name}")
-            many = NEIGHBOUR_SECONDS * HOSTILE_RATE
-            hostile = self._load(server, "tiny", "/mutate,/validate", connections=4, requests=many, rate=HOSTILE_RATE)
+            many = NEIGHBOUR_SECONDS * HOSTILE_RATE  # its connections are enough to keep the rate with slow answers
+            hostile = self._load(
+                server, "tiny", "/mutate,/validate", connections=many // 2, requests=many, rate=HOSTILE_RATE
+            )
             count = NEIGHBOUR_SECONDS * NEIGHBOUR_RATE
             other = self._load(server, "allow", "/validate", connections=4, requests=count, rate=NEIGHBOUR_RATE)
             hostile.start()
