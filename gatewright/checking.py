@@ -59,7 +59,7 @@ def _reported(document: Document, finding: Finding, policies: Mapping[str, Polic
         place=place(document, finding.path),
         severity=info.severity,
         category=info.category,
-        found="" if violation is None else str(violation.found),
+        found="" if violation is None else violation.found_text,
         rule="" if violation is None else violation.rule,
         fix="" if violation is None else violation.fix,
     )

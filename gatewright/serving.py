@@ -90,7 +90,7 @@ async def webhook_of(
             "disruption_budgets": more.disruption_budgets,
             "workloads": more.workloads,
             "ingresses": more.ingresses,
-            "scale_parent": more.scale_parent,
+            "parent": more.parent,
             SERVED: more.served,
         }
         for resource in RESOURCES:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict
+from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict, Violation
 
 WARNING_RUNES = 256  # what the API server leaves of each warning once all of them exceed WARNINGS_RUNES
 WARNINGS_RUNES = 4096
 
 TRY_AGAIN = "Try again."
-MORE = "- and more, which are not told."
-TOLERATED = "(It was so before, so it denies no update.)"
+MORE = "- and more, which are not listed."
+TOLERATED = "(Already present before this update; not denied.)"
 
 REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 
@@ -81,7 +81,12 @@ def warnings(verdict: Verdict) -> Iterator[str]:
             yield f"{outcome.policy}: {failure(outcome)}"
         if outcome.violations and "Warn" in outcome.actions:
             yield from (f"{outcome.policy}: {one_line(violation.message)}" for violation in outcome.violations)
-        yield from (f"{outcome.policy}: {one_line(each.message)} {TOLERATED}" for each in outcome.tolerated)
+        yield from (f"{outcome.policy}: {one_line(each.message)} {_tolerated(each)}" for each in outcome.tolerated)
+
+
+def _tolerated(violation: Violation) -> str:
+    """Say why a violation denies no update, and which exception covered it until it expired."""
+    return f"{TOLERATED[:-1]} {violation.expired}.)" if violation.expired else TOLERATED
 
 
 def within_budget(lines: list[str]) -> Iterator[str]:

@@ -104,7 +104,7 @@ def test_what_was_there_before_its_rules_can_be_kept_and_mended(laptop: Laptop, 
     scale = ("scale", "deployment/shop", "-n", namespace)
     rule = "production workloads cannot exceed 10 replicas. Set it to 10 or less."
     assert laptop.plane.kubectl(*scale, "--replicas=11").stderr == (
-        f"Warning: replica-limits: spec.replicas: 11; {rule} (It was so before, so it denies no update.)\n"
+        f"Warning: replica-limits: spec.replicas: 11; {rule} (Already present before this update; not denied.)\n"
     )
     assert f"- replica-limits: spec.replicas: 13; {rule}\n" in laptop.refusal(*scale, "--replicas=13")
 

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.webhook.asking import ask
-from webhook.engine import Violation
 from webhook.policies.image_pull_policy import ImagePullPolicy, validate
 
 
@@ -11,11 +10,7 @@ from webhook.policies.image_pull_policy import ImagePullPolicy, validate
 def test_the_default_is_told(unsaid):
     """The message says what is missing, and what that means."""
     pod = {"kind": "Pod", "spec": {"containers": [{"name": "app", "image": "nginx:1.21", **unsaid}]}}
-    assert list(validate(ask(pod), ImagePullPolicy())) == [
-        Violation(
-            "spec.containers[name=app].imagePullPolicy",
-            "missing, which means IfNotPresent",
-            "must be Always",
-            "set it to Always",
-        )
+    path = "spec.containers[name=app].imagePullPolicy"
+    assert [each.message for each in validate(ask(pod), ImagePullPolicy())] == [
+        f"{path}: missing, which means IfNotPresent; must be Always. Set it to Always."
     ]

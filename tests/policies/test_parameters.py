@@ -90,7 +90,7 @@ def test_parameters_that_can_be_meant_are_taken(policy, params):
         ("resource-limits", {"limit_ranges": True}, {"limit_ranges"}),
         ("resource-requests", {"limit_ranges": True}, {"limit_ranges"}),
         ("replica-limits", {}, set()),
-        ("replica-limits", {"labels": {"tier": "web"}}, {"scale_parent"}),
+        ("replica-limits", {"labels": {"tier": "web"}}, {"parent"}),
         ("disruption-budgets", {}, set()),
         ("disruption-budgets", {"workloads": True}, {"disruption_budgets", "workloads"}),
     ],

@@ -25,7 +25,7 @@ def about(kind: str = "Pod", subresource: str = "", **changes: Any) -> Attribute
         namespace="shop",
         username="jane",
     )
-    return replace(asked, **changes)
+    return asked._replace(**changes)
 
 
 def ask(

@@ -470,7 +470,7 @@ def test_what_was_so_before_is_let_in_with_a_warning():
     assert answered(Verdict((Outcome("p", DENY, tolerated=(REPLICAS,)),))) == {
         "uid": "u-1",
         "allowed": True,
-        "warnings": [f"{text} (It was so before, so it denies no update.)"],
+        "warnings": [f"{text} (Already present before this update; not denied.)"],
         "auditAnnotations": {"tolerated": text},
     }
 
@@ -497,11 +497,11 @@ def test_of_what_denies_a_thousand_are_told():
     assert (first, len(lines), lines[-1]) == (
         f"{MAX_VIOLATIONS} violations",
         MAX_VIOLATIONS + 1,
-        "- and more, which are not told.",
+        "- and more, which are not listed.",
     )
     assert len(told["status"]["details"]["causes"]) == MAX_VIOLATIONS
     for annotation in told["auditAnnotations"].values():
-        assert annotation.split("\n")[MAX_VIOLATIONS:] == ["- and more, which are not told."]
+        assert annotation.split("\n")[MAX_VIOLATIONS:] == ["- and more, which are not listed."]
     all_told = answered(Verdict((Outcome("p", DENY, tuple(many(MAX_VIOLATIONS, 64))),)))["status"]["message"]
     assert len(all_told.split("\n")) == MAX_VIOLATIONS + 1
     assert "and more" not in all_told

@@ -1,21 +1,25 @@
 """The pure centre: requests in, verdicts out. No I/O, no clock, no logging."""
 
 from webhook.engine.bound import BoundPolicy
+from webhook.engine.containers import Container
 from webhook.engine.engine import Engine
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.planners import SERVED, ControllerUser, PlannedObject, Planner, Planners, RefusedError
-from webhook.engine.policy import Params, Patch, Policy, Violation
-from webhook.engine.request import NAMESPACE_LABELS, Attributes, NotLookedUpError, Request
+from webhook.engine.policy import Params, Policy
+from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, NotLookedUpError, Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
+from webhook.engine.violation import Patch, Violation
 
 __all__ = [
     "MAX_VIOLATIONS",
     "NAMESPACE_LABELS",
     "NOW",
+    "PARENT",
     "SERVED",
     "Attributes",
     "BoundPolicy",
+    "Container",
     "ControllerUser",
     "Engine",
     "Fields",

@@ -2,18 +2,23 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice
+from typing import Any, TypeVar
 
 from webhook.engine.exceptions import NOW, Exempt
-from webhook.engine.fields import WrongTypeError
+from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
-from webhook.engine.policy import Before, Params, Policy, Violation
+from webhook.engine.policy import Params, Policy
 from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
+from webhook.engine.violation import Before, Patch, Violation
+
+Result = TypeVar("Result", Violation, Patch)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundPolicy:
     """A policy in force: which one, with which parameters, where, and what it does.
 
@@ -30,98 +35,132 @@ class BoundPolicy:
     namespace: str | None = None
     tolerates_existing: bool = True
     exempt: tuple[Exempt, ...] = ()
-    severity: str = ""  # the policy's own where nothing else is said
+    severity: str = ""  # the policy's own by default
     category: str = ""
 
-    @property
+    @cached_property
     def title(self) -> str:
         """What messages call it."""
         return self.name if self.namespace is None else f"{self.namespace}/{self.name}"
 
-    @property
+    @cached_property
+    def passed(self) -> Outcome:
+        """The outcome where it applies and has nothing to say."""
+        return Outcome(self.title, self.actions)
+
+    @cached_property
+    def patched(self) -> Outcome:
+        """The outcome where it changed the object."""
+        return Outcome(self.title, self.actions, patched=True)
+
+    @cached_property
     def needs(self) -> frozenset[str]:
-        """What must be looked up before it can judge, also by the parameters that exceptions bring."""
-        needed = self.match.needs | self.policy.needed(self.params)
+        """What must be looked up before it can judge what it applies to, also by the parameters of exceptions."""
+        needed = self.policy.needed(self.params)
         for exempt in self.exempt:
             needed |= {NOW} | (frozenset() if exempt.params is None else self.policy.needed(exempt.params))
         return needed
 
-    def applies(self, request: Request) -> bool:
-        """Return whether it judges this request, which is of its namespace where it has one.
+    @property
+    def needs_anywhere(self) -> frozenset[str]:
+        """What must be looked up before it can judge any object, also to decide whether it applies."""
+        return self.needs | self.match.needs()
+
+    @cached_property
+    def _restricts(self) -> bool:
+        return self.match.restricts
+
+    def validate(self, request: Request) -> Outcome | None:
+        """Return the violations that it finds; None where it does not apply, or an exception leaves nothing of it.
 
         NotLookedUpError where what would decide is not known.
         """
-        return self.match.selects(request)
-
-    def excepted(self, request: Request) -> "BoundPolicy | None":
-        """Return the policy as exceptions leave it for this request: as it is, with other parameters, or None."""
-        for exempt in self.exempt:
-            if exempt.covers(request) and exempt.is_whole:
-                if exempt.params is None:
-                    return None
-                return replace(self, params=exempt.params)
-        return self
-
-    def validate(self, request: Request) -> Outcome | None:
-        """Return what it finds; None where an exception leaves nothing of it."""
-        policy = self.excepted(request)
+        if self._restricts and not self.match.selects(request):
+            return None
+        policy = self._excepted(request) if self.exempt else self
         if policy is None:
             return None
-        violations = policy._left(request, policy._violations(request))
-        found = next(violations, None)
-        if found is None:
-            return Outcome(self.title, self.actions)
-        before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
-        old = Before(()) if before is None else Before(policy._before(before))
-        news: list[Violation] = []
-        tolerated: list[Violation] = []
-        for each in chain((found,), violations):
-            (tolerated if old.holds(each) else news).append(each)
-            if len(news) > MAX_VIOLATIONS:
-                break
-        return Outcome(self.title, self.actions, tuple(news), tuple(tolerated))
+        violations = policy._violations(request)
+        first = next(violations, None)
+        return self.passed if first is None else policy._outcome(request, chain((first,), violations))
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
-        """Set what is to be set; None where an exception leaves nothing of it."""
-        policy = self.excepted(request)
+        """Set what is to be set; None where it does not apply, or an exception leaves nothing of it."""
+        if self._restricts and not self.match.selects(request):
+            return None
+        policy = self._excepted(request) if self.exempt else self
         if policy is None:
             return None
         assert policy.policy.mutate is not None
-        patches = tuple(policy.policy.mutate(request, policy.params))
-        trial = Patcher(patcher.object)
-        for patch in patches:
-            trial.set(patch)  # all of a policy's patches or none: what cannot be set raises here
-        changed = [patcher.set(patch) for patch in patches]
-        return Outcome(self.title, self.actions, patched=any(changed))
+        changed = patcher.apply(list(policy._left(request, policy.policy.mutate)))
+        return self.patched if changed else self.passed
 
-    def _violations(self, request: Request) -> Iterable[Violation]:
+    def _outcome(self, request: Request, violations: Iterable[Violation]) -> Outcome:
+        """Sort violations into new ones and those that an update tolerates."""
+        before = Before(self._before(request))
+        new: list[Violation] = []
+        tolerated: list[Violation] = []
+        for each in violations:
+            (tolerated if before.holds(each) else new).append(each)
+            if len(new) > MAX_VIOLATIONS:
+                break
+        for each in tolerated[:MAX_VIOLATIONS] if self.exempt else ():
+            each.expired = self._expired(request, each)
+        return Outcome(self.title, self.actions, tuple(new), tuple(tolerated))
+
+    def _before(self, request: Request) -> list[Violation]:
+        """Return the violations of the object as it was, if the policy denied them then.
+
+        A malformed object had none to tolerate, nor one that `match` did not select. At most ten times as many as are
+        reported are tolerated.
+        """
+        before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
+        if before is None or (self._restricts and not self.match.selects(before)):
+            return []
+        try:
+            return list(islice(self._violations(before), 10 * MAX_VIOLATIONS))
+        except WrongTypeError:
+            return []
+
+    def _expired(self, request: Request, violation: Violation) -> str:
+        """Return the name of the exception that covered a violation until it expired; nothing where there is none."""
+        for exempt in self.exempt:
+            if not (exempt.is_expired(request) and exempt.is_about(request)):
+                continue
+            if exempt.is_whole or violation.is_about(frozenset(exempt.records(request))):
+                return f"{exempt.title} expired {exempt.expires:%Y-%m-%d}"
+        return ""
+
+    def _excepted(self, request: Request) -> "BoundPolicy | None":
+        """Return the policy as exceptions leave it for this request: as it is, with other parameters, or None."""
+        for exempt in self.exempt:
+            if exempt.is_whole and exempt.covers(request):
+                return None if exempt.params is None else replace(self, params=exempt.params)
+        return self
+
+    def _violations(self, request: Request) -> Iterator[Violation]:
         assert self.policy.validate is not None
-        return self.policy.validate(request, self.params)
+        return iter(self._left(request, self.policy.validate))
 
-    def _left(self, request: Request, violations: Iterable[Violation]) -> Iterator[Violation]:
-        """Yield the violations that no exception for a container or an image takes out.
+    def _left(self, request: Request, judge: Any) -> Iterable[Any]:
+        """Return what `judge` yields, less what exceptions for a container or an image take out.
 
         One with parameters has its containers judged by those. The first that is about a container counts.
         """
-        judged: list[tuple[Params, tuple[str, ...], tuple[str, ...]]] = []
-        taken: tuple[str, ...] = ()
+        return self._excepting(request, judge) if self.exempt else judge(request, self.params)
+
+    def _excepting(self, request: Request, judge: Any) -> Iterator[Any]:
+        taken: set[Fields] = set()
+        by_others: list[tuple[Params, set[Fields]]] = []
         for exempt in self.exempt:
             if not exempt.is_whole and exempt.covers(request):
-                paths = tuple(exempt.paths(request))
+                records = set(exempt.records(request)) - taken
+                taken |= records
                 if exempt.params is not None:
-                    judged.append((exempt.params, paths, taken))
-                taken += paths
-        yield from (each for each in violations if not each.is_below(taken)) if taken else violations
-        for params, paths, before in judged:
-            found = replace(self, params=params)._violations(request)
-            yield from (each for each in found if each.is_below(paths) and not each.is_below(before))
-
-    def _before(self, request: Request) -> list[Violation]:
-        """Return what it would have found before; what was not what its kind says had nothing to tolerate.
-
-        Of more than anybody lets stand, what is left out is not tolerated.
-        """
-        try:
-            return list(islice(self._left(request, self._violations(request)), 10 * MAX_VIOLATIONS))
-        except WrongTypeError:
-            return []
+                    by_others.append((exempt.params, records))
+        request.excepted = taken
+        yield from (each for each in judge(request, self.params) if not each.is_about(taken))
+        for params, records in by_others:
+            request.excepted = frozenset(set(request.containers()) - records)
+            yield from (each for each in judge(request, params) if each.is_about(records))
+        request.excepted = frozenset()

@@ -8,11 +8,9 @@ from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields
 from webhook.engine.origins import traced
 from webhook.engine.planners import SERVED, Object, PlannedObject, Planner, Planners, RefusedError
-from webhook.engine.policy import Before, Violation
-from webhook.engine.request import GENERATED, Attributes, Request
+from webhook.engine.request import GENERATED, PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome
-
-SCALE_PARENT = "scale_parent"
+from webhook.engine.violation import Before, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Child:
     def _told(self, violation: Violation) -> Violation:
         source = None if violation.of else traced(violation.path, self.origin, self.parent)
         if source is not None:
-            return replace(violation, path=source)
+            return replace(violation, field=source, holder=None)
         attributes = self.request.attributes
         return violation if violation.of else replace(violation, of=f"{attributes.kind}/{attributes.name}")
 
@@ -71,7 +69,7 @@ def _states(planner: Planner, request: Request) -> tuple[Object | None, Object |
     old = request.old_object if request.attributes.operation == "UPDATE" else None
     if request.attributes.subresource == "scale":
         assert planner.replicas is not None
-        old = request.lookup(SCALE_PARENT) or None
+        old = request.lookup(PARENT) or None
         object = None if old is None else _with(old, planner.replicas.split("."), request.integer("spec.replicas") or 0)
         return object, old
     attributes = request.attributes

@@ -7,8 +7,8 @@ from typing import Any
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.jsonpatch import pointer
 from webhook.engine.kinds import Kind
-from webhook.engine.policy import Step
 from webhook.engine.request import Attributes, Request
+from webhook.engine.violation import Step
 
 CONTAINER = {"name": "container", "image": "image"}
 
@@ -42,7 +42,7 @@ def _sets(policy: BoundPolicy, kind: Kind) -> Iterator[tuple[tuple[Step, ...], A
     )
     request = Request(attributes, _emptiest(kind), kind=kind)
     for patch in policy.policy.mutate(request, policy.params):
-        yield patch.path, patch.value
+        yield patch.steps, patch.value
 
 
 def _emptiest(kind: Kind) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def exempt(policy: BoundPolicy, entries: Entries, home: str | None) -> Iterator[
                 containers=globs(entry.containers),
                 images=globs(entry.images),
                 params=params,
+                title=exception.title,
             )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from config.api.policy import PolicyExceptionSpec
+from webhook.engine.fields import Fields
 from webhook.engine.globs import Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
@@ -14,10 +15,16 @@ NOW = "now"  # what must be looked up where there are exceptions: the time, an a
 
 @dataclass(frozen=True, slots=True)
 class BoundException:
-    """A PolicyException as it was written; None as a namespace is a file's."""
+    """A PolicyException as it was written; the namespace is None for one from a file."""
 
     namespace: str | None
     spec: PolicyExceptionSpec
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"PolicyException {self.name if self.namespace is None else f'{self.namespace}/{self.name}'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +32,7 @@ class Exempt:
     """One entry of a PolicyException, for one policy: what is None does not restrict.
 
     With `params` the policy judges by those instead, else it is not asked at all; with `containers` or `images` that
-    holds for what concerns those containers only.
+    holds for what concerns those containers only. `title` names the exception in messages.
     """
 
     expires: datetime
@@ -35,6 +42,7 @@ class Exempt:
     containers: Globs | None = None
     images: Globs | None = None
     params: Params | None = None
+    title: str = "PolicyException"
 
     @property
     def is_whole(self) -> bool:
@@ -43,21 +51,29 @@ class Exempt:
 
     def covers(self, request: Request) -> bool:
         """Return whether it is still in force, and about this request's object."""
-        attributes = request.attributes
-        if request.lookup(NOW) >= self.expires:
-            return False
+        return not self.is_expired(request) and self.is_about(request)
+
+    def is_expired(self, request: Request) -> bool:
+        """Return whether its time is over."""
+        return bool(request.lookup(NOW) >= self.expires)
+
+    def is_about(self, request: Request) -> bool:
+        """Return whether it is about this request's object; one for namespaces covers nothing outside of them."""
         if self.kinds is not None and request.resource_kind not in self.kinds:
             return False
-        if self.namespaces is not None and not self.namespaces.match(attributes.namespace):
+        namespace = request.attributes.namespace
+        if self.namespaces is not None and not (namespace and self.namespaces.match(namespace)):
             return False
         return self.names is None or self.names.match(request.name)
 
-    def paths(self, request: Request) -> Iterator[str]:
-        """Yield the paths of the containers it is about, and of the image volumes where it is about images."""
-        for holder, path in request.images():
-            is_volume = path != "image"
-            name, image = holder.string("name") or "", holder.string(path) or ""
-            if (self.containers is None or (not is_volume and self.containers.match(name))) and (
-                self.images is None or self.images.match(image)
+    def records(self, request: Request) -> Iterator[Fields]:
+        """Yield the containers it is about, and the image volumes where it is about images."""
+        for container in request.containers():
+            if (self.containers is None or self.containers.match(container.name or "")) and (
+                self.images is None or self.images.match(container.image or "")
             ):
-                yield f"{holder.path()}."
+                yield container
+        if self.containers is None and self.images is not None:
+            for image in request.images():
+                if image.field != "image" and self.images.match(image.text):
+                    yield image.holder

@@ -1,36 +1,22 @@
 """Typed reading of an object's fields by path: null is absent, a wrong JSON type is named with its path."""
 
-import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from config.quantities import Quantity, QuantityError, parse_quantity
-
-SHOWN = 256  # characters of a found string that a message repeats
+from webhook.engine.violation import JSON_TYPES, Excess, Patch, Step, Violation, shown
 
 LONGEST_NAME = 253  # characters of an item's name; what is longer is no name in any kind of the API
-
-JSON_TYPES = {
-    dict: "an object",
-    list: "a list",
-    str: "a string",
-    bool: "a boolean",
-    int: "an integer",
-    float: "a number",
-}
 
 SCALARS = (str, bool, int, float)
 NUMBERS = (str, int, float)  # how a quantity may be written
 
 
-def shown(value: Any) -> str:
-    """Return `value` as it appears in a message: strings quoted, long ones cut, containers by their type only."""
-    if isinstance(value, str):
-        text = json.dumps(value, ensure_ascii=not value.isprintable())
-        return text if len(text) <= SHOWN else f'{text[:SHOWN]}…"'
-    if isinstance(value, dict | list):
-        return JSON_TYPES[type(value)]
-    return json.dumps(value)
+@lru_cache(maxsize=4096)
+def steps_of(path: str) -> tuple[str, ...]:
+    """Return a dotted path as steps, split once for each distinct path."""
+    return tuple(path.split(".")) if path else ()
 
 
 def entry(path: str, name: str) -> str:
@@ -65,41 +51,58 @@ class NotAQuantityError(WrongTypeError):
 
 
 class Fields:
-    """The fields of one JSON object, and where that object stands in the whole.
+    """A record: the fields of one JSON object, and where that object stands in the whole.
 
-    A path is dotted (`spec.template.spec`). Reading costs no copies; a path becomes text only when asked for.
+    A path is dotted (`spec.template.spec`). Reading costs no copies; a path becomes text only in a message.
     """
 
-    __slots__ = ("_above", "_step", "value")
+    __slots__ = ("above", "step", "value")
 
     def __init__(
         self, value: dict[str, Any], above: "Fields | None" = None, step: "str | tuple[str, int]" = ""
     ) -> None:
         """Wrap `value`, found at `step` below `above`: a dotted path, or a list's path and an index in it."""
         self.value = value
-        self._above = above
-        self._step = step
+        self.above = above
+        self.step = step
 
     def path(self, relative: str = "") -> str:
         """Return the path of this object, or of the field at `relative` below it, as a message shows it."""
-        step = self._step
+        step = self.step
         if isinstance(step, tuple):
             name = self.value.get("name")
             is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
-            key = f"name={name}" if is_name else str(step[1])
-            step = f"{step[0]}[{key}]"
-        above = self._above.path() if self._above is not None else ""
+            step = f"{step[0]}[name={name}]" if is_name else f"{step[0]}[{step[1]}]"
+        above = self.above.path() if self.above is not None else ""
         return ".".join(part for part in (above, step, relative) if part)
 
-    def steps(self, relative: str = "") -> "tuple[str | int, ...]":
+    def steps(self) -> tuple[Step, ...]:
         """Return that path as the steps of a patch; no field on the way may have a dot in its name."""
-        name, *index = self._step if isinstance(self._step, tuple) else (self._step,)
-        above = self._above.steps() if self._above is not None else ()
-        return (*above, *_words(name), *index, *_words(relative))
+        name, *index = self.step if isinstance(self.step, tuple) else (self.step,)
+        above = self.above.steps() if self.above is not None else ()
+        return (*above, *steps_of(name), *index)
+
+    def violation(
+        self,
+        field: str,
+        value: Any,
+        rule: str,
+        fix: str,
+        *,
+        found: str | None = None,
+        excess: Excess | None = None,
+        controller_fix: str = "",
+    ) -> Violation:
+        """Return a violation about `field` of this record, where `value` stands; `found` says that in other words."""
+        return Violation(field, found, rule, fix, excess, value, self, controller_fix=controller_fix)
+
+    def set(self, field: str | tuple[Step, ...], value: Any, *, overwrite: bool = False) -> Patch:
+        """Return the patch that sets `field` of this record: a dotted path, or steps where a key may have a dot."""
+        return Patch(steps_of(field) if isinstance(field, str) else field, value, overwrite, self)
 
     def is_set(self, path: str) -> bool:
         """Return whether there is anything at `path`, of whatever type; a null is nothing."""
-        return self._value(path) is not None
+        return self._read(path) is not None
 
     def integer(self, path: str) -> int | None:
         """Return the integer at `path`, or None where there is none."""
@@ -111,7 +114,7 @@ class Fields:
 
     def integer_or_string(self, path: str) -> int | str | None:
         """Return the integer or the string at `path` (a port, a share), or None where there is none."""
-        value = self._value(path)
+        value = self._read(path)
         if value is not None and type(value) not in (int, str):
             raise WrongTypeError(self.path(path), value, int, str)
         return value  # type: ignore[no-any-return]
@@ -134,7 +137,7 @@ class Fields:
 
     def quantity(self, path: str) -> Quantity | None:
         """Return the quantity at `path`, text or number, or None where there is none."""
-        value = self._value(path)
+        value = self._read(path)
         return None if value is None else self._quantity(path, value)
 
     def quantities(self, path: str) -> dict[str, Quantity]:
@@ -175,32 +178,25 @@ class Fields:
             pass
         raise NotAQuantityError(self.path(path if name is None else entry(path, name)), value)
 
-    def _read(self, path: str, wanted: type) -> Any:
-        value = self._value(path)
-        if value is not None and type(value) is not wanted:
-            raise WrongTypeError(self.path(path), value, wanted)
-        return value
-
-    def _value(self, path: str) -> Any:
+    def _read(self, path: str, wanted: type | None = None) -> Any:
+        """Return what is at `path`, None where nothing is; it must be of the type `wanted`, if one is given."""
         value: Any = self.value
-        for step in path.split("."):
+        for step in steps_of(path):
             if type(value) is not dict:
                 if value is None:
                     return None
                 raise self._not_an_object(path)
             value = value.get(step)
-        return value
+        if value is None or wanted is None or type(value) is wanted:
+            return value
+        raise WrongTypeError(self.path(path), value, wanted)
 
     def _not_an_object(self, path: str) -> WrongTypeError:
         """Return the error about the first step on the way to `path` that is no object."""
         value: Any = self.value
-        steps = path.split(".")
+        steps = steps_of(path)
         depth = 0
         while type(value) is dict:
             value = value.get(steps[depth])
             depth += 1
         return WrongTypeError(self.path(".".join(steps[:depth])), value, dict)
-
-
-def _words(path: str) -> list[str]:
-    return path.split(".") if path else []

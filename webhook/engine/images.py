@@ -5,9 +5,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from webhook.engine.fields import shown
-from webhook.engine.policy import Violation
 from webhook.engine.request import Request
+from webhook.engine.violation import Violation, shown
 
 LONGEST = 1024  # characters: host, repository (255), tag (128) and digest have no more, and what is parsed is kept
 DEFAULT_REGISTRY = "docker.io"
@@ -126,14 +125,11 @@ def image_violations(
     `judge` returns the fault (it follows the image in the message) and its fix; `controller_fix` is the fix of an image
     that the controller chose. Where no image is named, nothing is pulled; whether one must be is the API's own rule.
     """
-    for holder, path in request.images():
-        text = holder.string(path)
-        if not text:
-            continue
+    for text, holder, field in request.images():
         try:
             fault = judge(parse_image(text))
         except ImageReferenceError as error:
             fault = f"is no image reference: {error}", "correct it"
         if fault is not None:
-            found, fix = fault
-            yield Violation(holder.path(path), f"{shown(text)} {found}", rule, fix, controller_fix=controller_fix)
+            found, fix = f"{shown(text)} {fault[0]}", fault[1]
+            yield holder.violation(field, text, rule, fix, found=found, controller_fix=controller_fix)

@@ -1,14 +1,23 @@
-"""Which policies are asked about a request: found by a look-up, however many tenants have policies of their own."""
+"""Which policies are asked about a request: found by one look-up, however many policies are loaded."""
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import Target, TargetKey
-from webhook.engine.request import Attributes
+from webhook.engine.request import NAMESPACE_LABELS, Attributes
 
+MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
 EVERYWHERE = ""  # beside the namespaces that tenants' policies are in force in
-NOTHING: list[BoundPolicy] = []
+NAMESPACES = ("", "namespaces")  # whose labels are those of the object itself
+
+
+class Asked(NamedTuple):
+    """The policies that may apply to the requests of one target in one namespace, and what they need looked up."""
+
+    policies: tuple[BoundPolicy, ...]
+    needs: frozenset[str]
 
 
 class Index:
@@ -18,7 +27,8 @@ class Index:
         """Sort the policies; what no clause of one can select is left out."""
         self.targets: dict[TargetKey, Target] = {}
         self.all: dict[TargetKey, list[BoundPolicy]] = {}
-        self._asked: dict[tuple[TargetKey, str], list[BoundPolicy]] = {}
+        self._in: dict[tuple[TargetKey, str], list[BoundPolicy]] = {}
+        self._asked: dict[tuple[str, str, str, str, str], Asked] = {}
         for bound in policies:
             for target in bound.policy.targets:
                 match = bound.match.for_kind(target.kind.kind)
@@ -28,11 +38,31 @@ class Index:
                 for key in target.keys:
                     self.targets[key] = target
                     self.all.setdefault(key, []).append(narrowed)
-                    self._asked.setdefault((key, bound.namespace or EVERYWHERE), []).append(narrowed)
+                    self._in.setdefault((key, bound.namespace or EVERYWHERE), []).append(narrowed)
 
-    def asked(self, attributes: Attributes) -> list[BoundPolicy]:
-        """Return the policies that may apply to a request."""
-        target = attributes.target
-        everywhere = self._asked.get((target, EVERYWHERE), NOTHING)
-        own = self._asked.get((target, attributes.namespace), NOTHING) if attributes.namespace else NOTHING
-        return everywhere + own if own else everywhere
+    def asked(self, attributes: Attributes) -> Asked:
+        """Return the policies that may apply to a request, each with what is left to decide of its match."""
+        _, operation, _, _, _, group, resource, subresource, _, namespace, *_ = attributes
+        place = group, resource, subresource, operation, namespace
+        found = self._asked.get(place)
+        if found is None:
+            found = self._narrowed(attributes)
+            if len(self._asked) >= MAX_PLACES:
+                self._asked.clear()
+            self._asked[place] = found
+        return found
+
+    def _narrowed(self, attributes: Attributes) -> Asked:
+        target, namespace = attributes.target, attributes.namespace
+        everywhere = self._in.get((target, EVERYWHERE), [])
+        own = self._in.get((target, namespace), []) if namespace else []
+        policies: list[BoundPolicy] = []
+        needs: set[str] = set()
+        for bound in (*everywhere, *own):
+            match = bound.match.narrowed(attributes)
+            if match is not None:
+                policies.append(replace(bound, match=match))
+                needs |= match.needs(attributes.subresource) | bound.needs
+        if target[:2] == NAMESPACES:
+            needs.discard(NAMESPACE_LABELS)
+        return Asked(tuple(policies), frozenset(needs))

@@ -1,87 +1,135 @@
 """Make a minimal JSONPatch (RFC 6902) while setting fields, without copying the object as a whole."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from webhook.engine.fields import WrongTypeError
-from webhook.engine.policy import Patch, Step
+from webhook.engine.fields import Fields, WrongTypeError, steps_of
+from webhook.engine.request import Request
+from webhook.engine.violation import UNSET, Patch, Step
 
 
-def pointer(path: tuple[Step, ...]) -> str:
+def pointer(path: Iterable[Step]) -> str:
     """Return `path` as a JSON pointer (RFC 6901): `~` and `/` in a step are escaped."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 class Patcher:
-    """One object that is being changed: what it has become, and the operations that lead there.
+    """One request's object that is being changed, and the operations that lead to what it has become.
 
-    The object given is never touched: what a change passes through is copied once, one level at a time.
+    The object given is never touched: what a change passes through is copied once, one level at a time. The request's
+    records are kept up to date, so that they are parsed once however many policies change them.
     """
 
-    def __init__(self, object: dict[str, Any]) -> None:
-        """Start from `object` with no operations."""
-        self.object = object
+    def __init__(self, request: Request) -> None:
+        """Start with no operations. The request is the patcher's own: it comes to be about the patched object."""
         self.operations: list[dict[str, Any]] = []
-        self._own: set[tuple[Step, ...]] = set()  # containers that may be changed in place
-        self._made: set[tuple[Step, ...]] = set()  # containers that are part of an operation's value already
+        self._request = request
+        self._own: dict[int, Any] = {}  # dicts and lists that may be changed in place, by identity
+        self._created: dict[int, Any] = {}  # those of them that are part of an operation's value already
+        self._pointers: dict[Fields, str] = {}
 
-    def set(self, patch: Patch) -> bool:
-        """Carry out `patch`; return whether it changed anything. A parent of the wrong type is a WrongTypeError."""
-        current = self._current(patch.path)
-        if same(current, patch.value) or (current is not None and not patch.overwrite):
-            return False
-        node, missing_from, made = self._writable(patch.path)
+    def apply(self, patches: Iterable[Patch]) -> bool:
+        """Carry out all patches, or none where one of them raises; return whether anything changed.
+
+        A parent of the wrong type is a WrongTypeError, a list item that is not there a LookupError.
+        """
+        made = len(self.operations)
+        undo: list[tuple[dict[str, Any], Step, Any]] = []
+        try:
+            for patch in patches:
+                self._set(patch, undo)
+        except Exception:
+            for node, step, old in reversed(undo):
+                if old is UNSET:
+                    del node[step]
+                else:
+                    node[step] = old
+            del self.operations[made:]
+            self._request.forget()
+            raise
+        finally:
+            self._request.object = self._request.value
+        return bool(undo)
+
+    def _set(self, patch: Patch, undo: list[tuple[dict[str, Any], Step, Any]]) -> None:
+        holder, steps = _existing(patch.holder or self._request, patch.path)
+        depth, current = self._found(holder, steps)
+        if patch.value is None if current is None else not patch.overwrite or same(current, patch.value):
+            return
+        node = self._owned(holder)
+        is_created = id(node) in self._created
+        for step in steps[:depth]:
+            node = self._owned_child(node, step)
+            is_created = is_created or id(node) in self._created
         value = patch.value
-        for depth in range(len(patch.path) - 1, missing_from, -1):
-            value = {patch.path[depth]: value}
-        node[patch.path[missing_from]] = value
-        set_at = patch.path[: missing_from + 1]
-        new = {patch.path[:depth] for depth in range(missing_from + 1, len(patch.path))}
-        if set_at in self._own:  # what was below it went with it
-            self._own = {path for path in self._own if path[: missing_from + 1] != set_at}
-            self._made = {path for path in self._made if path[: missing_from + 1] != set_at}
-        self._own |= new
-        self._made |= new
-        if not made:
-            adds = current is None and isinstance(set_at[-1], str)  # into a list, "add" would insert
-            operation = {"op": "add" if adds else "replace", "path": pointer(set_at), "value": value}
-            self.operations.append(operation)
-        return True
+        for step in reversed(steps[depth + 1 :]):
+            value = {step: value}
+            self._own[id(value)] = self._created[id(value)] = value
+        step = steps[depth]
+        undo.append((node, step, node[step] if isinstance(step, int) else node.get(step, UNSET)))
+        node[step] = value
+        if not is_created:
+            adds = current is None and isinstance(step, str)  # into a list, "add" would insert
+            path = f"{self._pointer(holder)}{pointer(steps[: depth + 1])}"
+            self.operations.append({"op": "add" if adds else "replace", "path": path, "value": value})
+        self._request.changed(holder, steps)
 
-    def _current(self, path: tuple[Step, ...]) -> Any:
-        value: Any = self.object
-        for depth, step in enumerate(path):
-            if value is None:
-                if any(isinstance(later, int) for later in path[depth:]):
-                    raise LookupError(f"no item {pointer(path)}")
-                return None
-            wanted: type = list if isinstance(step, int) else dict
+    def _found(self, holder: Fields, steps: tuple[Step, ...]) -> tuple[int, Any]:
+        """Return what is at `steps`; where there is nothing, the depth of the first step that is missing, and None."""
+        value: Any = holder.value
+        for depth, step in enumerate(steps):
+            wanted: Any = list if isinstance(step, int) else dict
             if not isinstance(value, wanted):
-                raise WrongTypeError(".".join(map(str, path[:depth])), value, wanted)
-            value = _child(value, step)
-        return value
+                raise WrongTypeError(".".join(map(str, (*holder.steps(), *steps[:depth]))), value, wanted)
+            value = value[step] if isinstance(step, int) else value.get(step)
+            if value is None:
+                if any(isinstance(later, int) for later in steps[depth + 1 :]):
+                    raise LookupError(f"no item {pointer(steps)}")
+                return depth, None
+        return len(steps) - 1, value
 
-    def _writable(self, path: tuple[Step, ...]) -> tuple[Any, int, bool]:
-        """Return the innermost parent that exists, the depth of the step missing below it, and if it is in `_made`."""
-        if () not in self._own:
-            self.object = self.object.copy()
-            self._own.add(())
-        node: Any = self.object
-        made = False
-        for depth, step in enumerate(path[:-1]):
-            child = _child(node, step)
-            if child is None:
-                return node, depth, made
-            here = path[: depth + 1]
-            if here not in self._own:
-                child = node[step] = child.copy()
-                self._own.add(here)
-            made = made or here in self._made
-            node = child
-        return node, len(path) - 1, made
+    def _owned(self, record: Fields) -> Any:
+        """Return the object of a record, copied where it is still the one that was sent."""
+        node = record.value
+        if id(node) in self._own:
+            return node
+        node = record.value = self._copied(node)
+        if record.above is not None:
+            parent = self._owned(record.above)
+            *path, last = _relative(record)
+            for step in path:
+                parent = self._owned_child(parent, step)
+            parent[last] = node
+        return node
+
+    def _owned_child(self, node: Any, step: Step) -> Any:
+        child = node[step]
+        if id(child) not in self._own:
+            child = node[step] = self._copied(child)
+        return child
+
+    def _copied(self, node: Any) -> Any:
+        copy = node.copy()
+        self._own[id(copy)] = copy
+        return copy
+
+    def _pointer(self, record: Fields) -> str:
+        if record not in self._pointers:
+            self._pointers[record] = pointer(record.steps())
+        return self._pointers[record]
 
 
-def _child(node: Any, step: Step) -> Any:
-    return node[step] if isinstance(step, int) else node.get(step)
+def _relative(record: Fields) -> tuple[Step, ...]:
+    """Return the steps to a record from the one above it."""
+    name, *index = record.step if isinstance(record.step, tuple) else (record.step,)
+    return (*steps_of(name), *index)
+
+
+def _existing(holder: Fields, steps: tuple[Step, ...]) -> tuple[Fields, tuple[Step, ...]]:
+    """Return the same place below a record that is there: an absent object is read as an empty one."""
+    while not holder.value and holder.above is not None and isinstance(holder.step, str):
+        holder, steps = holder.above, (*steps_of(holder.step), *steps)
+    return holder, steps
 
 
 def same(one: Any, other: Any) -> bool:

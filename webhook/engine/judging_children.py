@@ -1,7 +1,6 @@
 """What would be made of an object, judged as if it were being made."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Protocol
 
 from webhook.engine.children import Child
@@ -39,7 +38,7 @@ def _judged(judge: Judge, child: Child, looked_up: Mapping[str, Any]) -> tuple[t
     if request.attributes.operation == "UPDATE":
         old = request.old_object
         assert old is not None
-        created = replace(request.attributes, operation="CREATE")
+        created = request.attributes._replace(operation="CREATE")
         first, second = (_mutated(judge, Request(created, each, None, looked_up)) for each in (request.value, old))
         request = Request(request.attributes, first, second, looked_up)
     mutation = judge.mutate(request)

@@ -1,4 +1,4 @@
-"""Does a policy apply to a request? Globs and selectors, compiled once."""
+"""Decide whether a policy applies to a request: globs and selectors, compiled once."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -7,7 +7,8 @@ from config.api.policy import Exclude, LabelSelector, LabelSelectorRequirement
 from config.api.policy import Match as MatchSpec
 from config.api.policy import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
-from webhook.engine.request import NAMESPACE_LABELS, Request
+from webhook.engine.kinds import OF_A_PARENT
+from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, Request
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
@@ -26,22 +27,31 @@ class Clause:
     object_selector: Callable[[Labels], bool] | None = None
     namespace_selector: Callable[[Labels], bool] | None = None
 
-    def selects(self, request: Request) -> bool:
-        """Return whether all parts hold; those about a namespace never do for a cluster-scoped object."""
-        attributes = request.attributes
+    def narrowed(self, attributes: Attributes) -> "Clause | None":
+        """Return what is left to decide for all requests of this target and namespace; None where it selects none.
+
+        Parts about a namespace never select a cluster-scoped object.
+        """
         if self.operations is not None and attributes.operation not in self.operations:
-            return False
+            return None
         if self.subresources is not None and attributes.subresource not in self.subresources:
-            return False
+            return None
+        namespace = attributes.namespace
+        if self.namespaces is not None and not (namespace and self.namespaces.match(namespace)):
+            return None
+        if self.namespace_selector is not None and not namespace:
+            return None
+        return Clause(
+            names=self.names, object_selector=self.object_selector, namespace_selector=self.namespace_selector
+        )
+
+    def selects(self, request: Request) -> bool:
+        """Return whether what is left holds: an objectSelector for the new or for the old object."""
         if self.names is not None and not self.names.match(request.name):
             return False
-        if self.namespaces is not None and not (attributes.namespace and self.namespaces.match(attributes.namespace)):
+        if self.object_selector is not None and not any(map(self.object_selector, request.selectable())):
             return False
-        if self.object_selector is not None and not self.object_selector(request.mapping("metadata.labels")):
-            return False
-        if self.namespace_selector is None:
-            return True
-        return bool(attributes.namespace) and self.namespace_selector(request.namespace_labels())
+        return self.namespace_selector is None or self.namespace_selector(request.namespace_labels())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +61,19 @@ class Match:
     clauses: tuple[Clause, ...] = ()
     users: Globs | None = None
     groups: Globs | None = None
-    written: tuple[MatchClauseSpec, ...] = ()  # the clauses as somebody wrote them, to compare them by
+    written: tuple[MatchClauseSpec, ...] = ()  # the clauses as they were written, to compare them by
 
     def shares_place_with(self, other: "Match") -> bool:
         """Return whether one of the two is everywhere, or both have a clause that says the same."""
         return not self.clauses or not other.clauses or any(clause in other.written for clause in self.written)
 
+    @property
+    def restricts(self) -> bool:
+        """Whether anything is left to decide."""
+        return bool(self.clauses) or self.users is not None or self.groups is not None
+
     def selects(self, request: Request) -> bool:
-        """Return whether any clause selects the request. NotLookedUpError where namespace labels would decide."""
+        """Return whether a clause of a narrowed match selects the request. NotLookedUpError where it needs more."""
         if self.users is not None and self.users.match(request.attributes.username):
             return False
         if self.groups is not None and any(map(self.groups.match, request.attributes.groups)):
@@ -72,11 +87,21 @@ class Match:
             return self
         return replace(self, clauses=left) if left else None
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """What must be looked up before this can be decided."""
-        selectors = (clause.namespace_selector for clause in self.clauses)
-        return frozenset({NAMESPACE_LABELS}) if any(selectors) else frozenset()
+    def narrowed(self, attributes: Attributes) -> "Match | None":
+        """Return what is left to decide for all requests of this target and namespace; None where it selects none."""
+        left = [clause for each in self.clauses if (clause := each.narrowed(attributes)) is not None]
+        if self.clauses and not left:
+            return None
+        return replace(self, clauses=() if Clause() in left else tuple(left))
+
+    def needs(self, subresource: str = "") -> frozenset[str]:
+        """Return what must be looked up before it can be decided for an object, or for a subresource."""
+        needed = set()
+        if any(clause.namespace_selector for clause in self.clauses):
+            needed.add(NAMESPACE_LABELS)
+        if subresource in OF_A_PARENT and any(clause.object_selector for clause in self.clauses):
+            needed.add(PARENT)
+        return frozenset(needed)
 
 
 def compile_match(spec: MatchSpec) -> Match:

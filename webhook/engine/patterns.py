@@ -9,9 +9,10 @@ from typing import Annotated, Literal
 import re2
 from pydantic import AfterValidator, Field
 
-from webhook.engine.fields import Fields, shown
-from webhook.engine.policy import Params, Violation
+from webhook.engine.fields import Fields
+from webhook.engine.policy import Params
 from webhook.engine.request import Request
+from webhook.engine.violation import Violation
 
 MAX_PROGRAM = 1000  # instructions of a compiled expression; 2,000 is what [a-z]{1,1000} compiles to
 MAX_MATCHED = 4096  # characters; a longer value matches no pattern
@@ -68,9 +69,10 @@ def lacking(metadata: Fields, field: str, patterns: Mapping[str, str]) -> Iterat
     there = metadata.texts(field)
     noun = field.removesuffix("s")
     for key, pattern in patterns.items():
-        path = f"{metadata.path(field)}[{key}]"
+        path = f"{field}[{key}]"
         value = there.get(key)
         if value is None:
-            yield Violation(path, "missing", f"the {noun} is required, with a value like {pattern}", "add it")
+            rule = f"the {noun} is required, with a value like {pattern}"
+            yield metadata.violation(path, None, rule, "add it", found="missing")
         elif not compile_pattern(pattern)(value):
-            yield Violation(path, shown(value), f"the value must be like {pattern}", "correct it")
+            yield metadata.violation(path, value, f"the value must be like {pattern}", "correct it")

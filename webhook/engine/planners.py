@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from webhook.engine.kinds import Kind, Target
-from webhook.engine.policy import Violation
 from webhook.engine.request import Attributes
+from webhook.engine.violation import Violation
 
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]  # group and plural

@@ -118,7 +118,8 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         raise FaultsError([("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")])
     document = parse(PolicyDocument, value)
     if document.kind == "PolicyException":
-        return BoundException(document.metadata.namespace, _spec(PolicyExceptionSpec, document))
+        spec = _spec(PolicyExceptionSpec, document)
+        return BoundException(document.metadata.namespace, spec, document.metadata.name)
     spec = _spec(AdmissionPolicySpec, document)
     policy = _policy(spec, catalogue, in_a_namespace=document.kind == "AdmissionPolicy")
     params = parse_params(policy, spec.params, "spec.params")

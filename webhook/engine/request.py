@@ -1,25 +1,28 @@
-"""What is to be judged: one admission request, read through typed getters."""
+"""What is to be judged: one admission request, read through typed getters and shared records."""
 
+from collections.abc import Container as Collection
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+from webhook.engine.containers import CONTAINER_LISTS, Container, Image, containers_of, images_of
 from webhook.engine.fields import Fields
 from webhook.engine.kinds import KINDS, Kind, TargetKey
+from webhook.engine.violation import Step
 
 NOTHING: Mapping[str, Any] = {}
+NOBODY: frozenset[Fields] = frozenset()
 NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
+PARENT = "parent"  # what is looked up for /scale, exec and the like: the object that the subresource belongs to
 GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
 DELETION_METADATA = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})  # may change
 
 
 class NotLookedUpError(Exception):
-    """A policy needs something from the cluster that nobody looked up for this request."""
+    """A policy needs something from the cluster that was not looked up for this request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(NamedTuple):
     """What an AdmissionRequest says beside its objects, in the API's own words (admission.k8s.io/v1)."""
 
     uid: str
@@ -48,10 +51,22 @@ class Request(Fields):
 
     `object` and `old_object` are the decoded JSON objects, or None; reading goes to `object`, and on DELETE, which has
     none, to `old_object`. `looked_up` holds what was fetched from the cluster for it, under the names policies declare
-    in `needs`; what is missing there is an error, never an empty answer.
+    in `needs`; what is missing there is an error, never an empty answer. `excepted` are the containers that a mutating
+    policy must leave alone.
     """
 
-    __slots__ = ("_kind", "attributes", "looked_up", "object", "old_object")
+    __slots__ = (
+        "_before",
+        "_containers",
+        "_images",
+        "_kind",
+        "_pod",
+        "attributes",
+        "excepted",
+        "looked_up",
+        "object",
+        "old_object",
+    )
 
     def __init__(
         self,
@@ -62,12 +77,34 @@ class Request(Fields):
         kind: Kind | None = None,
     ) -> None:
         """Keep what was asked; nothing is copied. `kind` says where pods stand, if the table does not know."""
-        super().__init__((old_object if object is None else object) or {})
+        self.value = (old_object if object is None else object) or {}
+        self.above = None
+        self.step = ""
         self.attributes = attributes
         self.object = object
         self.old_object = old_object
         self.looked_up = looked_up
+        self.excepted: Collection[Fields] = NOBODY
         self._kind = kind or KINDS.get((attributes.group, attributes.kind))
+        self._before: Request | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the records that were parsed, since the object was changed beside them."""
+        self._pod: Fields | None = None
+        self._containers: tuple[Container, ...] | None = None
+        self._images: tuple[Image, ...] | None = None
+
+    def changed(self, holder: Fields, steps: tuple[Step, ...]) -> None:
+        """Keep the shared records up to date once what is at `steps` below `holder` was set."""
+        self._images = None
+        record: Fields | None = holder
+        while record is not None and not isinstance(record, Container):
+            record = record.above
+        if record is not None:
+            record.read(record.value)
+        elif (holder is self and steps[0] != "metadata") or steps[0] in CONTAINER_LISTS:
+            self.forget()
 
     @property
     def kind(self) -> str:
@@ -76,9 +113,13 @@ class Request(Fields):
 
     @property
     def name(self) -> str:
-        """The object's name, or one such as it will get where the API server is still to generate it."""
-        prefix = None if self.attributes.name else self.string("metadata.generateName")
-        return f"{prefix}{GENERATED}" if prefix else self.attributes.name
+        """The object's name; deletecollection names it in the object only, generateName in part."""
+        if self.attributes.name:
+            return self.attributes.name
+        if name := self.string("metadata.name"):
+            return name
+        prefix = self.string("metadata.generateName")
+        return f"{prefix}{GENERATED}" if prefix else ""
 
     @property
     def resource_kind(self) -> str:
@@ -93,83 +134,107 @@ class Request(Fields):
         """Return the same request with what was looked up for it."""
         return Request(self.attributes, self.object, self.old_object, looked_up, self._kind)
 
+    def copy(self, kind: Kind) -> "Request":
+        """Return the same request, of `kind`, to be patched: the one that was sent stays as it is."""
+        return Request(self.attributes, self.object, self.old_object, self.looked_up, kind)
+
     def of_kind(self, kind: Kind) -> "Request":
         """Return the same request about an object of a kind that the table need not know."""
-        return (
-            self if self._kind is kind else Request(self.attributes, self.object, self.old_object, self.looked_up, kind)
-        )
+        return self if self._kind is kind else self.copy(kind)
 
     def before(self) -> "Request | None":
         """Return a request about the object as it was before an UPDATE; None where there was none."""
-        if self.attributes.operation != "UPDATE" or self.old_object is None:
-            return None
-        return Request(self.attributes, self.old_object, None, self.looked_up, self._kind)
+        if self._before is None and self.old_object is not None and self.attributes.operation == "UPDATE":
+            self._before = Request(self.attributes, self.old_object, None, self.looked_up, self._kind)
+        return self._before
 
     @property
     def is_being_deleted(self) -> bool:
         """Whether an update is about an object that is being deleted already."""
+        if self.attributes.operation != "UPDATE":
+            return False
         metadata = (self.old_object or {}).get("metadata")
-        is_deleted = isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
-        return is_deleted and self.attributes.operation == "UPDATE"
+        return isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
 
     @property
     def only_removes_finalizers(self) -> bool:
         """Whether an update of an object that is being deleted changes nothing but what its deletion needs."""
+        if not self.is_being_deleted:
+            return False
         try:
-            return self.is_being_deleted and _without_deletion_fields(self.object) == _without_deletion_fields(
-                self.old_object
-            )
+            return _without_deletion_fields(self.object) == _without_deletion_fields(self.old_object)
         except RecursionError:  # objects of a thousand levels, which are judged then
             return False
 
     def lookup(self, name: str) -> Any:
-        """Return what was looked up under `name`; NotLookedUpError where nobody did."""
+        """Return what was looked up under `name`. NotLookedUpError where that is missing."""
         try:
             return self.looked_up[name]
         except KeyError:
             raise NotLookedUpError(name) from None
 
     def namespace_labels(self) -> Mapping[str, str]:
-        """Return the labels of its namespace; a Namespace is its own, as it is going to be."""
+        """Return the labels of its namespace; a Namespace is its own, as it is going to be, under its real name."""
         if (self.attributes.resource_group, self.attributes.resource) == ("", "namespaces"):
-            return {NAME_LABEL: self.attributes.name} | self.texts("metadata.labels")
+            return self.texts("metadata.labels") | {NAME_LABEL: self.name}
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
+
+    def selectable(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the labels that an objectSelector selects by: those of the new and of the old object.
+
+        A subresource that is an object of its own (/scale, exec) is selected by the labels of its parent.
+        """
+        if self.attributes.subresource and self.kind != self.resource_kind:
+            yield Fields(self.lookup(PARENT)).mapping("metadata.labels")
+            return
+        for object in (self.object, self.old_object):
+            if object is not None:
+                yield Fields(object).mapping("metadata.labels")
 
     def pod(self) -> Fields | None:
         """Return the spec of the pod, or of the pod template, that this object carries; None where it carries none."""
-        path = self._kind.pod_spec if self._kind is not None else None
-        return None if path is None else self.fields(path)
+        if self._pod is None and self._kind is not None and self._kind.pod_spec is not None:
+            self._pod = self.fields(self._kind.pod_spec)
+        return self._pod
 
     def pod_metadata(self) -> Fields | None:
         """Return the metadata that the pod of this object has, or its pods get; None where it carries none."""
         path = self._kind.pod_metadata if self._kind is not None else None
         return None if path is None else self.fields(path)
 
-    def containers(self, *, ephemeral: bool = True, run_once: bool = True) -> Iterator[Fields]:
-        """Yield every container of the pod: containers, init containers and (unless told) ephemeral ones.
+    def containers(self, *, ephemeral: bool = True, run_once: bool = True) -> tuple[Container, ...]:
+        """Return every container of the pod: containers, init containers and (by default) ephemeral ones.
 
-        A kind whose object is itself one container (WebApp) yields that. Without those that `run_once`, the only init
+        A kind whose object is itself one container (WebApp) has that. Without those that `run_once`, the only init
         containers are sidecars, which live as long as the pod.
         """
-        if self._kind is not None and self._kind.container is not None:
-            yield self.fields(self._kind.container)
-        pod = self.pod()
-        if pod is not None:
-            yield from pod.each("containers")
-            for container in pod.each("initContainers"):
-                if run_once or container.string("restartPolicy") == "Always":
-                    yield container
-            if ephemeral:
-                yield from pod.each("ephemeralContainers")
+        found = self._containers
+        if found is None:
+            pod = self.pod()
+            found = self._containers = (*self._container(), *(containers_of(pod) if pod is not None else ()))
+        if ephemeral and run_once:
+            return found
+        return tuple(
+            each
+            for each in found
+            if (ephemeral or each.list != "ephemeralContainers") and (run_once or not each.runs_once)
+        )
 
-    def images(self) -> Iterator[tuple[Fields, str]]:
-        """Yield each place that may name an image, every container and volume, with the path of the name there."""
-        for container in self.containers():
-            yield container, "image"
+    def _container(self) -> Iterator[Container]:
+        if self._kind is not None and self._kind.container is not None:
+            yield Container(self.mapping(self._kind.container), self, self._kind.container)
+
+    def volumes(self) -> Iterator[Fields]:
+        """Yield each volume of the pod."""
         pod = self.pod()
         if pod is not None:
-            for volume in pod.each("volumes"):
-                yield volume, "image.reference"
+            yield from pod.each("volumes")
+
+    def images(self) -> tuple[Image, ...]:
+        """Return each image that a container or a volume names."""
+        if self._images is None:
+            self._images = tuple(images_of(self.pod(), self.containers()))
+        return self._images
 
 
 def _without_deletion_fields(object: dict[str, Any] | None) -> dict[str, Any]:

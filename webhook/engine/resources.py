@@ -9,8 +9,9 @@ from pydantic import AfterValidator, Field
 
 from config.quantities import Quantity, parse_quantity, written
 from webhook.engine.fields import Fields, entry
-from webhook.engine.policy import Params, Violation
+from webhook.engine.policy import Params
 from webhook.engine.request import Request
+from webhook.engine.violation import Excess, Violation
 
 LIMIT_RANGES = "limit_ranges"  # what is looked up: the LimitRange objects of the namespace
 SHARED = ("cpu", "memory")  # what a pod can have as a whole, and more of in use than was requested
@@ -65,9 +66,19 @@ class Resources:
         """Return the limits or the requests."""
         return self.limits if part == "limits" else self.requests
 
-    def path(self, part: Part, resource: str) -> str:
-        """Return where one of them stands, or would."""
-        return self.owner.path(entry(f"resources.{part}", resource))
+    def violation(
+        self,
+        part: Part,
+        resource: str,
+        value: Any,
+        rule: str,
+        fix: str,
+        *,
+        found: str | None = None,
+        excess: Excess | None = None,
+    ) -> Violation:
+        """Return a violation about one of them."""
+        return self.owner.violation(entry(f"resources.{part}", resource), value, rule, fix, found=found, excess=excess)
 
 
 class PodResources(Resources):
@@ -167,11 +178,13 @@ def missing(request: Request, part: Part, params: Required) -> Iterator[Violatio
         if lacking:
             absent = " and ".join(name for name in lacking if name not in own)
             zero = " and ".join(name for name in lacking if name in own)
-            yield Violation(
-                each.owner.path(f"resources.{part}"),
-                found=", ".join([*[f"{absent} missing"] * bool(absent), *[f"{zero} 0, which is none"] * bool(zero)]),
+            yield each.owner.violation(
+                f"resources.{part}",
+                None,
                 rule=f"resource {part} required in {params.tier}",
                 fix=FIXES.get(len(lacking), "set all of them"),
+                found=", ".join([*[f"{absent} missing"] * bool(absent), *[f"{zero} 0, which is none"] * bool(zero)]),
+                excess=frozenset(lacking),
             )
 
 

@@ -6,20 +6,19 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine.fields import Fields, shown
+from webhook.engine.fields import Fields
 from webhook.engine.globs import Globs
-from webhook.engine.policy import Params, Violation
+from webhook.engine.policy import Params
 from webhook.engine.request import Request
+from webhook.engine.violation import Violation
 
 ProfileType = Literal["RuntimeDefault", "Localhost", "Unconfined"]
 
 
-def contexts(request: Request) -> Iterator[Fields]:
-    """Yield whatever has a `securityContext`: the pod's spec, then each container."""
+def contexts(request: Request) -> tuple[Fields, ...]:
+    """Return whatever has a `securityContext`: the pod's spec, then each container."""
     pod = request.pod()
-    if pod is not None:
-        yield pod
-    yield from request.containers()
+    return request.containers() if pod is None else (pod, *request.containers())
 
 
 def is_windows(pod: Fields | None) -> bool:
@@ -42,7 +41,7 @@ def missing(
     found, best = ("unset", "") if pod is None else ("unset here and on the pod", ", best on the pod")
     for container in request.containers():
         if not container.is_set(path) and not unless(container):
-            yield Violation(container.path(path), found, rule, f"{fix}{best}")
+            yield container.violation(path, None, rule, f"{fix}{best}", found=found)
 
 
 class Profiles(Params):
@@ -58,16 +57,18 @@ class Profiles(Params):
         """The patterns, compiled."""
         return Globs(self.localhost_profiles or ())
 
-    def judge(self, path: str, found: str, type: str, profile_path: str, profile: str) -> Iterator[Violation]:
+    def judge(
+        self, holder: Fields, path: str, found: str, type: str, profile_path: str, profile: str
+    ) -> Iterator[Violation]:
         """Yield a violation where `found`, a profile of `type`, may not be set, or Localhost may not name `profile`."""
         if type not in self.allowed:
             rule = f"must be {' or '.join(self.allowed) or 'left out'}"
             fix = "remove it, or set one that is allowed" if self.allowed else "remove it"
-            yield Violation(path, shown(found), rule, fix)
+            yield holder.violation(path, found, rule, fix)
         elif type == "Localhost" and self.localhost_profiles is not None and not self.localhost_globs.match(profile):
             names = ", ".join(self.localhost_profiles)
             rule = f"profiles of the node must be {names}" if names else "no profile of the node may be named"
-            yield Violation(profile_path, shown(profile), rule, "name another")
+            yield holder.violation(profile_path, profile, rule, "name another")
 
 
 def judge_profiles(request: Request, field: str, params: Profiles) -> Iterator[Violation]:
@@ -77,4 +78,4 @@ def judge_profiles(request: Request, field: str, params: Profiles) -> Iterator[V
         type = context.string(path)
         if type is not None:
             profile = context.string(profile_path) or ""
-            yield from params.judge(context.path(path), type, type, context.path(profile_path), profile)
+            yield from params.judge(context, path, type, type, profile_path, profile)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from config.converters import as_written
-from webhook.engine.policy import Violation
 from webhook.engine.request import Attributes
+from webhook.engine.violation import Violation
 
 NAME = "metadata.name"
 MAX_VIOLATIONS = 5000  # violations that are told; an object has room for a hundred thousand
@@ -51,22 +51,28 @@ class Outcome:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verdict:
-    """All outcomes of one request, in the order of the policy set; after a mutation, the patch and what it makes.
+    """All outcomes of one request, in the order of the policy set; after a mutation, the patch and what it leads to.
 
     `operations` is a JSONPatch (RFC 6902), empty where nothing is to be changed; `object` is the object as patched.
-    A verdict with no outcome says that no policy applied.
+    A verdict with no outcome says that no policy applied. `allowed` is whether nothing denies; a plain verdict allows,
+    patches nothing and has nothing to report.
     """
 
     outcomes: tuple[Outcome, ...] = ()
     operations: list[dict[str, Any]] = field(default_factory=list)
     object: dict[str, Any] | None = None
+    allowed: bool = field(init=False, default=True)
+    is_plain: bool = field(init=False)
 
-    @property
-    def allowed(self) -> bool:
-        """Whether nothing denies."""
-        return not any(outcome.denies for outcome in self.outcomes)
+    def __post_init__(self) -> None:
+        """Decide once."""
+        self.is_plain = not self.operations
+        for outcome in self.outcomes:
+            if outcome.violations or outcome.tolerated or outcome.malformed is not None or outcome.error is not None:
+                self.is_plain = False
+                self.allowed = self.allowed and not outcome.denies
 
 
 def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:
@@ -104,7 +110,11 @@ def as_sent(outcomes: Iterable[Outcome], attributes: Attributes) -> tuple[Outcom
     group, version, kind = attributes.requested
 
     def tell(violation: Violation) -> Violation:
-        return violation if violation.of else replace(violation, path=as_written(violation.path, group, version, kind))
+        return (
+            violation
+            if violation.of
+            else replace(violation, field=as_written(violation.path, group, version, kind), holder=None)
+        )
 
     return tuple(outcome.mapped(tell) for outcome in outcomes)
 

@@ -8,8 +8,7 @@ from typing import Any, Literal
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from config.schemas import unknown_fields
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
-from webhook.engine.children import SCALE_PARENT
+from webhook.engine import NAMESPACE_LABELS, NOW, PARENT, SERVED, Engine
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.engine.request import NAME_LABEL
@@ -19,7 +18,7 @@ from webhook.harness.derived import derive, expected_of
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, single
 
-LOOKED_UP = frozenset({*LOOK_UPS, SCALE_PARENT})  # beside what each case has: namespace labels and the time
+LOOKED_UP = frozenset({*LOOK_UPS, PARENT})  # beside what each case has: namespace labels and the time
 
 
 @dataclass(frozen=True, slots=True)

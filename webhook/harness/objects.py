@@ -4,8 +4,8 @@ from typing import Any
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
-from webhook.engine.fields import JSON_TYPES
 from webhook.engine.kinds import KINDS
+from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import kinds_by_name
 from webhook.harness.known import CLUSTER_SCOPED
 from webhook.harness.reviews import group_version_kind

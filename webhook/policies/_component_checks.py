@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from config.data_versions import MYSQL, denial
 from webhook.engine import Fields, Request, Violation
-from webhook.engine.fields import shown
+from webhook.engine.violation import shown
 from webhook.policies._container_checks import of_image, of_resources, of_security_context, of_variables
 from webhook.policies._names import no_dns_label, of_object_name, too_long
 from webhook.policies._schedules import of_schedule
@@ -92,7 +92,7 @@ def _of_mysql(database: Fields) -> Iterator[Violation]:
         rule = "mysql comes in 5.7, 8.0, 8.4 and 9.x"
         quoted = isinstance(version, str)
         fix = "choose one of them" if quoted else "choose one of them, in quotes: YAML takes 8.0 for the number 8"
-        yield Violation(database.path("version"), found=shown(version), rule=rule, fix=fix)
+        yield database.violation("version", version, rule=rule, fix=fix)
     for path in ("storage", "backup.storage"):
         storage = database.quantity(path)
         if storage is not None and storage.value <= 0:

@@ -6,7 +6,7 @@ Of a custom resource it knows no more than the schema; without these rules such 
 from collections.abc import Iterator
 
 from webhook.engine import Fields, Violation
-from webhook.engine.fields import entry, shown
+from webhook.engine.fields import entry
 
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server minds
 SOURCES = ("secretKeyRef", "configMapKeyRef")
@@ -16,7 +16,7 @@ def of_image(container: Fields) -> Iterator[Violation]:
     """Yield a violation where an image's name begins or ends with a blank."""
     image = container.string("image")
     if image is not None and image != image.strip():
-        yield Violation(container.path("image"), found=shown(image), rule="blanks around it", fix="take them away")
+        yield container.violation("image", image, rule="blanks around it", fix="take them away")
 
 
 def of_resources(container: Fields) -> Iterator[Violation]:
@@ -24,14 +24,15 @@ def of_resources(container: Fields) -> Iterator[Violation]:
     both = {part: container.quantities(f"resources.{part}") for part in ("requests", "limits")}
     for part, amounts in both.items():
         for name, amount in amounts.items():
-            path = entry(container.path(f"resources.{part}"), name)
+            field = entry(f"resources.{part}", name)
             if amount.value < 0:
-                yield Violation(path, found=str(amount), rule="an amount cannot be negative", fix="write 0 or more")
+                rule, fix = "an amount cannot be negative", "write 0 or more"
+                yield container.violation(field, amount.text, rule, fix, found=amount.text)
             limit = both["limits"].get(name, amount)
             if part == "requests" and amount.value > limit.value:
                 found = f"{amount}, and the limit is {limit}"
                 rule = "no container may ask for more than it may use"
-                yield Violation(path, found=found, rule=rule, fix="lower the request, or raise the limit")
+                yield container.violation(field, found, rule, "lower the request, or raise the limit", found=found)
 
 
 def of_security_context(container: Fields, *, may_escalate: bool = True) -> Iterator[Violation]:
@@ -43,9 +44,9 @@ def of_security_context(container: Fields, *, may_escalate: bool = True) -> Iter
     rule = "what has it can always escalate, and allowPrivilegeEscalation is false"
     fix = "do without, or set allowPrivilegeEscalation to true"
     if context.boolean("privileged"):
-        yield Violation(context.path("privileged"), found="true", rule=rule, fix=fix)
+        yield context.violation("privileged", True, rule=rule, fix=fix)
     if SYS_ADMIN in context.strings("capabilities.add"):
-        yield Violation(context.path("capabilities.add"), found=SYS_ADMIN, rule=rule, fix=fix)
+        yield context.violation("capabilities.add", SYS_ADMIN, rule, fix, found=SYS_ADMIN)
 
 
 def of_variables(container: Fields) -> Iterator[Violation]:
@@ -54,18 +55,18 @@ def of_variables(container: Fields) -> Iterator[Violation]:
         name = each.string("name") or ""
         if "=" in name or not (name.isascii() and name.isprintable()):
             rule = "a variable's name has printable ASCII characters other than '='"
-            yield Violation(each.path("name"), found=shown(name), rule=rule, fix="choose another")
+            yield each.violation("name", name, rule=rule, fix="choose another")
         if not each.is_set("valueFrom"):
             continue
         sources = [source for source in SOURCES if each.is_set(f"valueFrom.{source}")]
         if each.string("value"):
             fix = "leave one of them out"
-            yield Violation(each.path("value"), found="valueFrom is set too", rule="a variable has one value", fix=fix)
+            yield each.violation("value", None, "a variable has one value", fix, found="valueFrom is set too")
         if len(sources) != 1:
             found = " and ".join(sources) or "no source"
             rule, fix = "a value comes from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
-            yield Violation(each.path("valueFrom"), found=found, rule=rule, fix=fix)
+            yield each.violation("valueFrom", found, rule, fix, found=found)
         for source in sources:
             if not each.string(f"valueFrom.{source}.key"):
-                path = each.path(f"valueFrom.{source}.key")
-                yield Violation(path, found="missing", rule="a value is that of one key", fix="name it")
+                field = f"valueFrom.{source}.key"
+                yield each.violation(field, None, "a value is that of one key", "name it", found="missing")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from webhook.engine import Request, Violation
-from webhook.engine.fields import shown
+from webhook.engine.violation import shown
 
 OBJECT_NAME = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -23,7 +23,7 @@ def no_dns_label(request: Request, rule: str) -> Iterator[Violation]:
     name = request.string("metadata.name")
     if name and not DNS_LABEL.fullmatch(name):
         fix = "use lower-case letters, digits and '-', beginning with a letter"
-        yield Violation("metadata.name", found=shown(name), rule=rule, fix=fix)
+        yield request.violation("metadata.name", name, rule=rule, fix=fix)
 
 
 def of_object_name(path: str, name: str | None) -> Iterator[Violation]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from config.cron import CronError, check
 from webhook.engine import Violation
-from webhook.engine.fields import shown
+from webhook.engine.violation import shown
 
 
 def of_schedule(path: str, schedule: str | None) -> Iterator[Violation]:

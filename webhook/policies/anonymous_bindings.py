@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.rbac import BINDINGS, is_kept
+from webhook.engine.violation import shown
 
 ANYBODY = {("User", "system:anonymous"), ("Group", "system:unauthenticated")}
 EVERYBODY = ("Group", "system:authenticated")
@@ -45,7 +45,7 @@ def validate(request: Request, params: AnonymousBindings) -> Iterator[Violation]
         if (kind, name) in denied:
             whom = "a group that is above RBAC" if (kind, name) == MASTERS else "anybody who asks"
             rule = f"{shown(role or '')} must not be given to {whom}"
-            yield Violation(f"subjects[{index}].name", shown(name), rule, "bind it to those who need it")
+            yield request.violation(f"subjects[{index}].name", name, rule, "bind it to those who need it")
 
 
 POLICY = Policy(

@@ -33,9 +33,9 @@ def validate(request: Request, params: AppArmor) -> Iterator[Violation]:
         return
     for key, value in metadata.texts("annotations").items():
         if key.startswith(PREFIX) and value:
-            path = f"{metadata.path('annotations')}[{key}]"
+            path = f"annotations[{key}]"
             type = "Localhost" if value.startswith(LOCALHOST) else TYPES.get(value, "")
-            yield from params.judge(path, value, type, path, value.removeprefix(LOCALHOST))
+            yield from params.judge(metadata, path, value, type, path, value.removeprefix(LOCALHOST))
 
 
 POLICY = Policy("app-armor", AppArmor, validate=validate, category="pod-security")

@@ -35,16 +35,18 @@ def validate(request: Request, params: AutoscalerBounds) -> Iterator[Violation]:
     low, high = request.integer(lower), request.integer(upper)
     lowest, highest = least if low is None else low, most if high is None else high
     if lowest < params.minimum and not (params.allow_zero and lowest == 0):
-        yield Violation(
+        yield request.violation(
             lower,
-            found=lowest if low is not None else f"missing, which means {lowest}",
+            lowest,
+            found=None if low is not None else f"missing, which means {lowest}",
             rule=f"autoscalers must keep at least {params.minimum} replicas",
             fix=f"set it to {params.minimum} or more",
             excess=params.minimum - lowest,
         )
     if highest is not None and highest - lowest < params.spread:
-        yield Violation(
+        yield request.violation(
             upper,
+            highest,
             found=f"{highest} with a lower bound of {lowest}",
             rule=f"the bounds of autoscalers must be at least {params.spread} apart",
             fix=f"set it to {lowest + params.spread} or more",

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
+from webhook.engine.violation import shown
 from webhook.policies._container_checks import of_resources
 from webhook.policies._names import too_long
 from webhook.policies._schedules import of_schedule
@@ -38,8 +38,8 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     yield from of_schedule("spec.schedule", request.string("spec.schedule"))
     port = request.integer_or_string("spec.source.connection.port")
     if port is not None and not is_port(port):
-        yield Violation(
-            "spec.source.connection.port", found=shown(port), rule="no port", fix="write a number from 1 to 65535"
+        yield request.violation(
+            "spec.source.connection.port", port, rule="no port", fix="write a number from 1 to 65535"
         )
     yield from of_destination(request)
     yield from of_resources(request.fields("spec"))
@@ -50,9 +50,9 @@ def of_destination(request: Request) -> Iterator[Violation]:
     store = request.string("spec.destination.type") or "s3"
     bucket = request.string("spec.destination.bucket")
     if bucket and store in BUCKETS and not BUCKETS[store].fullmatch(bucket):
-        yield Violation(
+        yield request.violation(
             "spec.destination.bucket",
-            found=shown(bucket),
+            bucket,
             rule=f"no {store} {'container' if store == 'azure' else 'bucket'} can have that name",
             fix="write its name alone, in lower case; what follows belongs into prefix",
         )

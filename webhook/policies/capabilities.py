@@ -15,13 +15,13 @@ SETGID, SETPCAP, SETUID, SYS_CHROOT]}`
 """
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.security_contexts import is_windows
+from webhook.engine.violation import shown
 
 ALL = "ALL"
 ADD, DROP = "securityContext.capabilities.add", "securityContext.capabilities.drop"
@@ -34,6 +34,13 @@ def _spelled(capability: str) -> str:
 
 
 Capability = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$"), AfterValidator(_spelled)]
+
+
+class NotDropped(frozenset[str]):
+    """All capabilities but those that are dropped: the more are dropped, the fewer are left."""
+
+    def __le__(self, other: Any) -> bool:
+        return ALL in self or frozenset.__ge__(self, other)
 
 
 class Capabilities(Params):
@@ -61,9 +68,13 @@ def _dropped(container: Fields, params: Capabilities) -> Iterator[Violation]:
     dropped = container.strings(DROP)
     missing = [] if ALL in dropped else [each for each in params.required_drop if each not in dropped]
     if missing:
-        found = ", ".join(map(shown, dropped)) or "nothing is dropped"
-        yield Violation(
-            container.path(DROP), found, f"containers must drop {', '.join(missing)}", f"add {', '.join(missing)} to it"
+        yield container.violation(
+            DROP,
+            dropped,
+            f"containers must drop {', '.join(params.required_drop)}",
+            f"add {', '.join(missing)} to it",
+            found=", ".join(map(shown, dropped)) or "nothing is dropped",
+            excess=NotDropped(dropped),
         )
 
 
@@ -71,7 +82,7 @@ def _added(container: Fields, params: Capabilities) -> Iterator[Violation]:
     for capability in container.strings(ADD):
         if ALL not in params.allowed and capability not in params.allowed:
             rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
-            yield Violation(container.path(ADD), shown(capability), rule, "remove it")
+            yield container.violation(ADD, capability, rule, "remove it")
 
 
 POLICY = Policy("capabilities", Capabilities, validate=validate, category="pod-security", severity="high")

@@ -16,7 +16,6 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
 from webhook.engine.rbac import BINDINGS, is_kept
 
@@ -45,7 +44,9 @@ def validate(request: Request, params: ClusterAdminBindings) -> Iterator[Violati
         name = _named(subject)
         if not params.globs.match(name):
             rule = f"nobody else may be given {role}"
-            yield Violation(f"subjects[{index}].name", shown(name), rule, "bind a role with the rights that are needed")
+            yield request.violation(
+                f"subjects[{index}].name", name, rule, "bind a role with the rights that are needed"
+            )
 
 
 def _named(subject: Fields) -> str:

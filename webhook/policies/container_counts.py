@@ -32,8 +32,9 @@ def validate(request: Request, params: ContainerCounts) -> Iterator[Violation]:
     for field, maximum in (("containers", params.containers), ("initContainers", params.init)):
         count = sum(1 for _ in pod.each(field))
         if count > maximum:
-            yield Violation(
-                pod.path(field),
+            yield pod.violation(
+                field,
+                count,
                 found=f"{count} of them",
                 rule=f"a pod cannot have more than {maximum}",
                 fix="move some into pods of their own",

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 
 KEPT = {("Service", "kubernetes"), ("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 
@@ -32,7 +31,7 @@ def validate(request: Request, params: DefaultNamespace) -> Iterator[Violation]:
     attributes = request.attributes
     if attributes.namespace in params.namespaces and (attributes.kind, attributes.name) not in KEPT:
         rule = "nothing may live in this namespace"
-        yield Violation("metadata.namespace", shown(attributes.namespace), rule, "name the namespace where it belongs")
+        yield request.violation("metadata.namespace", attributes.namespace, rule, "name the namespace where it belongs")
 
 
 POLICY = Policy(

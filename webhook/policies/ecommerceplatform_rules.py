@@ -18,7 +18,6 @@ Fix: the message names the field, what was found there and what it may be.
 from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.policies._component_checks import DNS_NAME, MAKES, of_containers, of_database, of_database_version, of_name
 from webhook.policies._names import of_object_name
 
@@ -34,9 +33,9 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
         yield from of_object_name(path, request.string(path))
     host = request.string("spec.host")
     if host is not None and not DNS_NAME.fullmatch(host):
-        yield Violation(
+        yield request.violation(
             "spec.host",
-            found=shown(host),
+            host,
             rule="an Ingress answers for a DNS name",
             fix="write it alone, in lower case and without a wildcard, such as shop.example.com",
         )

@@ -26,22 +26,20 @@ class EmptyDirSize(Params):
 
 def validate(request: Request, params: EmptyDirSize) -> Iterator[Violation]:
     """Yield one violation for each emptyDir without a size limit, or with too large a one."""
-    pod = request.pod()
-    for volume in pod.each("volumes") if pod is not None else ():
+    for volume in request.volumes():
         said = {key for key, value in volume.value.items() if value is not None}
         if "emptyDir" not in said and said - {"name"}:
             continue
         if params.memory_only and volume.string("emptyDir.medium") != "Memory":
             continue
-        path, limit = volume.path("emptyDir.sizeLimit"), volume.quantity("emptyDir.sizeLimit")
+        path, limit = "emptyDir.sizeLimit", volume.quantity("emptyDir.sizeLimit")
         if limit is None or not limit.value:
             up_to = "" if params.maximum is None else f" to {params.maximum} or less"
-            yield Violation(
-                path, "missing" if limit is None else str(limit), "a size limit is required", f"set it{up_to}"
-            )
+            found = "missing" if limit is None else limit.text
+            yield volume.violation(path, found, "a size limit is required", f"set it{up_to}", found=found)
         elif params.maximum is not None and (over := limit.value - amount(params.maximum).value) > 0:
             rule, fix = f"must be at most {params.maximum}", f"lower it to {params.maximum} or less"
-            yield Violation(path, str(limit), rule, fix, excess=over)
+            yield volume.violation(path, limit.text, rule, fix, found=limit.text, excess=over)
 
 
 POLICY = Policy("empty-dir-size", EmptyDirSize, validate=validate, kinds="pods", category="capacity")

@@ -17,8 +17,8 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.rbac import GROUP, ROLES, reach, rules
+from webhook.engine.violation import shown
 
 EXTRAS = "userextras"  # their subresources are the keys of what is known of a user beside names: userextras/scopes
 ACTED_ON = {  # verb: API groups and resources
@@ -51,7 +51,7 @@ def validate(request: Request, params: EscalationRights) -> Iterator[Violation]:
                 continue
             given = given or reach(rule)
             fault = "no role may let its holders give themselves more"
-            yield Violation(f"{rule.path('verbs')}[{index}]", found, fault, "remove it", reach=given)
+            yield rule.violation(f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given)
 
 
 def _is_about(rule: Fields, groups: set[str], resources: set[str]) -> bool:

@@ -19,7 +19,6 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -47,7 +46,7 @@ def validate(request: Request, params: ExternalIPs) -> Iterator[Violation]:
     rule = f"a Service may take only {', '.join(params.allowed)}" if params.allowed else "a Service may take no address"
     for index, text in enumerate(request.strings("spec.externalIPs")):
         if not _allows(params.networks, text):
-            yield Violation(f"spec.externalIPs[{index}]", shown(text), rule, "remove it")
+            yield request.violation(f"spec.externalIPs[{index}]", text, rule, "remove it")
 
 
 def _allows(networks: tuple[Network, ...], text: str) -> bool:

@@ -8,14 +8,10 @@ Fix: use a CSI driver through a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/storage/volumes/#flexvolume-deprecated
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
-
-PATH = "flexVolume.driver"
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import forbids, volumes
 
 
 class FlexVolumeDrivers(Params):
@@ -24,20 +20,19 @@ class FlexVolumeDrivers(Params):
     allowed: list[str] = Field([], description="drivers that may be used, such as example/lvm")
 
 
-def validate(request: Request, params: FlexVolumeDrivers) -> Iterator[Violation]:
-    """Yield a violation for each volume of a driver that may not be used."""
-    pod = request.pod()
-    if pod is None:
-        return
-    for volume in pod.each("volumes"):
-        driver = volume.string(PATH)
-        if driver is not None and driver not in params.allowed:
-            rule = (
-                f"flexVolume drivers must be {' or '.join(params.allowed)}"
-                if params.allowed
-                else "flexVolume must not be used"
-            )
-            yield Violation(volume.path(PATH), shown(driver), rule, "use a CSI driver through a persistentVolumeClaim")
+def _rule(params: FlexVolumeDrivers) -> str:
+    return (
+        f"flexVolume drivers must be {' or '.join(params.allowed)}" if params.allowed else "flexVolume must not be used"
+    )
 
+
+validate = forbids(
+    volumes,
+    "flexVolume.driver",
+    Fields.string,
+    unless=lambda found, params: found is None or found in params.allowed,
+    rule=_rule,
+    fix="use a CSI driver through a persistentVolumeClaim",
+)
 
 POLICY = Policy("flex-volume-drivers", FlexVolumeDrivers, validate=validate, category="pod-security")

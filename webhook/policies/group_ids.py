@@ -16,7 +16,7 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.ranges import Range, any_holds, told
+from webhook.engine.ranges import Range, any_holds, listed
 from webhook.engine.security_contexts import contexts, is_windows, missing
 
 RUN_AS_GROUP = "securityContext.runAsGroup"
@@ -35,19 +35,19 @@ class GroupIds(Params):
     @cached_property
     def rule(self) -> str:
         """What a message says must be."""
-        return f"group ids must be within {told(self.allowed)}"
+        return f"group ids must be within {listed(self.allowed)}"
 
-    def judge(self, path: str, found: int | None) -> Iterator[Violation]:
+    def judge(self, holder: Fields, path: str, found: int | None) -> Iterator[Violation]:
         """Yield a violation where the id found may not be set."""
         if found is not None and not any_holds(self.allowed, found):
-            yield Violation(path, found, self.rule, "set an id that is allowed")
+            yield holder.violation(path, found, self.rule, "set an id that is allowed")
 
     def judge_pod(self, pod: Fields, path: str, found: Sequence[int | None]) -> Iterator[Violation]:
         """Yield a violation for each id of the pod that may not be set, and where one is missing."""
         for each in found:
-            yield from self.judge(pod.path(path), each)
+            yield from self.judge(pod, path, each)
         if self.required and not pod.is_set(path) and not is_windows(pod):
-            yield Violation(pod.path(path), "unset", self.rule, "set it")
+            yield pod.violation(path, None, self.rule, "set it", found="unset")
 
 
 class Groups(Params):
@@ -63,7 +63,7 @@ def validate(request: Request, params: Groups) -> Iterator[Violation]:
     pod = request.pod()
     if params.run_as_group is not None:
         for context in contexts(request):
-            yield from params.run_as_group.judge(context.path(RUN_AS_GROUP), context.integer(RUN_AS_GROUP))
+            yield from params.run_as_group.judge(context, RUN_AS_GROUP, context.integer(RUN_AS_GROUP))
         if params.run_as_group.required and not is_windows(pod):
             yield from missing(request, RUN_AS_GROUP, params.run_as_group.rule)
     if pod is None:

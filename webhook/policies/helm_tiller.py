@@ -12,7 +12,6 @@ Fix: use Helm 3 or later.
 from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 
 
 def validate(request: Request, params: Params) -> Iterator[Violation]:
@@ -21,7 +20,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
         image = container.string("image") or ""
         last = image.rpartition("/")[2]
         if last.partition("@")[0].partition(":")[0] == "tiller":
-            yield Violation(container.path("image"), shown(image), "Tiller must not run", "use Helm 3 or later")
+            yield container.violation("image", image, "Tiller must not run", "use Helm 3 or later")
 
 
 POLICY = Policy("helm-tiller", validate=validate, kinds="pods", category="workloads", severity="high")

@@ -9,12 +9,12 @@ Fix: remove it; expose ports by a Service, share processes within the pod by `sh
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import forbids
 
 NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
 
@@ -25,14 +25,13 @@ class HostNamespaces(Params):
     allowed: list[Literal["hostNetwork", "hostPID", "hostIPC"]] = Field([], description="namespaces that may be used")
 
 
-def validate(request: Request, params: HostNamespaces) -> Iterator[Violation]:
-    """Yield a violation for each of the node's namespaces that the pod is in."""
-    pod = request.pod()
-    if pod is None:
-        return
-    for field in NAMESPACES:
-        if field not in params.allowed and pod.boolean(field):
-            yield Violation(pod.path(field), "true", "pods must not be in a namespace of the node", "remove it")
-
+validate = forbids(
+    lambda request, params: (pod,) if (pod := request.pod()) is not None else (),
+    lambda params: [each for each in NAMESPACES if each not in params.allowed],
+    Fields.boolean,
+    unless=lambda found, params: not found,
+    rule="pods must not be in a namespace of the node",
+    fix="remove it",
+)
 
 POLICY = Policy("host-namespaces", HostNamespaces, validate=validate, category="pod-security", severity="high")

@@ -20,8 +20,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.kinds import PERSISTENT_VOLUME
+from webhook.engine.violation import shown
 
 PATH = "hostPath.path"
 FIX = "use an emptyDir, a configMap or a persistentVolumeClaim"
@@ -82,9 +82,8 @@ def validate(request: Request, params: HostPathVolumes) -> Iterator[Violation]:
     if request.kind == PERSISTENT_VOLUME.kind:
         yield from _of_volume(request.fields("spec"), params, shared=True)
         return
-    pod = request.pod()
     for_reading: dict[str, str] = {}  # volumes by name, with their paths
-    for volume in pod.each("volumes") if pod is not None else ():
+    for volume in request.volumes():
         yield from _of_volume(volume, params)
         path = volume.string(PATH) or ""
         if volume.is_set("hostPath") and params.is_for_reading(_parts(path)):
@@ -108,7 +107,7 @@ def _of_volume(volume: Fields, params: HostPathVolumes, *, shared: bool = False)
         rule = "a path that may only be mounted for reading must not be a PersistentVolume"
     else:
         return
-    yield Violation(volume.path(PATH), shown(path), rule, FIX)
+    yield volume.violation(PATH, path, rule, FIX)
 
 
 def _written(request: Request, for_reading: Mapping[str, str]) -> Iterator[Violation]:
@@ -118,7 +117,7 @@ def _written(request: Request, for_reading: Mapping[str, str]) -> Iterator[Viola
             path = for_reading.get(mount.string("name") or "")
             if path is not None and not mount.boolean("readOnly"):
                 rule = f"{shown(path)} of the node may only be mounted for reading"
-                yield Violation(mount.path("readOnly"), "not true", rule, "set it to true")
+                yield mount.violation("readOnly", path, rule, "set it to true", found="not true")
 
 
 def _is_within(parts: Parts, prefix: Parts) -> bool:

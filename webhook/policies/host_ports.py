@@ -9,12 +9,11 @@ Fix: remove `hostPort`; expose the port by a Service.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.ranges import Range, any_holds, told
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import forbids
+from webhook.engine.ranges import Range, any_holds, listed
 
 
 class HostPorts(Params):
@@ -25,16 +24,21 @@ class HostPorts(Params):
     )
 
 
-def validate(request: Request, params: HostPorts) -> Iterator[Violation]:
-    """Yield a violation for each port of the node that may not be opened."""
-    rule = (
-        f"host ports must be within {told(params.allowed)}" if params.allowed else "containers must not open host ports"
+def _rule(params: HostPorts) -> str:
+    return (
+        f"host ports must be within {listed(params.allowed)}"
+        if params.allowed
+        else "containers must not open host ports"
     )
-    for container in request.containers():
-        for port in container.each("ports"):
-            found = port.integer("hostPort")
-            if found and not any_holds(params.allowed, found):
-                yield Violation(port.path("hostPort"), found, rule, "remove it, and expose the port by a Service")
 
+
+validate = forbids(
+    lambda request, params: (port for container in request.containers() for port in container.each("ports")),
+    "hostPort",
+    Fields.integer,
+    unless=lambda found, params: not found or any_holds(params.allowed, found),
+    rule=_rule,
+    fix="remove it, and expose the port by a Service",
+)
 
 POLICY = Policy("host-ports", HostPorts, validate=validate, category="pod-security")

@@ -11,12 +11,10 @@ Fix: remove `host`; a `Host` header goes into `httpHeaders`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline (since 1.34)
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import containers, forbids
 
 HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop")
 PATHS = tuple(f"{handler}.{action}.host" for handler in HANDLERS for action in ("httpGet", "tcpSocket"))
@@ -28,15 +26,13 @@ class HostProbes(Params):
     allowed: list[str] = Field([], description="hosts that may be named, as they are written")
 
 
-def validate(request: Request, params: HostProbes) -> Iterator[Violation]:
-    """Yield a violation for each host that a probe or a hook may not name."""
-    hosts = " or ".join(("the pod itself", *params.allowed))
-    for container in request.containers():
-        for path in PATHS:
-            host = container.string(path)
-            if host and host not in params.allowed:
-                rule = f"probes and lifecycle hooks must ask {hosts}"
-                yield Violation(container.path(path), shown(host), rule, "remove it")
-
+validate = forbids(
+    containers,
+    PATHS,
+    Fields.string,
+    unless=lambda found, params: not found or found in params.allowed,
+    rule=lambda params: f"probes and lifecycle hooks must ask {' or '.join(('the pod itself', *params.allowed))}",
+    fix="remove it",
+)
 
 POLICY = Policy("host-probes", HostProbes, validate=validate, category="pod-security")

@@ -19,9 +19,9 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImageReference, ImageReferenceError, parse_image
+from webhook.engine.violation import shown
 
 PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"}  # by where the image is named
 
@@ -45,25 +45,26 @@ def validate(request: Request, params: ImagePullPolicy) -> Iterator[Violation]:
     if request.pod() is None:
         return
     which = f" for images with the tag {' or '.join(params.tags)}" if params.tags else ""
-    for holder, path in request.images():
-        image = _parsed(holder.string(path))
+    for text, holder, path in request.images():
+        image = _parsed(text)
         if image is None or (params.tags and not (image.version and params.globs.match(image.version))):
             continue
         said = holder.string(PULL_POLICY[path])
         default = "Always" if "latest" in (image.version, image.tag) else "IfNotPresent"
         if (said or default) != params.required:
-            yield Violation(
-                holder.path(PULL_POLICY[path]),
+            yield holder.violation(
+                PULL_POLICY[path],
+                said,
                 found=shown(said) if said else f"missing, which means {default}",
                 rule=f"must be {params.required}{which}",
                 fix=f"set it to {params.required}",
             )
 
 
-def _parsed(text: str | None) -> ImageReference | None:
+def _parsed(text: str) -> ImageReference | None:
     """Return the image; None for what is no reference and is never pulled."""
     try:
-        return parse_image(text or "")
+        return parse_image(text)
     except ImageReferenceError:
         return None
 

@@ -16,8 +16,8 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
+from webhook.engine.violation import shown
 
 
 class IngressHosts(Params):

@@ -18,9 +18,9 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
 from webhook.engine.ingresses import wildcard
+from webhook.engine.violation import shown
 
 ANNOTATION = "kubernetes.io/ingress.allow-http"
 
@@ -67,7 +67,7 @@ def _uncovered(request: Request, params: IngressTLS) -> Iterator[Violation]:
     for rule in rules:
         host = rule.string("host") or ""
         if host not in covered and wildcard(host) not in covered:
-            yield Violation(rule.path("host"), shown(host), "the host must be covered by spec.tls", "add it there")
+            yield rule.violation("host", host, "the host must be covered by spec.tls", "add it there")
 
 
 POLICY = Policy("ingress-tls", IngressTLS, validate=validate, kinds=("Ingress",), category="network", severity="high")

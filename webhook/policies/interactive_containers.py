@@ -10,11 +10,10 @@ Denied:  `stdin: true`, `tty: true`.
 Fix: remove the field.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import forbids
 
 
 class InteractiveContainers(Params):
@@ -23,13 +22,14 @@ class InteractiveContainers(Params):
     ephemeral: bool = Field(False, description="whether ephemeral containers are judged too")
 
 
-def validate(request: Request, params: InteractiveContainers) -> Iterator[Violation]:
-    """Yield a violation for each container that waits for input."""
-    for container in request.containers(ephemeral=params.ephemeral):
-        for field in ("stdin", "tty"):
-            if container.boolean(field):
-                yield Violation(container.path(field), "true", "containers must not be interactive", "remove it")
-
+validate = forbids(
+    lambda request, params: request.containers(ephemeral=params.ephemeral),
+    ("stdin", "tty"),
+    Fields.boolean,
+    unless=lambda found, params: not found,
+    rule="containers must not be interactive",
+    fix="remove it",
+)
 
 POLICY = Policy(
     "interactive-containers",

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from config.quantities import Quantity
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation
 from webhook.engine.fields import entry
 from webhook.engine.resources import Amount, amount, of_all
 
@@ -29,27 +29,27 @@ class MemoryUnits(Params):
 
 def validate(request: Request, params: MemoryUnits) -> Iterator[Violation]:
     """Yield one violation for each amount that is too small to be meant."""
-    for path, found in _amounts(request):
+    for holder, field, found in _amounts(request):
         if 0 < found.value < amount(params.smallest).value:
-            yield Violation(
-                path,
+            yield holder.violation(
+                field,
+                found.text,
                 found=f"{found}, which is {float(found.value):.8g} bytes",
                 rule=f"amounts below {params.smallest} are taken for a wrong unit",
                 fix="write Ki, Mi or Gi",
             )
 
 
-def _amounts(request: Request) -> Iterator[tuple[str, Quantity]]:
+def _amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
     for each in of_all(request):
         for part in ("limits", "requests"):
             for name, found in each.owner.quantities(f"resources.{part}").items():
                 if name.startswith(BYTES):
-                    yield each.owner.path(entry(f"resources.{part}", name)), found
-    pod = request.pod()
-    for volume in pod.each("volumes") if pod is not None else ():
+                    yield each.owner, entry(f"resources.{part}", name), found
+    for volume in request.volumes():
         limit = volume.quantity("emptyDir.sizeLimit")
         if limit is not None:
-            yield volume.path("emptyDir.sizeLimit"), limit
+            yield volume, "emptyDir.sizeLimit", limit
 
 
 POLICY = Policy("memory-units", MemoryUnits, validate=validate, kinds="pods", category="capacity", severity="low")

@@ -23,8 +23,9 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
         return
     if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.attributes.groups:
         return
-    yield Violation(
+    yield request.violation(
         "metadata.ownerReferences",
+        None,
         found="no owner that is its controller",
         rule="pods must be made by something that makes them again",
         fix="use a Deployment, a StatefulSet, a DaemonSet or a Job",

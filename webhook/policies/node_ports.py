@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.ranges import Range, any_holds, told
+from webhook.engine.ranges import Range, any_holds, listed
 
 
 class NodePorts(Params):
@@ -29,14 +29,14 @@ def validate(request: Request, params: NodePorts) -> Iterator[Violation]:
     type = request.string("spec.type")
     allocates = request.boolean("spec.allocateLoadBalancerNodePorts") is not False
     picks = type == "NodePort" or (type == "LoadBalancer" and allocates)
-    rule = f"allowed node ports: {told(params.ranges)}"
+    rule = f"allowed node ports: {listed(params.ranges)}"
     for port in request.each("spec.ports"):
         number = port.integer("nodePort") or 0
         if (number or picks) and not any_holds(params.ranges, number):
-            yield Violation(port.path("nodePort"), number or "missing", rule, "name one of these")
+            yield port.violation("nodePort", number, rule, "name one of these", found=None if number else "missing")
     health = request.integer("spec.healthCheckNodePort")
     if health and not any_holds(params.ranges, health):
-        yield Violation("spec.healthCheckNodePort", health, rule, "name one of these")
+        yield request.violation("spec.healthCheckNodePort", health, rule, "name one of these")
 
 
 POLICY = Policy("node-ports", NodePorts, validate=validate, kinds=("Service",), category="network")

@@ -11,15 +11,11 @@ Fix: set it to false.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import containers, forbids
 from webhook.engine.security_contexts import is_windows
-
-PATH = "securityContext.allowPrivilegeEscalation"
 
 
 class PrivilegeEscalation(Params):
@@ -28,16 +24,15 @@ class PrivilegeEscalation(Params):
     exempt_windows: bool = Field(True, description="leave Windows pods alone, where the API forbids the field")
 
 
-def validate(request: Request, params: PrivilegeEscalation) -> Iterator[Violation]:
-    """Yield a violation for each container that does not forbid it."""
-    if params.exempt_windows and is_windows(request.pod()):
-        return
-    for container in request.containers():
-        found = container.boolean(PATH)
-        if found is not False:
-            shown_as = "unset" if found is None else shown(found)
-            yield Violation(container.path(PATH), shown_as, "must be false", "set it to false")
-
+validate = forbids(
+    containers,
+    "securityContext.allowPrivilegeEscalation",
+    Fields.boolean,
+    unless=lambda found, params: found is False,
+    rule="must be false",
+    fix="set it to false",
+    exempt=lambda request, params: params.exempt_windows and is_windows(request.pod()),
+)
 
 POLICY = Policy(
     "privilege-escalation", PrivilegeEscalation, validate=validate, category="pod-security", severity="high"

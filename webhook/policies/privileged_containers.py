@@ -11,18 +11,16 @@ Fix: remove it; add the one capability that is needed, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Iterator
+from webhook.engine import Fields, Policy
+from webhook.engine.forbids import containers, forbids
 
-from webhook.engine import Params, Policy, Request, Violation
-
-PATH = "securityContext.privileged"
-
-
-def validate(request: Request, params: Params) -> Iterator[Violation]:
-    """Yield a violation for each privileged container."""
-    for container in request.containers():
-        if container.boolean(PATH):
-            yield Violation(container.path(PATH), "true", "containers must not run privileged", "remove it")
-
+validate = forbids(
+    containers,
+    "securityContext.privileged",
+    Fields.boolean,
+    unless=lambda found, params: not found,
+    rule="containers must not run privileged",
+    fix="remove it",
+)
 
 POLICY = Policy("privileged-containers", validate=validate, category="pod-security", severity="critical")

@@ -27,10 +27,11 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
             probe = container.fields(name)
             timeout, period = probe.integer("timeoutSeconds") or 1, probe.integer("periodSeconds") or 10
             if timeout >= period:
-                yield Violation(
-                    probe.path("timeoutSeconds"),
-                    found=timeout,
-                    rule=f"must be less than periodSeconds, which is {period}",
+                yield probe.violation(
+                    "timeoutSeconds",
+                    timeout,
+                    found=f"{timeout}, and periodSeconds is {period}",
+                    rule="must be less than periodSeconds",
                     fix="shorten the timeout, or lengthen the period",
                     excess=timeout - period,
                 )

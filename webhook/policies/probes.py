@@ -47,21 +47,23 @@ def validate(request: Request, params: Probes) -> Iterator[Violation]:
     pod = request.pod()
     if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
         return
-    for container in _asked(request, pod, params):
+    for container in _asked(request, params):
         missing = [probe for probe in params.required if not _counts(container, f"{probe}Probe", params.handlers)]
         if params.enough == "all":
             yield from (_missing(container, probe, params.handlers) for probe in missing)
         elif len(missing) == len(params.required):
             names = " or ".join(f"{probe}Probe" for probe in missing)
-            yield Violation(container.path(), "no probe", f"a container must have a {names}", "add one")
+            yield container.violation("", None, f"a container must have a {names}", "add one", found="no probe")
         if params.distinct:
             yield from _same(container)
 
 
-def _asked(request: Request, pod: Fields, params: Probes) -> Iterator[Fields]:
+def _asked(request: Request, params: Probes) -> Iterator[Fields]:
     """Yield the containers that are judged."""
     ports = _served(request) if params.served else set()
-    for container in pod.each("containers"):
+    for container in request.containers(ephemeral=False):
+        if container.list != "containers":
+            continue
         names = {
             name for port in container.each("ports") for name in (port.integer("containerPort"), port.string("name"))
         }
@@ -91,14 +93,14 @@ def _missing(container: Fields, probe: str, handlers: list[Handler]) -> Violatio
     ways = f"{', '.join(handlers[:-1])} or {handlers[-1]}" if len(handlers) > 1 else handlers[0]
     rule = f"a container must have a {probe} probe by {ways}"
     found = "another way of probing" if container.mapping(f"{probe}Probe") else "missing"
-    return Violation(container.path(f"{probe}Probe"), found, rule, "add it")
+    return container.violation(f"{probe}Probe", found, rule, "add it", found=found)
 
 
 def _same(container: Fields) -> Iterator[Violation]:
     readiness = container.mapping("readinessProbe")
     if readiness and readiness == container.mapping("livenessProbe"):
-        path = container.path("livenessProbe")
-        yield Violation(path, "the same as readinessProbe", "the two must differ", "probe less, or more patiently")
+        found, fix = "the same as readinessProbe", "probe less, or more patiently"
+        yield container.violation("livenessProbe", readiness, "the two must differ", fix, found=found)
 
 
 POLICY = Policy(

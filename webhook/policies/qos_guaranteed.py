@@ -45,11 +45,11 @@ def _judge(resources: Resources, params: QosGuaranteed) -> Iterator[Violation]:
         limit = resources.limits.get(resource)
         rule = f"{resource} must be guaranteed, its request equal to its limit"
         if limit is None or not limit.value:
-            found = "missing" if limit is None else str(limit)
-            yield Violation(resources.path("limits", resource), found, rule, "set it, and no other request")
+            found = "missing" if limit is None else limit.text
+            yield resources.violation("limits", resource, found, rule, "set it, and no other request", found=found)
         elif (asked := resources.requests[resource]).value != limit.value:
             found = f"{asked} with a limit of {limit}"
-            yield Violation(resources.path("requests", resource), found, rule, "set both to the same amount")
+            yield resources.violation("requests", resource, found, rule, "set both to the same amount", found=found)
 
 
 POLICY = Policy("qos-guaranteed", QosGuaranteed, validate=validate, kinds="pods", category="capacity", needs=needs)

@@ -10,14 +10,11 @@ Denied:  `readOnlyRootFilesystem: false`, or not set.
 Fix: set it to true, and mount an emptyDir where the program writes.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import forbids
 from webhook.engine.security_contexts import is_windows
-
-PATH = "securityContext.readOnlyRootFilesystem"
 
 
 class ReadOnlyRootFilesystem(Params):
@@ -26,15 +23,14 @@ class ReadOnlyRootFilesystem(Params):
     ephemeral_containers: bool = Field(False, description="judge ephemeral containers (kubectl debug) too")
 
 
-def validate(request: Request, params: ReadOnlyRootFilesystem) -> Iterator[Violation]:
-    """Yield a violation for each container whose root filesystem can be written."""
-    if is_windows(request.pod()):
-        return
-    for container in request.containers(ephemeral=params.ephemeral_containers):
-        found = container.boolean(PATH)
-        if not found:
-            fix = "set it to true, and mount an emptyDir where the program writes"
-            yield Violation(container.path(PATH), "unset" if found is None else "false", "must be true", fix)
-
+validate = forbids(
+    lambda request, params: request.containers(ephemeral=params.ephemeral_containers),
+    "securityContext.readOnlyRootFilesystem",
+    Fields.boolean,
+    unless=lambda found, params: found,
+    rule="must be true",
+    fix="set it to true, and mount an emptyDir where the program writes",
+    exempt=lambda request, params: is_windows(request.pod()),
+)
 
 POLICY = Policy("read-only-root-filesystem", ReadOnlyRootFilesystem, validate=validate, category="pod-security")

@@ -59,13 +59,11 @@ def _overlap(one: Registry, other: Registry) -> bool:
 def mutate(request: Request, params: RegistryRewrite) -> Iterator[Patch]:
     """Yield a patch for each image that has a mirror."""
     before = request.before()
-    known = {holder.path(path): holder.string(path) for holder, path in before.images()} if before is not None else {}
-    for holder, path in request.images():
-        image = holder.string(path)
-        if image and known.get(holder.path(path)) != image:
-            rewritten = rewrite(image, params.parsed)
-            if rewritten != image:
-                yield Patch(holder.steps(path), rewritten, overwrite=True)
+    known = {holder.path(field): text for text, holder, field in before.images()} if before is not None else {}
+    for text, holder, field in request.images():
+        rewritten = rewrite(text, params.parsed)
+        if rewritten != text and known.get(holder.path(field)) != text:
+            yield holder.set(field, rewritten, overwrite=True)
 
 
 def rewrite(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:

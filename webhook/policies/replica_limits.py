@@ -17,9 +17,7 @@ from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
-
-SCALE_PARENT = "scale_parent"
+from webhook.engine import PARENT, Fields, Params, Policy, Request, Violation
 
 REPLICA_PATHS: dict[
     str, dict[str, int | None]
@@ -54,8 +52,9 @@ def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
     numbers = list(_numbers(request))
     for path, number, found in numbers:
         if number > params.maximum:
-            yield Violation(
+            yield request.violation(
                 path,
+                number,
                 found=found,
                 rule=f"{params.tier} workloads cannot exceed {params.maximum} replicas",
                 fix=f"set it to {params.maximum} or less",
@@ -63,8 +62,9 @@ def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
             )
     path, number, found = numbers[0]
     if number < params.minimum and not (params.allow_zero and number == 0) and not _is_scaled_by_deployment(request):
-        yield Violation(
+        yield request.violation(
             path,
+            number,
             found=found,
             rule=f"{params.tier} workloads need at least {params.minimum} replicas",
             fix=f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}",
@@ -72,18 +72,18 @@ def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
         )
 
 
-def _numbers(request: Request) -> Iterator[tuple[str, int, str | int]]:
-    """Yield the numbers of replicas, lowest first: path, number, and how a message tells it."""
+def _numbers(request: Request) -> Iterator[tuple[str, int, str | None]]:
+    """Yield the numbers of replicas, lowest first: path, number, and how a message says it."""
     for path, default in REPLICA_PATHS.get(request.kind, REPLICAS).items():
         found = request.integer(path)
         if found is not None:
-            yield path, found, found
+            yield path, found, None
         elif default is not None:
-            yield path, default, f"missing, which means {default}" if default else 0  # the API leaves 0 out
+            yield path, default, f"missing, which means {default}" if default else None  # the API leaves 0 out
 
 
 def _labels(request: Request) -> dict[str, str]:
-    parent = Fields(request.lookup(SCALE_PARENT)) if request.kind == "Scale" else request
+    parent = Fields(request.lookup(PARENT)) if request.kind == "Scale" else request
     return parent.texts("metadata.labels")
 
 
@@ -94,7 +94,7 @@ def _is_scaled_by_deployment(request: Request) -> bool:
 
 def needs(params: ReplicaLimits) -> tuple[str, ...]:
     """Name what must be looked up."""
-    return (SCALE_PARENT,) if params.labels else ()
+    return (PARENT,) if params.labels else ()
 
 
 POLICY = Policy("replica-limits", ReplicaLimits, validate=validate, kinds="scalable", category="capacity", needs=needs)

@@ -59,13 +59,13 @@ def _judge(resources: Resources, part: Part, resource: str, bounds: Bounds) -> I
     found = resources.of(part).get(resource)
     if found is None:
         return
-    path, what = resources.path(part, resource), f"{part} of {resource} must be"
+    what = f"{part} of {resource} must be"
     if bounds.min is not None and (short := amount(bounds.min).value - found.value) > 0:
         rule, fix = f"{what} at least {bounds.min}", f"raise it to {bounds.min} or more"
-        yield Violation(path, str(found), rule, fix, excess=short)
+        yield resources.violation(part, resource, found.text, rule, fix, found=found.text, excess=short)
     if bounds.max is not None and (over := found.value - amount(bounds.max).value) > 0:
         rule, fix = f"{what} at most {bounds.max}", f"lower it to {bounds.max} or less"
-        yield Violation(path, str(found), rule, fix, excess=over)
+        yield resources.violation(part, resource, found.text, rule, fix, found=found.text, excess=over)
 
 
 POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, kinds="pods", category="capacity", needs=needs)

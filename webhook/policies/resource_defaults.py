@@ -57,7 +57,7 @@ def mutate(request: Request, params: ResourceDefaults) -> Iterator[Patch]:
 
 
 def _patch(container: Fields, part: str, name: str, value: object) -> Patch:
-    return Patch((*container.steps(f"resources.{part}"), name), str(value))
+    return container.set(("resources", part, name), str(value))
 
 
 POLICY = Policy("resource-defaults", ResourceDefaults, mutate=mutate, kinds="pods", category="capacity")

@@ -44,7 +44,8 @@ def validate(request: Request, params: ResourceLimits) -> Iterator[Violation]:
         for resource in params.forbidden:
             if resource in each.limits:
                 rule = f"no limit of {resource} is allowed in {params.tier}"
-                yield Violation(each.path("limits", resource), str(each.limits[resource]), rule, "remove it")
+                limit = each.limits[resource].text
+                yield each.violation("limits", resource, limit, rule, "remove it", found=limit)
 
 
 POLICY = Policy("resource-limits", ResourceLimits, validate=validate, kinds="pods", category="capacity", needs=needs)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from config.quantities import LARGEST
 from webhook.engine import Policy, Request, Violation
 from webhook.engine.resources import Amount, Completed, amount, needs, of_all
 
@@ -33,12 +34,14 @@ def validate(request: Request, params: ResourceRatios) -> Iterator[Violation]:
                 continue
             asked, largest = each.requests[resource], amount(ratio).value
             if limit.value > largest * asked.value:
-                yield Violation(
-                    each.path("limits", resource),
-                    found=f"{limit} with a request of {asked}",
+                yield each.violation(
+                    "limits",
+                    resource,
+                    limit.text,
                     rule=f"a limit of {resource} must be at most {ratio} times its request",
                     fix="raise the request or lower the limit",
-                    excess=limit.value / asked.value - largest if asked.value else None,
+                    found=f"{limit} with a request of {asked}",
+                    excess=limit.value / asked.value if asked.value else LARGEST,  # a request of 0
                 )
 
 

@@ -37,7 +37,7 @@ def validate(request: Request, params: RunAsNonRoot) -> Iterator[Violation]:
         return
     for context in contexts(request):
         if context.boolean(PATH) is False:
-            yield Violation(context.path(PATH), "false", "must not be false", "set it to true")
+            yield context.violation(PATH, False, "must not be false", "set it to true")
     yield from missing(
         request,
         PATH,

@@ -17,7 +17,7 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.ranges import Range, any_holds, told
+from webhook.engine.ranges import Range, any_holds, listed
 from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows, missing
 
 PATH = "securityContext.runAsUser"
@@ -35,7 +35,7 @@ class RunAsUser(Params):
     def rule(self) -> str:
         """What a message says must be."""
         told_as = (
-            "must not be 0, which is root" if self.allowed == [NOT_ROOT] else f"must be within {told(self.allowed)}"
+            "must not be 0, which is root" if self.allowed == [NOT_ROOT] else f"must be within {listed(self.allowed)}"
         )
         return f"the user {told_as}"
 
@@ -48,7 +48,7 @@ def validate(request: Request, params: RunAsUser) -> Iterator[Violation]:
     for context in contexts(request):
         found = context.integer(PATH)
         if found is not None and not any_holds(params.allowed, found):
-            yield Violation(context.path(PATH), found, params.rule, "set an id that is allowed")
+            yield context.violation(PATH, found, params.rule, "set an id that is allowed")
     if params.required and not is_windows(pod):
         yield from missing(request, PATH, params.rule)
 

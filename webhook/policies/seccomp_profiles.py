@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from webhook.engine import Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.security_contexts import Profiles, is_windows, judge_profiles, missing
 
 PATH = "securityContext.seccompProfile.type"
@@ -48,12 +47,12 @@ def validate_annotations(request: Request, params: SeccompProfiles) -> Iterator[
     if metadata is None:
         return
     annotations = metadata.texts("annotations")
-    names = (container.string("name") or "" for container in request.containers())
+    names = (container.name or "" for container in request.containers())
     for key in dict.fromkeys((POD_ANNOTATION, *(f"{CONTAINER_ANNOTATION}{name}" for name in names))):
         value = annotations.get(key)
         if value not in (None, "runtime/default", "docker/default") and not str(value).startswith("localhost/"):
             rule = "must be runtime/default or localhost/…"
-            yield Violation(f"{metadata.path('annotations')}[{key}]", shown(value), rule, "remove it")
+            yield metadata.violation(f"annotations[{key}]", value, rule, "remove it")
 
 
 POLICY = Policy("seccomp-profiles", SeccompProfiles, validate=validate, category="pod-security", severity="high")

@@ -16,21 +16,31 @@ Fix: an image that needs more says so: `securityContext: {runAsNonRoot: false}`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Patch, Policy, Request
+from webhook.engine import Container, Fields, Params, Patch, Policy, Request
 from webhook.engine.security_contexts import in_user_namespace, is_windows
 from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 
-CONTEXT = "securityContext"
 OS_LABEL = "kubernetes.io/os"
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
 COPIES = {"ReplicaSet", "ReplicationController"}  # whose controllers find them again by comparing templates
+CONTEXT = "securityContext"
 
-Keeps = Callable[[Fields, Fields | None], bool]
+
+class Wishes(NamedTuple):
+    """What a container asks for itself, which its defaults must not contradict."""
+
+    container: Container
+    added: list[str]
+    dropped: list[str]
+    is_privileged: bool
+    is_root: bool  # it runs as user 0, or adds what only root keeps: another user loses capabilities at the start
+    wants_root: bool
 
 
 class SecurityDefaults(Params):
@@ -49,25 +59,42 @@ class SecurityDefaults(Params):
     )
     selinux_level: str | None = Field(None, description="SELinux level to set, such as s0:c123,c456")
 
+    @cached_property
+    def inherited(self) -> tuple[tuple[str, Any, Callable[[Wishes], bool]], ...]:
+        """The settings that a pod hands down: path, value, and which containers are left alone."""
+        settings = (
+            ("runAsNonRoot", self.run_as_non_root or None, lambda each: each.is_root),
+            ("runAsUser", self.run_as_user, lambda each: each.wants_root),
+            ("runAsGroup", self.run_as_group, lambda each: each.wants_root),
+            ("seLinuxOptions.level", self.selinux_level, lambda each: each.is_privileged),
+            (
+                "seccompProfile.type",
+                "RuntimeDefault" if self.seccomp_profile else None,
+                lambda each: each.is_privileged,
+            ),
+        )
+        return tuple((f"{CONTEXT}.{field}", value, left) for field, value, left in settings if value is not None)
+
 
 def mutate(request: Request, params: SecurityDefaults) -> Iterator[Patch]:
-    """Yield a default for each setting that nobody made."""
+    """Yield a default for each setting that is not made."""
     pod = request.pod()
-    if _runs_elsewhere(pod) or in_user_namespace(pod):
+    if pod is not None and (is_windows(pod) or _selects_windows(pod) or in_user_namespace(pod)):
         return
     if request.attributes.subresource == "ephemeralcontainers":
         yield from _defaults(params, pod, None, _added(request))
-    elif _is_made_now(request):
-        yield from _defaults(params, pod, pod, list(request.containers()))
+    elif _is_created_now(request):
+        whole = None if request.excepted else pod  # what an exception is about must not inherit
+        yield from _defaults(params, pod, whole, request.containers())
         if pod is not None:
             yield from _of_pod(pod, params)
 
 
-def _runs_elsewhere(pod: Fields | None) -> bool:
-    return is_windows(pod) or (pod is not None and pod.texts("nodeSelector").get(OS_LABEL) == "windows")
+def _selects_windows(pod: Fields) -> bool:
+    return pod.texts("nodeSelector").get(OS_LABEL) == "windows"
 
 
-def _is_made_now(request: Request) -> bool:
+def _is_created_now(request: Request) -> bool:
     """Whether the pod is new, or its template is new and no copy."""
     if request.kind in COPIES and any(
         owner.boolean("controller") for owner in request.each("metadata.ownerReferences")
@@ -84,76 +111,66 @@ def _template(request: Request) -> dict[str, Any]:
     return pod.value if pod is not None else request.mapping("spec")
 
 
-def _added(request: Request) -> list[Fields]:
+def _added(request: Request) -> list[Container]:
     """Return the ephemeral containers that the running pod did not have."""
     before = request.before()
-    old = before.pod() if before is not None else None
-    names = {container.string("name") for container in old.each("ephemeralContainers")} if old is not None else set()
-    pod = request.pod()
-    new = pod.each("ephemeralContainers") if pod is not None else ()
-    return [container for container in new if container.string("name") not in names]
+    old = {each.name for each in before.containers()} if before is not None else set()
+    return [each for each in request.containers() if each.list == "ephemeralContainers" and each.name not in old]
 
 
 def _defaults(
-    params: SecurityDefaults, pod: Fields | None, settable: Fields | None, containers: list[Fields]
+    params: SecurityDefaults, pod: Fields | None, settable: Fields | None, containers: Iterable[Container]
 ) -> Iterator[Patch]:
     """Yield the defaults of `containers`, and of their pod where it is `settable`."""
-    inherited: tuple[tuple[str, Any, Keeps], ...] = (
-        ("runAsNonRoot", params.run_as_non_root or None, _is_root),
-        ("runAsUser", params.run_as_user, _wants_root),
-        ("runAsGroup", params.run_as_group, _wants_root),
-        ("seLinuxOptions.level", params.selinux_level, _is_privileged),
-        ("seccompProfile.type", "RuntimeDefault" if params.seccomp_profile else None, _is_privileged),
-    )
-    for field, value, keeps in inherited:
-        path = f"{CONTEXT}.{field}"
-        if value is None or (pod is not None and pod.is_set(path)):
+    user = None if pod is None else pod.integer(f"{CONTEXT}.runAsUser")
+    non_root = None if pod is None else pod.boolean(f"{CONTEXT}.runAsNonRoot")
+    wishes = [_wishes(container, user, non_root) for container in containers]
+    for path, value, leaves_alone in params.inherited:
+        if pod is not None and pod.is_set(path):
             continue
-        unset = [container for container in containers if not container.is_set(path)]
-        free = [container for container in unset if not keeps(container, pod)]
-        holders = [settable] if settable is not None and free and len(free) == len(unset) else free
-        yield from (Patch(holder.steps(path), value) for holder in holders)
-    for container in containers:
-        if not _is_privileged(container, pod):
-            yield from _of_container(container, params)
+        unset = [each for each in wishes if not (each.container.security_context and each.container.is_set(path))]
+        free = [each for each in unset if not leaves_alone(each)]
+        if settable is not None and free and len(free) == len(unset):
+            yield settable.set(path, value)
+        else:
+            yield from (each.container.set(path, value) for each in free)
+    for each in wishes:
+        if not each.is_privileged:
+            yield from _of_container(each, params)
+
+
+def _wishes(container: Container, user: int | None, non_root: bool | None) -> Wishes:
+    """Return what a container asks for, whose pod asks for `user` and `non_root`."""
+    added: list[str] = []
+    dropped: list[str] = []
+    is_privileged = False
+    if container.security_context:
+        added, dropped = container.strings(ADD), container.strings(DROP)
+        is_privileged = container.boolean(f"{CONTEXT}.privileged") is True
+        own_user, own_non_root = container.integer(f"{CONTEXT}.runAsUser"), container.boolean(f"{CONTEXT}.runAsNonRoot")
+        user = user if own_user is None else own_user
+        non_root = non_root if own_non_root is None else own_non_root
+    is_root = is_privileged or user == 0 or not FOR_ANY_USER.issuperset(added)
+    return Wishes(container, added, dropped, is_privileged, is_root, is_root or non_root is False)
 
 
 def _of_pod(pod: Fields, params: SecurityDefaults) -> Iterator[Patch]:
     if params.fs_group is not None:
-        yield Patch(pod.steps(f"{CONTEXT}.fsGroup"), params.fs_group)
+        yield pod.set(f"{CONTEXT}.fsGroup", params.fs_group)
     if params.supplemental_groups:
-        yield Patch(pod.steps(f"{CONTEXT}.supplementalGroups"), params.supplemental_groups)
+        yield pod.set(f"{CONTEXT}.supplementalGroups", params.supplemental_groups)
 
 
-def _of_container(container: Fields, params: SecurityDefaults) -> Iterator[Patch]:
-    added = {each.upper().removeprefix("CAP_") for each in container.strings(ADD)}
-    dropped = container.strings(DROP)
+def _of_container(wishes: Wishes, params: SecurityDefaults) -> Iterator[Patch]:
+    container, dropped = wishes.container, wishes.dropped
+    added = {each.upper().removeprefix("CAP_") for each in wishes.added}
     if params.privilege_escalation and not added & {ALL, "SYS_ADMIN"}:
-        yield Patch(container.steps(f"{CONTEXT}.allowPrivilegeEscalation"), False)
+        yield container.set(f"{CONTEXT}.allowPrivilegeEscalation", False)
     if params.read_only_root_filesystem:
-        yield Patch(container.steps(f"{CONTEXT}.readOnlyRootFilesystem"), True)
+        yield container.set(f"{CONTEXT}.readOnlyRootFilesystem", True)
     drop = [each for each in params.drop_capabilities if each not in dropped and each not in added]
     if drop and not {ALL} & {*dropped, *added}:
-        yield Patch(container.steps(DROP), [*dropped, *drop], overwrite=True)
-
-
-def _is_privileged(container: Fields, pod: Fields | None) -> bool:
-    return container.boolean(f"{CONTEXT}.privileged") is True
-
-
-def _is_root(container: Fields, pod: Fields | None) -> bool:
-    """Whether it is told to be root, or adds what only root has: a capability is lost where another user starts."""
-    added = {*container.strings(ADD)} - FOR_ANY_USER
-    return _is_privileged(container, pod) or bool(added) or _effective(container, pod, Fields.integer, "runAsUser") == 0
-
-
-def _wants_root(container: Fields, pod: Fields | None) -> bool:
-    return _is_root(container, pod) or _effective(container, pod, Fields.boolean, "runAsNonRoot") is False
-
-
-def _effective(container: Fields, pod: Fields | None, read: Callable[[Fields, str], Any], field: str) -> Any:
-    own = read(container, f"{CONTEXT}.{field}")
-    return own if own is not None or pod is None else read(pod, f"{CONTEXT}.{field}")
+        yield container.set(DROP, [*dropped, *drop], overwrite=True)
 
 
 POLICY = Policy("security-defaults", SecurityDefaults, mutate=mutate, category="pod-security", severity="high")

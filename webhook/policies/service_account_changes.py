@@ -14,8 +14,8 @@ Fix: leave it, or make the workload anew.
 from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.service_accounts import FIELD, account_of
+from webhook.engine.violation import shown
 
 
 def validate(request: Request, params: Params) -> Iterator[Violation]:
@@ -27,7 +27,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     account, old = account_of(pod), account_of(old_pod)
     if account != old:
         rule = f"an update must not change the service account, which is {shown(old)}"
-        yield Violation(pod.path(FIELD), shown(account), rule, "leave it, or make the workload anew")
+        yield pod.violation(FIELD, account, rule, "leave it, or make the workload anew")
 
 
 POLICY = Policy(

@@ -16,7 +16,6 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
 from webhook.engine.service_accounts import FIELD, account_of
 
@@ -38,15 +37,14 @@ def validate(request: Request, params: ServiceAccounts) -> Iterator[Violation]:
     pod = request.pod()
     if pod is None:
         return
-    account, path = account_of(pod), pod.path(FIELD)
+    account = account_of(pod)
     forbidden, allowed = params.globs
     if forbidden.match(account):
-        yield Violation(
-            path, shown(account), "pods need a service account of their own", "name one that is made for it"
-        )
+        rule = "pods need a service account of their own"
+        yield pod.violation(FIELD, account, rule, "name one that is made for it")
     elif not allowed.match(account):
         rule = f"must be an allowed service account: {', '.join(params.allowed)}"
-        yield Violation(path, shown(account), rule, "name one of them")
+        yield pod.violation(FIELD, account, rule, "name one of them")
 
 
 POLICY = Policy("service-accounts", ServiceAccounts, validate=validate, kinds="pods", category="rbac")

@@ -44,7 +44,8 @@ def validate(request: Request, params: ServiceTypes) -> Iterator[Violation]:
         if type == "LoadBalancer" and params.internal
         else ""
     )
-    yield Violation("spec.type", type, f"Services of this type{unless} are not allowed", f"use {' or '.join(allowed)}")
+    rule = f"Services of this type{unless} are not allowed"
+    yield request.violation("spec.type", type, rule, f"use {' or '.join(allowed)}", found=type)
 
 
 def _is_internal(request: Request, params: ServiceTypes) -> bool:

@@ -20,7 +20,6 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
 
 ANNOTATION = "volume.beta.kubernetes.io/storage-class"
@@ -45,19 +44,18 @@ def validate(request: Request, params: StorageClasses) -> Iterator[Violation]:
         rule = f"allowed storage classes: {', '.join(params.allowed)}"
         if name is None:
             if params.required:
-                yield Violation(
-                    path, "missing", "a claim must name its storage class", f"name one of {', '.join(params.allowed)}"
-                )
+                fix = f"name one of {', '.join(params.allowed)}"
+                yield claim.violation(path, None, "a claim must name its storage class", fix, found="missing")
         elif not params.globs.match(name):
-            yield Violation(path, shown(name), rule, "name one of them")
+            yield claim.violation(path, name, rule, "name one of them")
 
 
 def _class(claim: Fields) -> tuple[str | None, str]:
     """Return the class that a claim names, and where."""
     older = claim.texts("metadata.annotations").get(ANNOTATION)
     if older is not None:
-        return older, f"{claim.path('metadata.annotations')}[{ANNOTATION}]"
-    return claim.string("spec.storageClassName"), claim.path("spec.storageClassName")
+        return older, f"metadata.annotations[{ANNOTATION}]"
+    return claim.string("spec.storageClassName"), "spec.storageClassName"
 
 
 def _claims(request: Request) -> Iterator[Fields]:
@@ -65,8 +63,7 @@ def _claims(request: Request) -> Iterator[Fields]:
         yield request
     if request.kind == "StatefulSet":
         yield from request.each("spec.volumeClaimTemplates")
-    pod = request.pod()
-    for volume in pod.each("volumes") if pod is not None else ():
+    for volume in request.volumes():
         if volume.mapping("ephemeral"):
             yield volume.fields("ephemeral.volumeClaimTemplate")
 

@@ -14,8 +14,8 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.globs import Globs
+from webhook.engine.violation import shown
 
 SAFE_1_0 = [
     "kernel.shm_rmid_forced",
@@ -61,12 +61,11 @@ def validate(request: Request, params: Sysctls) -> Iterator[Violation]:
     for sysctl in pod.each("securityContext.sysctls"):
         name = sysctl.string("name") or ""
         if not params.allowed_globs.match(name):
-            yield Violation(
-                sysctl.path("name"), shown(name), "it is not among the sysctls that pods may set", "remove it"
-            )
+            rule = "it is not among the sysctls that pods may set"
+            yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
         elif params.denied_globs.match(_dotted(name)):
             rule = f"pods must not set {', '.join(params.denied)}"
-            yield Violation(sysctl.path("name"), shown(name), rule, "remove it")
+            yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
 
 
 def _dotted(name: str) -> str:

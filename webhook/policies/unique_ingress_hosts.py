@@ -17,8 +17,8 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.ingresses import wildcard
+from webhook.engine.violation import shown
 
 INGRESSES = "ingresses"
 

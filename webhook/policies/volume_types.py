@@ -47,20 +47,19 @@ def validate(request: Request, params: VolumeTypes) -> Iterator[Violation]:
         volume = request.fields("spec")
         yield from (_denied(volume, type, params) for type in params.denied if volume.is_set(type))
         return
-    pod = request.pod()
-    for volume in pod.each("volumes") if pod is not None else ():
+    for volume in request.volumes():
         types = [field for field, value in volume.value.items() if field != "name" and value is not None]
         for type in types or ["emptyDir"]:  # what the API server makes of a volume without a type
             if type in params.denied:
                 yield _denied(volume, type, params)
             elif type not in params.allowed and "*" not in params.allowed:
                 rule = f"volumes must be of type {', '.join(params.allowed) or 'none'}"
-                yield Violation(volume.path(type), f"type {type}", rule, FIX)
+                yield volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
 
 
 def _denied(volume: Fields, type: str, params: VolumeTypes) -> Violation:
     rule = f"volumes must not be of type {', '.join(params.denied)}"
-    return Violation(volume.path(type), f"type {type}", rule, FIX)
+    return volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
 
 
 POLICY = Policy(

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
+from webhook.engine.violation import shown
 
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 

@@ -15,8 +15,9 @@ DEFAULTS = {"runAsNonRoot": True, "runAsUser": 1000, "allowPrivilegeEscalation":
 
 def mutate(request: Request, params: Params) -> Iterator[Patch]:
     """Yield a default for each of the three fields."""
-    for field, value in DEFAULTS.items():
-        yield Patch(("spec", "securityContext", field), value)
+    for container in request.containers():
+        for field, value in DEFAULTS.items():
+            yield container.set(("securityContext", field), value)
 
 
 POLICY = Policy("webapp-security-defaults", mutate=mutate, kinds=("WebApp",), category="webapp")

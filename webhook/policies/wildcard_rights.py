@@ -15,7 +15,6 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.fields import shown
 from webhook.engine.rbac import ROLES, reach, rules
 
 
@@ -36,10 +35,14 @@ def validate(request: Request, params: WildcardRights) -> Iterator[Violation]:
         for field in params.fields:
             for index, value in enumerate(rule.strings(field)):
                 if value in ("*", "/*") or value.startswith("*/"):
-                    path = f"{rule.path(field)}[{index}]"
-                    fault = "a role must name what it gives"
                     given = given or reach(rule)
-                    yield Violation(path, shown(value), fault, "name what is needed", reach=given)
+                    yield rule.violation(
+                        f"{field}[{index}]",
+                        value,
+                        "a role must name what it gives",
+                        "name what is needed",
+                        excess=given,
+                    )
 
 
 POLICY = Policy("wildcard-rights", WildcardRights, validate=validate, kinds=ROLES, category="rbac", severity="high")

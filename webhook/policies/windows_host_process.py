@@ -10,19 +10,17 @@ Fix: remove it, or ask for an exception for what manages the node.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Fields, Policy
+from webhook.engine.forbids import forbids
 from webhook.engine.security_contexts import contexts
 
-PATH = "securityContext.windowsOptions.hostProcess"
-
-
-def validate(request: Request, params: Params) -> Iterator[Violation]:
-    """Yield a violation where the pod or a container is a process of its node."""
-    for context in contexts(request):
-        if context.boolean(PATH):
-            yield Violation(context.path(PATH), "true", "containers must not be processes of their node", "remove it")
-
+validate = forbids(
+    lambda request, params: contexts(request),
+    "securityContext.windowsOptions.hostProcess",
+    Fields.boolean,
+    unless=lambda found, params: not found,
+    rule="containers must not be processes of their node",
+    fix="remove it",
+)
 
 POLICY = Policy("windows-host-process", validate=validate, category="pod-security", severity="critical")

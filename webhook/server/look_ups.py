@@ -91,7 +91,7 @@ class LookUps:
         """Return the objects that run replicas of a pod template in the request's namespace."""
         return self._all(WORKLOADS, request.attributes.namespace)
 
-    async def scale_parent(self, request: Request) -> Object:
+    async def parent(self, request: Request) -> Object:
         """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""
         resource = self._scaled.get((request.attributes.resource_group, request.attributes.resource))
         if request.attributes.subresource != "scale" or resource is None:

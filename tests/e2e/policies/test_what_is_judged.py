@@ -13,7 +13,7 @@ from tests.e2e.test_production import denial, forbidden
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
-SO_BEFORE = "(It was so before, so it denies no update.)"
+SO_BEFORE = "(Already present before this update; not denied.)"
 
 
 def warned(*lines: str) -> str:

@@ -36,7 +36,7 @@ def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
     if old is None:
         return
     if trial.admission.subresource == "scale":
-        parent = merge(smallest("Deployment", namespace=where), trial.looked_up.get("scale_parent", {}))
+        parent = merge(smallest("Deployment", namespace=where), trial.looked_up.get("parent", {}))
         yield creation(merge(parent, {"metadata": {"namespace": where}, "spec": {"replicas": old["spec"]["replicas"]}}))
     elif trial.admission.subresource == "ephemeralcontainers":
         assert new is not None

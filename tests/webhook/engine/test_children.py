@@ -1,6 +1,5 @@
 """What would be made is judged with its parent, as it would be when it is made."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -116,7 +115,7 @@ def request(object, old=None, subresource="", *, looked_up=None, **changes):
         namespace="shop",
         username="jane",
     )
-    return Request(replace(attributes, **changes), object, old, {NOW: TODAY} | (looked_up or {}))
+    return Request(attributes._replace(**changes), object, old, {NOW: TODAY} | (looked_up or {}))
 
 
 def engine(*policies):
@@ -429,13 +428,13 @@ SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "
 
 def test_scaling_decides_what_is_made():
     """A /scale is the parent with another number; where the parent is not known, nothing is decided."""
-    asked = request(SCALE, None, "scale", looked_up={"scale_parent": shop(size=2, image="bad/app")})
+    asked = request(SCALE, None, "scale", looked_up={"parent": shop(size=2, image="bad/app")})
     verdict = engine(IMAGES, SIZES).validate(asked)
     assert found(verdict) == [Violation("spec.size", 4, "three are enough", "lower it", excess=1)]
     assert [outcome.tolerated for outcome in verdict.outcomes] == [(BAD_IMAGE,), ()]
-    assert engine(SIZES).validate(request(SCALE, None, "scale", looked_up={"scale_parent": {}})) == Verdict()
+    assert engine(SIZES).validate(request(SCALE, None, "scale", looked_up={"parent": {}})) == Verdict()
     (outcome,) = engine(SIZES).validate(request(SCALE, None, "scale")).outcomes
-    assert (outcome.policy, str(outcome.error)) == ("shop-plan", "scale_parent")
+    assert (outcome.policy, str(outcome.error)) == ("shop-plan", "parent")
 
 
 def test_a_child_finds_those_made_before_it():
@@ -463,7 +462,7 @@ def test_what_is_needed_for_children_is_needed_for_the_parent():
     looks = in_force(Policy("looks", validate=images, kinds=("Deployment",), needs=("limit_ranges",)))
     judging = engine(looks)
     assert judging.needs(request(shop())) == judging.needs(request(mall())) == {NOW, "limit_ranges"}
-    assert judging.needs(request(shop(), None, "scale")) == {NOW, "limit_ranges", "scale_parent"}
+    assert judging.needs(request(shop(), None, "scale")) == {NOW, "limit_ranges", "parent"}
     assert judging.needs(request(shop()), mutating=True) == frozenset()
     assert judging.needs(request(shop(), shop(), operation="DELETE")) == frozenset()
 

@@ -242,7 +242,8 @@ def test_needs_are_those_of_the_policies_for_this_target():
             in_force(LOOKS, match=match({"kinds": ["Pod", "Deployment"]})),
         ]
     )
-    assert engine.needs(ask(POD)) == {NAMESPACE_LABELS, "limit_ranges"}
+    assert engine.needs(ask(POD)) == {"limit_ranges"}
+    assert engine.needs(ask(POD, namespace="other")) == {NAMESPACE_LABELS, "limit_ranges"}
     assert engine.needs(ask(POD, "Deployment")) == {"limit_ranges"}
     assert engine.needs(ask(POD, "Job")) == frozenset()
     assert engine.needs(ask(POD, "HorizontalPodAutoscaler")) == frozenset()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from webhook.engine.fields import Fields, WrongTypeError, shown
+from webhook.engine.fields import Fields, WrongTypeError
+from webhook.engine.violation import shown
 
 WHOLE = {
     "kind": "Pod",
@@ -168,7 +169,7 @@ def test_values_are_shown_in_one_safe_line(value, text):
 def test_steps_are_the_path_of_a_patch():
     """A path that is read is a path that can be set, items by their index."""
     (container, _) = Fields(WHOLE).each("spec.containers")
-    assert container.steps("resources.limits") == ("spec", "containers", 0, "resources", "limits")
+    assert container.set("resources.limits", {}).steps == ("spec", "containers", 0, "resources", "limits")
     assert Fields(WHOLE).fields("spec").fields("template.spec").steps() == ("spec", "template", "spec")
     assert Fields(WHOLE).steps() == ()
 

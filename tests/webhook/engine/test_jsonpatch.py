@@ -2,22 +2,25 @@
 
 import copy
 import time
+from contextlib import suppress
 
 import jsonpatch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.webhook.asking import ask
 from webhook.engine import Patch, WrongTypeError
 from webhook.engine.jsonpatch import Patcher, pointer, same
 
 
 def patched(object, *patches):
     """Carry out patches; return what becomes of the object and the operations that lead there."""
-    patcher = Patcher(object)
+    request = ask(object)
+    patcher = Patcher(request)
     for patch in patches:
-        patcher.set(patch)
-    return patcher.object, patcher.operations
+        patcher.apply([patch])
+    return request.object, patcher.operations
 
 
 @pytest.mark.parametrize(
@@ -127,9 +130,9 @@ def test_operations(object, patches, operations):
 )
 def test_a_parent_of_the_wrong_type_is_told(patch, path, found, wanted):
     """Nothing is replaced to make room for a field."""
-    patcher = Patcher({"metadata": {"labels": [], "name": "it"}})
+    patcher = Patcher(ask({"metadata": {"labels": [], "name": "it"}}))
     with pytest.raises(WrongTypeError) as told:
-        patcher.set(patch)
+        patcher.apply([patch])
     assert (told.value.path, told.value.found, told.value.wanted) == (path, found, wanted)
     assert patcher.operations == []
 
@@ -137,9 +140,9 @@ def test_a_parent_of_the_wrong_type_is_told(patch, path, found, wanted):
 @pytest.mark.parametrize("path", [("items", 1), ("items", 1, "a"), ("none", 0), ("none", 0, "a")])
 def test_a_missing_item_cannot_be_set(path):
     """Lists are not grown: an item that is not there is the policy's mistake."""
-    patcher = Patcher({"items": [1]})
+    patcher = Patcher(ask({"items": [1]}))
     with pytest.raises(LookupError):
-        patcher.set(Patch(path, 1))
+        patcher.apply([Patch(path, 1)])
     assert patcher.operations == []
 
 
@@ -160,12 +163,9 @@ def test_a_policys_constant_is_never_changed():
 
 def test_setting_says_whether_anything_changed():
     """True for a change, False for none."""
-    patcher = Patcher({"a": 1})
-    assert [patcher.set(Patch(("a",), 2)), patcher.set(Patch(("b",), 2)), patcher.set(Patch(("b",), 2))] == [
-        False,
-        True,
-        False,
-    ]
+    patcher = Patcher(ask({"a": 1}))
+    patches = [Patch(("a",), 2), Patch(("b",), 2), Patch(("b",), 2)]
+    assert [patcher.apply([patch]) for patch in patches] == [False, True, False]
 
 
 KEYS = st.sampled_from(["a", "b", "c/d", "e~f", "0", ""])
@@ -178,19 +178,35 @@ PATHS = st.lists(KEYS | st.integers(0, 1), min_size=1, max_size=4).filter(lambda
 PATCHES = st.lists(st.builds(Patch, PATHS.map(tuple), VALUES, st.booleans()), max_size=8)
 
 
+@given(st.data())
+def test_of_the_patches_of_a_policy_all_are_carried_out_or_none(data):
+    """Where one cannot be, the operations and the object are what they were; what comes later finds nothing of it."""
+    object, patches, later = data.draw(OBJECTS), data.draw(PATCHES), data.draw(PATCHES)
+    request, alone = ask(copy.deepcopy(object)), ask(copy.deepcopy(object))
+    patcher, other = Patcher(request), Patcher(alone)
+    with pytest.raises((WrongTypeError, LookupError)):
+        patcher.apply([*patches, Patch(("metadata",), {}), Patch(("metadata", "x"), {}), Patch(("metadata", 0), 1)])
+    for each, of in ((patcher, request), (other, alone)):
+        with suppress(WrongTypeError, LookupError):
+            each.apply(later)
+        assert same(jsonpatch.apply_patch(object, each.operations), of.object)
+    assert (patcher.operations, request.object) == (other.operations, alone.object)
+
+
 @given(OBJECTS, PATCHES)
 def test_operations_lead_to_the_object(object, patches):
     """Whatever is set in whatever order, the operations, applied elsewhere, make the same; values given stay."""
     before, values = copy.deepcopy(object), copy.deepcopy([patch.value for patch in patches])
-    patcher = Patcher(object)
+    request = ask(object)
+    patcher = Patcher(request)
     done = []
     for patch in patches:
         try:
-            if patcher.set(patch):
+            if patcher.apply([patch]):
                 done.append(patch)
         except (WrongTypeError, LookupError):
             continue
-    assert same(jsonpatch.apply_patch(before, patcher.operations), patcher.object)
+    assert same(jsonpatch.apply_patch(before, patcher.operations), request.object)
     assert same(object, before)
     assert same([patch.value for patch in patches], values)
     roots = {pointer(patch.path[:1]) for patch in done}
@@ -201,25 +217,27 @@ def test_operations_lead_to_the_object(object, patches):
 @given(OBJECTS, st.dictionaries(PATHS.map(tuple), VALUES.filter(lambda value: value is not None), max_size=4))
 def test_a_second_time_nothing_is_left_to_do(object, defaults):
     """Defaults that were set once are there: setting them again makes no operation."""
-    patcher = Patcher(object)
+    request = ask(object)
+    patcher = Patcher(request)
     held = []
     for path, value in defaults.items():
         try:
-            patcher.set(patch := Patch(path, value))
+            patcher.apply([patch := Patch(path, value)])
         except (WrongTypeError, LookupError):
             continue
         held.append(patch)
-    again = Patcher(patcher.object)
-    assert [again.set(patch) for patch in held] == [False] * len(held)
-    assert (again.operations, again.object) == ([], patcher.object)
+    second = ask(request.object)
+    again = Patcher(second)
+    assert [again.apply([patch]) for patch in held] == [False] * len(held)
+    assert (again.operations, second.object) == ([], request.object)
 
 
 @given(OBJECTS, PATHS.map(tuple), VALUES)
 def test_only_the_named_path_changes(object, path, value):
     """One patch changes what is at its path, or makes its parents, and leaves every other field alone."""
-    patcher = Patcher(object)
+    patcher = Patcher(ask(object))
     try:
-        patcher.set(Patch(path, value, overwrite=True))
+        patcher.apply([Patch(path, value, overwrite=True)])
     except (WrongTypeError, LookupError):
         return
     for operation in patcher.operations:

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from webhook.engine.ranges import Range, any_holds, told
+from webhook.engine.ranges import Range, any_holds, listed
 
 PORTS = Range(minimum=8000, maximum=8999)
 ONE = Range(minimum=443, maximum=443)
@@ -22,7 +22,7 @@ def test_nothing_is_within_no_ranges():
 
 def test_ranges_are_told():
     """A range of one number is that number."""
-    assert (told([PORTS, ONE]), told([])) == ("8000-8999, 443", "none")
+    assert (listed([PORTS, ONE]), listed([])) == ("8000-8999, 443", "none")
 
 
 @pytest.mark.parametrize("ends", [(2, 1), (-1, 1), ("1", 2), (True, 2)])

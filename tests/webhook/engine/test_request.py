@@ -66,8 +66,8 @@ def test_what_was_looked_up_can_be_empty_but_not_missing():
     """An empty answer is an answer; none is an error that names what is missing."""
     request = ask({}, looked_up={"limit_ranges": []})
     assert request.lookup("limit_ranges") == []
-    with pytest.raises(NotLookedUpError, match=r"^scale_parent$"):
-        request.lookup("scale_parent")
+    with pytest.raises(NotLookedUpError, match=r"^parent$"):
+        request.lookup("parent")
 
 
 def test_another_state_of_the_object_is_the_same_request():

@@ -503,8 +503,8 @@ def test_an_operation_follows_from_the_objects(file, case, operation, object, ol
             'object.spec.replica: unknown field; did you mean "replicas"?',
         ),
         (
-            "each: [scale], object: {}, looked_up: {scale_parnet: {}}",
-            'looked_up.scale_parnet: nothing of this name is looked up; did you mean "scale_parent"?',
+            "each: [scale], object: {}, looked_up: {parnet: {}}",
+            'looked_up.parnet: nothing of this name is looked up; did you mean "parent"?',
         ),
         ("each: [Deployment], pod: {}, also: [ephemeral]", "also: ephemeral: only a Pod has ephemeral containers"),
         ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp carries no pod spec"),

@@ -120,9 +120,9 @@ async def test_ingresses_are_everybodys_in_short(server, look_ups):
 async def test_what_is_scaled_is_read_as_it_is_now(server, look_ups):
     """The parent of a /scale; of what is gone the API server will say so itself."""
     scaling = request(group="apps", resource="deployments", subresource="scale")
-    assert (await look_ups.scale_parent(scaling))["spec"] == {"replicas": 3}
+    assert (await look_ups.parent(scaling))["spec"] == {"replicas": 3}
     server.delete(DEPLOYMENT, "it", "shop")
-    assert await look_ups.scale_parent(scaling) == {}
+    assert await look_ups.parent(scaling) == {}
 
 
 async def test_what_an_added_kind_scales_is_read_too(server):
@@ -130,8 +130,8 @@ async def test_what_an_added_kind_scales_is_read_too(server):
     gadgets = Resource("things.example", "v1", "deployments", "Gadget")
     scaling = request(group="things.example", resource="deployments", subresource="scale")
     async with Client(server.endpoint) as client:
-        assert await LookUps(client, [gadgets]).scale_parent(scaling) == {}
-        assert await LookUps(client).scale_parent(scaling) == {}
+        assert await LookUps(client, [gadgets]).parent(scaling) == {}
+        assert await LookUps(client).parent(scaling) == {}
     assert [each.path for each in server.requests.log] == ["/apis/things.example/v1/namespaces/shop/deployments/it"]
 
 
@@ -158,7 +158,7 @@ async def test_what_the_api_server_has_is_asked_now_and_then(server, monkeypatch
 )
 async def test_nothing_is_asked_where_nothing_known_is_scaled(server, look_ups, other):
     """No request is made in vain."""
-    assert await look_ups.scale_parent(other) == {}
+    assert await look_ups.parent(other) == {}
     assert server.requests.log == []
 
 
@@ -168,7 +168,7 @@ async def test_an_api_server_that_fails_is_an_error(server, look_ups):
     with pytest.raises(ServerError):
         await answered(look_ups.limit_ranges(request()))
     with pytest.raises(ServerError):
-        await look_ups.scale_parent(request(group="apps", resource="deployments", subresource="scale"))
+        await look_ups.parent(request(group="apps", resource="deployments", subresource="scale"))
 
 
 async def test_what_was_read_is_known_while_the_api_server_is_away(server, look_ups):
@@ -178,4 +178,4 @@ async def test_what_was_read_is_known_while_the_api_server_is_away(server, look_
     await server.stop()
     assert len(await answered(look_ups.limit_ranges(request()))) == 1
     with pytest.raises(Unreachable):
-        await look_ups.scale_parent(request(group="apps", resource="deployments", subresource="scale"))
+        await look_ups.parent(request(group="apps", resource="deployments", subresource="scale"))

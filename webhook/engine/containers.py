@@ -1,0 +1,77 @@
+"""The containers and images of an object, parsed once a request and shared by all policies."""
+
+from typing import Any, NamedTuple
+
+from webhook.engine.fields import Fields, WrongTypeError
+
+CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
+NOTHING: dict[str, Any] = {}
+
+
+class Container(Fields):
+    """One container: the list that it is in, and what most policies read. An absent mapping is empty.
+
+    `list` is one of CONTAINER_LISTS, or empty where an object is itself one container (WebApp).
+    """
+
+    __slots__ = ("image", "list", "name", "resources", "security_context")
+
+    def __init__(self, value: dict[str, Any], above: Fields, step: str | tuple[str, int]) -> None:
+        """Read the container at `step` below the pod, or below the object. WrongTypeError names a wrong JSON type."""
+        self.above = above
+        self.step = step
+        self.list = step[0] if isinstance(step, tuple) else ""
+        self.read(value)
+
+    def read(self, value: dict[str, Any]) -> None:
+        """Read what the container has become."""
+        self.value = value
+        self.name: str | None = value.get("name")
+        self.image: str | None = value.get("image")
+        self.security_context: dict[str, Any] = value.get("securityContext") or NOTHING
+        self.resources: dict[str, Any] = value.get("resources") or NOTHING
+        if type(self.security_context) is not dict or type(self.resources) is not dict:
+            self.mapping("securityContext")
+            self.mapping("resources")
+        if type(self.image) is not str or type(self.name) is not str:
+            self.string("name")
+            self.string("image")
+
+    @property
+    def runs_once(self) -> bool:
+        """Whether it is an init container that runs to its end; a sidecar lives as long as the pod."""
+        return self.list == "initContainers" and self.string("restartPolicy") != "Always"
+
+
+class Image(NamedTuple):
+    """One image that is named: its reference as text, the record that names it, and the field there."""
+
+    text: str
+    holder: Fields
+    field: str
+
+
+def containers_of(pod: Fields) -> list[Container]:
+    """Return all containers of a pod, list after list. WrongTypeError names what is no list, or no object in it."""
+    found = []
+    for name in CONTAINER_LISTS:
+        items = pod.value.get(name)
+        if items is None:
+            continue
+        if type(items) is not list:
+            raise WrongTypeError(pod.path(name), items, list)
+        for index, item in enumerate(items):
+            if type(item) is not dict:
+                raise WrongTypeError(f"{pod.path(name)}[{index}]", item, dict)
+            found.append(Container(item, pod, (name, index)))
+    return found
+
+
+def images_of(pod: Fields | None, containers: tuple[Container, ...]) -> list[Image]:
+    """Return each image that a container or an image volume names."""
+    found = [Image(each.image, each, "image") for each in containers if each.image]
+    if pod is None or pod.value.get("volumes") is None:
+        return found
+    of_images = (volume for volume in pod.each("volumes") if volume.value.get("image") is not None)
+    named = ((volume.string("image.reference"), volume) for volume in of_images)
+    return found + [Image(text, volume, "image.reference") for text, volume in named if text]

@@ -1,0 +1,62 @@
+"""The rule that most policies are: a field of certain records must not have a value, unless it is allowed."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from webhook.engine.fields import Fields
+from webhook.engine.request import Request
+from webhook.engine.violation import Violation
+
+Judge = Callable[[Request, Any], Iterator[Violation]]
+
+
+def forbids(
+    on: Callable[[Request, Any], Iterable[Fields]],
+    fields: str | Iterable[str] | Callable[[Any], Iterable[str]],
+    read: Callable[[Fields, str], Any],
+    *,
+    unless: Callable[[Any, Any], bool],
+    rule: str | Callable[[Any], str],
+    fix: str,
+    exempt: Callable[[Request, Any], bool] | None = None,
+) -> Judge:
+    """Return a `validate` that yields a violation for each field of each record, unless its value is allowed.
+
+    `on` returns the records, `fields` are the paths below each, `read` is the typed getter (`Fields.boolean` …).
+    `unless` gets the value, None where there is none, and the parameters. `exempt` leaves a whole request alone.
+    """
+
+    def validate(request: Request, params: Any) -> Iterator[Violation]:
+        if exempt is not None and exempt(request, params):
+            return
+        paths = fields(params) if callable(fields) else (fields,) if isinstance(fields, str) else tuple(fields)
+        for record in on(request, params):
+            for path in paths:
+                value = read(record, path)
+                if not unless(value, params):
+                    broken = rule if isinstance(rule, str) else rule(params)
+                    yield record.violation(path, value, broken, fix, found="unset" if value is None else None)
+
+    validate.__module__ = unless.__module__  # the page of the policy is the docstring of the module that declares it
+    return validate
+
+
+def all_of(*judges: Judge) -> Judge:
+    """Return a `validate` that yields what each of several yields."""
+
+    def validate(request: Request, params: Any) -> Iterator[Violation]:
+        for judge in judges:
+            yield from judge(request, params)
+
+    validate.__module__ = judges[0].__module__
+    return validate
+
+
+def containers(request: Request, params: Any) -> Iterable[Fields]:
+    """Return all containers."""
+    return request.containers()
+
+
+def volumes(request: Request, params: Any) -> Iterable[Fields]:
+    """Return the volumes of the pod."""
+    return request.volumes()

@@ -1,0 +1,167 @@
+"""What a policy finds and what it sets: violations, with an identity beside their words, and patches."""
+
+import json
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from webhook.engine.fields import Fields
+
+MAX_SHOWN = 256  # characters of a string that a message repeats
+JSON_TYPES = {
+    dict: "an object",
+    list: "a list",
+    str: "a string",
+    bool: "a boolean",
+    int: "an integer",
+    float: "a number",
+}
+
+Step = str | int
+Excess = int | Fraction | frozenset[str]
+
+
+class Unset:
+    """Stands for a value that is not given, where None is a value."""
+
+
+UNSET = Unset()
+
+
+def shown(value: Any) -> str:
+    """Return `value` as it appears in a message: strings quoted, long ones cut, containers by their type only."""
+    if isinstance(value, str):
+        text = json.dumps(value, ensure_ascii=not value.isprintable())
+        return text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}…"'
+    if isinstance(value, dict | list):
+        return JSON_TYPES[type(value)]
+    return json.dumps(value)
+
+
+@dataclass(slots=True, eq=False)
+class Violation:
+    """One violation: the field, what was found there, the rule, and the fix.
+
+    `field` is a path below the record `holder`, or a whole path where there is none. `value` is the raw value found;
+    `found` is how the message says it, None for the value itself. `rule` names the rule and nothing of the object.
+    `excess` is how far the value goes beyond the rule, where that has an order: a number, or a set of names.
+    `of` names the object where that is not the one that is judged but a planned child, as `Deployment/shop`.
+    `controller_fix` is the fix where the controller chose the value. `expired` names the exception that covered it.
+    """
+
+    field: str
+    found: str | int | None
+    rule: str
+    fix: str
+    excess: Excess | None = None
+    value: Any = UNSET
+    holder: "Fields | None" = None
+    of: str = ""
+    controller_fix: str = ""
+    expired: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path of the field in its object, as a message shows it."""
+        return self.field if self.holder is None else self.holder.path(self.field)
+
+    @property
+    def where(self) -> str:
+        """The path, after the name of the object where that is a planned child."""
+        return f"{self.of}: {self.path}" if self.of else self.path
+
+    @property
+    def found_text(self) -> str:
+        """What was found, as a message says it."""
+        return shown(self.value) if self.found is None else str(self.found)
+
+    @property
+    def message(self) -> str:
+        """The violation as one line."""
+        return f"{self.where}: {self.found_text}; {self.rule}. {self.fix[:1].upper()}{self.fix[1:]}."
+
+    def __eq__(self, other: object) -> bool:
+        """Two violations are equal that say the same."""
+        return isinstance(other, Violation) and self.message == other.message
+
+    def __hash__(self) -> int:
+        return hash(self.message)
+
+    def is_about(self, records: "Container[Fields]") -> bool:
+        """Return whether it is about one of some records, or about what is below one."""
+        return is_below(self.holder, records)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is about: the record and its field, and the rule."""
+        return self.path, self.rule
+
+    @property
+    def identity(self) -> tuple[str, str, Any]:
+        """What makes it the same violation as before an update: what it is about, and the raw value."""
+        value = self.found if self.value is UNSET else self.value
+        return (
+            *self.key,
+            json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else (type(value), value),
+        )
+
+
+class Before:
+    """The violations before an update, to compare those after it with."""
+
+    def __init__(self, violations: Iterable[Violation]) -> None:
+        """Index them by identity: an object has room for a hundred thousand."""
+        self._same: set[tuple[str, str, Any]] = set()
+        self._excess: dict[tuple[str, str], dict[int, Excess]] = {}
+        self._compared: dict[tuple[int, int], bool] = {}
+        for each in violations:
+            if each.excess is None:
+                self._same.add(each.identity)
+            else:
+                self._excess.setdefault(each.key, {})[id(each.excess)] = each.excess
+
+    def holds(self, violation: Violation) -> bool:
+        """Return whether it was there before: the same identity, or the same rule and field with no more excess."""
+        if violation.excess is None:
+            return violation.identity in self._same
+        return any(self._is_no_more(violation.excess, old) for old in self._excess.get(violation.key, {}).values())
+
+    def _is_no_more(self, new: Any, old: Any) -> bool:
+        """Compare two excesses once: violations of one record share theirs, which may be a set of ten thousands."""
+        pair = id(new), id(old)
+        if pair not in self._compared:
+            self._compared[pair] = bool(new <= old)
+        return self._compared[pair]
+
+
+@dataclass(slots=True)
+class Patch:
+    """One field to be set, its parents created where they are missing. What is set is kept, unless `overwrite`.
+
+    `path` are steps below the record `holder`, or from the root of the object where there is none.
+    """
+
+    path: tuple[Step, ...]
+    value: Any
+    overwrite: bool = False
+    holder: "Fields | None" = None
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps from the root of the object."""
+        return self.path if self.holder is None else (*self.holder.steps(), *self.path)
+
+    def is_about(self, records: "Container[Fields]") -> bool:
+        """Return whether it sets a field of one of some records, or of what is below one."""
+        return is_below(self.holder, records)
+
+
+def is_below(record: "Fields | None", records: "Container[Fields]") -> bool:
+    """Return whether `record` is one of `records`, or stands below one."""
+    while record is not None:
+        if record in records:
+            return True
+        record = record.above
+    return False
