@@ -1,4 +1,4 @@
-# Plain `make` lists the targets. Everything Python runs in .venv, which is made when it is needed.
+# Plain `make` lists the targets. Python runs in .venv, which is created when it is needed.
 PYTHON ?= python3
 BIN := .venv/bin
 VERSION := $(shell sed -n 's/__version__ = "\(.*\)"/\1/p' gatewright/__init__.py)
@@ -11,18 +11,18 @@ unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo cluster run lint format test test-unit test-integration databases bench bench-reviews \
-	bench-controller manifests install docker-build backup-images deploy undeploy clean
+	bench-controller manifests install docker-build wheel package-chart backup-images deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .venv/ready: pyproject.toml
-	@echo "Making .venv with what pyproject.toml asks for"
+	@echo "Creating .venv with the dependencies of pyproject.toml"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/pip install --quiet --editable '.[dev]'
 	@touch $@
 
-demo: .venv/ready ## show denials and defaults by the real webhook, with no cluster
+demo: .venv/ready ## show denials and defaults of the real webhook, without a cluster
 	@$(BIN)/gatewright demo
 
 cluster: .venv/ready ## a real control plane with webhook, policies and controller, until Ctrl-C
@@ -43,25 +43,25 @@ format: .venv/ready ## let ruff format and sort
 
 test: test-unit test-integration ## every test
 
-test-unit: .venv/ready ## the tests that need no control plane, no database and little time
+test-unit: .venv/ready ## the fast tests: no control plane, no databases
 	$(BIN)/pytest -m "not controlplane and not databases and not long" --numprocesses auto
 
-# In the order of the files, so that those of a package, which share a cluster, come one after the other.
+# In the order of the files: those of a package share a cluster.
 test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes) and databases
 	$(BIN)/pytest -m "controlplane or databases or long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-databases: ## install the database servers that tests start (apt-get, as root; else those tests are skipped)
+databases: ## install the database servers that tests start (apt-get, as root)
 	@tests/databases/install.sh
 
-bench: bench-reviews bench-controller ## every benchmark, each beside a floor
+bench: bench-reviews bench-controller ## every benchmark, each beside a baseline
 
 bench-reviews: .venv/ready ## what one review costs, beside webhooks in Go (15 minutes; docs/performance.md)
 	@$(BIN)/python -m benchmarks.reviews
 
-bench-controller: .venv/ready ## what WebApps cost the controller, on a real API server (9 minutes)
+bench-controller: .venv/ready ## CPU and requests that WebApps cost the controller, on a real API server (9 minutes)
 	@$(BIN)/python -m benchmarks.controller
 
-manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and pages of docs
+manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and reference pages
 	$(BIN)/python -m tests.config.regenerate
 
 install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
@@ -70,19 +70,28 @@ install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
 docker-build: ## build the image IMG; a version is tagged both 0.1.0 and v0.1.0
 	docker build --tag $(IMG) $(if $(filter $(VERSION),$(TAG)),--tag $(IMG:%:$(VERSION)=%:v$(VERSION)) ).
 
-backup-images: ## build the images of Backups' CronJobs, under REGISTRY where it is set
+backup-images: ## build the images of Backups' CronJobs, for REGISTRY where it is set
 	@tag=$$(sed -n 's/^TAG = "\(.*\)".*/\1/p' controller/reconcilers/backup_cronjob.py); \
 	for type in postgresql mysql mongodb; do \
 		docker build --target $$type --tag $(REGISTRY:%=%/)gatewright-backup-$$type:$$tag images/backup || exit; \
 	done
 
+wheel: .venv/ready ## build the wheel, into dist/
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir dist .
+
+package-chart: ## package the chart for the repository of IMG, and for the project at URL, into dist/
+	@rm -rf dist/chart && mkdir -p dist && cp -r charts/gatewright dist/chart
+	@sed -i -e 's|^  repository: gatewright$$|  repository: $(IMG:%:$(TAG)=%)|' \
+		-e 's|^  runbook: docs/|  runbook: $(URL)/blob/v$(VERSION)/docs/|' dist/chart/values.yaml
+	@printf 'home: %s\nsources: [%s]\n' $(URL) $(URL) >> dist/chart/Chart.yaml
+	$(HELM) package dist/chart --destination dist
+
 deploy: ## install or upgrade the chart with the image IMG; the CRDs of `make install` become the chart's
 	$(HELM) upgrade --install gatewright charts/gatewright --namespace gatewright-system --create-namespace \
 		--take-ownership --set image.repository=$(IMG:%:$(TAG)=%) --set-string image.tag=$(TAG)
 
-undeploy: ## stop judging first, then remove the chart
-	$(KUBECTL) delete validatingwebhookconfiguration,mutatingwebhookconfiguration gatewright --ignore-not-found
+undeploy: ## uninstall the chart; its CRDs and all custom resources stay
 	$(HELM) uninstall gatewright --namespace gatewright-system
 
-clean: ## remove .venv, .cluster and caches
-	rm -rf .venv .cluster .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+clean: ## remove .venv, .cluster, dist and caches
+	rm -rf .venv .cluster dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

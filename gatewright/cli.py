@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from gatewright import __version__
 from gatewright.memory import collect_rarely
 
 COMMANDS = {
@@ -54,6 +55,7 @@ class Commands(click.Group):
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, message="gatewright %(version)s")
 def gatewright() -> None:
     """Say what is let into a cluster, and build what was let in.
 

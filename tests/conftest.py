@@ -5,7 +5,7 @@ import os
 
 from hypothesis import settings
 
-pytest_plugins = ["tests.controlplane.fixtures"]
+pytest_plugins = ["tests.controlplane.fixtures", "tests.databases.binaries"]
 
 settings.register_profile("quick", deadline=None, max_examples=25, derandomize="CI" in os.environ)
 settings.register_profile("thorough", deadline=None, max_examples=3000)

@@ -61,3 +61,21 @@ def test_the_image_may_have_a_port(image, repository, tag):
     told = planned("deploy", f"IMG={image}")
     assert told[told.index("--set") + 1] == f"image.repository={repository}"
     assert told[told.index("--set-string") + 1] == f"image.tag={tag}"
+
+
+@pytest.mark.controlplane
+def test_the_packaged_chart_is_the_one_of_the_published_image(helm: Path):
+    """It asks for the image of the release, and its alerts and its home lead to the project."""
+    url = "https://git.example.com/team/gatewright"
+    image = f"IMG=registry.example.com/team/gatewright:{__version__}"
+    command = ["make", "package-chart", image, f"URL={url}", f"HELM={helm}"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=True)
+    package = ROOT / f"dist/gatewright-{__version__}.tgz"
+
+    def shown(what: str) -> dict[str, object]:
+        text = subprocess.run([helm, "show", what, package], capture_output=True, text=True, timeout=60, check=True)
+        return dict(yaml.safe_load(text.stdout))
+
+    assert (shown("chart")["home"], shown("chart")["sources"]) == (url, [url])
+    assert shown("values")["image"]["repository"] == "registry.example.com/team/gatewright"
+    assert shown("values")["prometheusRule"]["runbook"] == f"{url}/blob/v{__version__}/docs/running.md"

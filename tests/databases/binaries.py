@@ -1,28 +1,65 @@
-"""The real databases' programs, from the machine's packages: without them tests are skipped, and fail in CI."""
+"""The programs of real databases, from the machine's packages: tests without theirs are skipped, and fail in CI.
 
+`@pytest.mark.databases("postgresql", "rclone")` names the packages that a test needs. They are looked for before any
+fixture starts, so a machine with some of them runs the tests that these suffice for.
+"""
+
+import functools
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-POSTGRESQL = Path("/usr/lib/postgresql")  # where Debian keeps each version's programs
+POSTGRESQL = Path("/usr/lib/postgresql")  # where Debian keeps the servers of each version
+CLIENTS = "/usr/local/bin:/usr/bin:/bin"  # where the scripts of images look for clients
+SERVERS = f"{CLIENTS}:/usr/sbin"
+PACKAGES = {
+    "postgresql": ("psql", "pg_dump", "pg_dumpall", "pg_restore"),
+    "mariadb-server": ("mariadb", "mariadb-dump", "mysql", "mysqldump", "mariadb-install-db", "mariadbd"),
+    "rclone": ("rclone",),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip `@pytest.mark.databases(…)` where one of the packages is missing; in CI that is a failure."""
+    if (marker := item.get_closest_marker("databases")) and set(marker.args) & set(missing()):
+        reason = f"database tests need packages that are not installed: {', '.join(missing())} (make databases)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+
+
+@functools.cache
+def missing() -> tuple[str, ...]:
+    """Return the packages that this machine lacks."""
+    return tuple(without(os.environ.get("GATEWRIGHT_TEST_PATH", SERVERS), [POSTGRESQL]))
+
+
+def without(path: str, postgresql: Iterable[Path]) -> Iterable[str]:
+    """Yield the packages of which a program is not on `path`, or whose server is neither there nor in `postgresql`."""
+    for package, programs in PACKAGES.items():
+        has_server = package != "postgresql" or _servers(path, postgresql)
+        if not has_server or not all(shutil.which(program, path=path) for program in programs):
+            yield package
 
 
 def postgresql() -> Path:
     """Return the directory of the newest PostgreSQL's programs."""
-    versions = sorted(POSTGRESQL.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
-    if versions:
-        return versions[-1].parent
-    if found := shutil.which("postgres"):
-        return Path(found).resolve().parent
-    missing("postgres", "postgresql")
-    raise AssertionError
+    return _servers(SERVERS, [POSTGRESQL])[-1]
 
 
-def missing(program: str, package: str) -> None:
-    """Skip a test that needs a program which is not here; in CI that is a failure."""
-    reason = f"{program} is not installed: apt-get install {package}"
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
+def program(name: str) -> Path:
+    """Return a program of a package that a test's marker names."""
+    found = shutil.which(name, path=SERVERS)
+    assert found is not None, name
+    return Path(found)
+
+
+def _servers(path: str, directories: Iterable[Path]) -> list[Path]:
+    """Return the directories with a PostgreSQL server, the newest last."""
+    versions = [each for directory in directories for each in directory.glob("*/bin/postgres")]
+    on_path = shutil.which("postgres", path=path)
+    found = sorted(versions, key=lambda each: int(each.parts[-3]))
+    return [each.parent for each in ([Path(on_path).resolve()] if on_path else []) + found]

@@ -1,5 +1,7 @@
 """A real PostgreSQL on loopback."""
 
+from pathlib import Path
+
 from tests.databases.binaries import postgresql
 from tests.databases.servers import Server
 
@@ -18,10 +20,16 @@ class PostgreSQL(Server):
         login = ["--username=postgres", f"--pwfile={password}", "--auth-host=scram-sha-256", "--auth-local=trust"]
         self.run(programs / "initdb", f"--pgdata={data}", *login, "--no-sync")
         place = ["-D", data, "-k", self.directory, "-p", str(self.port), "-c", "listen_addresses=127.0.0.1"]
-        socket = self.directory / f".s.PGSQL.{self.port}"
-        self.start(programs / "postgres", *place, "-c", "fsync=off", answers=socket.exists)
+        self.start(programs / "postgres", *place, "-c", "fsync=off")
+
+    def answers(self) -> bool:
+        """Whether it answers a query: not while it starts up."""
+        return self.attempt(*self._psql("postgres"), input="SELECT 1").returncode == 0
 
     def query(self, sql: str, database: str = "postgres") -> str:
         """Return what a query returns, by the socket that asks for no password."""
+        return self.run(*self._psql(database), input=sql)
+
+    def _psql(self, database: str) -> list[str | Path]:
         place = ["-h", self.directory, "-p", str(self.port), "-U", "postgres", "-d", database]
-        return self.run(postgresql() / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", *place, input=sql)
+        return [postgresql() / "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", *place]

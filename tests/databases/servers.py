@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -42,7 +42,15 @@ class Server(ABC):
 
     def run(self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None) -> str:
         """Run a command to its end, and return what it prints."""
-        done = subprocess.run(
+        done = self.attempt(*command, input=input, env=env)
+        assert done.returncode == 0, f"{command[0]}: {done.stderr}{done.stdout}"
+        return done.stdout
+
+    def attempt(
+        self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, which may be a failure."""
+        return subprocess.run(
             self.command(*command),
             input=input,
             env={"PATH": "/usr/bin:/bin", "HOME": str(self.directory), **(env or {})},
@@ -51,18 +59,20 @@ class Server(ABC):
             text=True,
             timeout=60,
         )
-        assert done.returncode == 0, f"{command[0]}: {done.stderr}{done.stdout}"
-        return done.stdout
 
-    def start(self, *command: str | Path, answers: Callable[[], bool]) -> None:
-        """Start it, and wait until it answers."""
+    def start(self, *command: str | Path) -> None:
+        """Start it, and wait until it answers a query: a listening socket is not enough."""
         self._process = Process(self.name, self.command(*command), self.directory / "log", self._reaper)
         self._process.start()
         end = time.monotonic() + READY_WITHIN
-        while not answers():
+        while not self.answers():
             assert not self._process.died, self._process.tail()
             assert time.monotonic() < end, f"not ready within {READY_WITHIN:g} s\n{self._process.tail()}"
             time.sleep(0.05)
+
+    @abstractmethod
+    def answers(self) -> bool:
+        """Whether it answers a query."""
 
     @abstractmethod
     def prepare(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.databases.backups import PATH, BackupPod, pod
 from tests.databases.s3 import ObjectStore
 
-pytestmark = pytest.mark.databases
+pytestmark = pytest.mark.databases("rclone")
 
 PASSWORD = 'p"a\\ss word'
 NOTED = """\

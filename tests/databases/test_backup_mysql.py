@@ -10,7 +10,7 @@ from tests.databases.backups import KEY, BackupPod, instead, pod, recorders
 from tests.databases.mariadb import PASSWORD, MariaDB
 from tests.databases.s3 import ObjectStore
 
-pytestmark = pytest.mark.databases
+pytestmark = pytest.mark.databases("mariadb-server", "rclone")
 
 SUMS = "md5(group_concat(name ORDER BY id)), md5(group_concat(hex(photo) ORDER BY id))"
 GOODS = f"SELECT count(*), sum(price), {SUMS} FROM goods"

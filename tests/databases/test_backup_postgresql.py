@@ -11,7 +11,7 @@ from tests.databases.backups import KEY, BackupPod, instead, pod, recorders
 from tests.databases.postgresql import PASSWORD, PostgreSQL
 from tests.databases.s3 import ObjectStore
 
-pytestmark = pytest.mark.databases
+pytestmark = pytest.mark.databases("postgresql", "rclone")
 
 GOODS = "SELECT count(*), sum(price), md5(string_agg(name, '' ORDER BY id)) FROM goods"
 

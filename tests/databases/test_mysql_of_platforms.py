@@ -9,9 +9,10 @@ import pytest
 
 from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
-from tests.databases.mariadb import MariaDB, program
+from tests.databases.binaries import program
+from tests.databases.mariadb import MariaDB
 
-pytestmark = pytest.mark.databases
+pytestmark = pytest.mark.databases("mariadb-server")
 
 PAGE = Path(__file__).parents[2] / "docs/kinds/ecommerceplatform.md"
 ROOT, APP = "r-o_o-t", "a-p_p"

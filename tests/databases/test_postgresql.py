@@ -15,7 +15,7 @@ from tests.databases import binaries
 from tests.databases.instances import PASSWORDS, Database, psql
 from tests.databases.pods import Machine, Pod
 
-pytestmark = pytest.mark.databases
+pytestmark = pytest.mark.databases("postgresql")
 
 TEST_DB = {"version": "14", "storage": "1Gi"}
 

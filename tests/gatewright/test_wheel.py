@@ -1,0 +1,94 @@
+"""The wheel, installed where nothing else is: it brings all that it needs."""
+
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gatewright import __version__
+from gatewright.scaffolding import NewKind, in_package
+from tests.charts.test_deploy import planned
+
+pytestmark = pytest.mark.long
+
+ROOT = Path(__file__).parents[2]
+SET = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: image-tags}
+spec: {policy: image-tags}
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: shop}
+spec: {containers: [{name: app, image: "nginx:latest"}]}
+"""
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the built wheel and the exact versions of the image."""
+    directory = tmp_path_factory.mktemp("wheel")
+    build = planned("wheel", "BIN=.")
+    assert build[-1] == "."
+    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", directory, ROOT], check=True, timeout=300)
+    (wheel,) = directory.glob("gatewright-*.whl")
+    venv.create(directory / "environment", with_pip=False)
+    python = directory / "environment/bin/python"
+    install = [*pip, "--python", python, "install", "--constraint", ROOT / "requirements.txt", wheel]
+    subprocess.run(install, check=True, timeout=300)
+    return python.parent
+
+
+@pytest.fixture
+def run(installed: Path, tmp_path: Path) -> Run:
+    """Calls the installed `gatewright` in an empty directory."""
+
+    def call(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], **environment}
+        command = [installed / "gatewright", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120)
+
+    return call
+
+
+def test_it_says_its_version(run: Run) -> None:
+    """As a command and as an option."""
+    for argument in ("version", "--version"):
+        assert (run(argument).stdout, run(argument).returncode) == (f"gatewright {__version__}\n", 0)
+
+
+def test_it_checks_manifests(run: Run, tmp_path: Path) -> None:
+    """A violation is exit code 1."""
+    (tmp_path / "set.yaml").write_text(SET)
+    (tmp_path / "pod.yaml").write_text(POD)
+    checked = run("check", "--policies", "set.yaml", "pod.yaml")
+    assert (checked.returncode, checked.stderr) == (1, "")
+    assert 'image-tags: spec.containers[name=app].image: "nginx:latest"' in checked.stdout
+
+
+def test_it_has_its_data(run: Run) -> None:
+    """Every command is there, and so are the policy sets and samples that the demo shows."""
+    assert run("demo").returncode == 0
+    assert "example.com" in run("crds").stdout
+    assert run("explain", "image-tags").returncode == 0
+
+
+def test_a_package_of_kinds_is_added_as_its_readme_says(run: Run, tmp_path: Path) -> None:
+    """The recipe for an image installs the package beside Gatewright, without asking an index for Gatewright."""
+    kind = NewKind("Sprocket", "example.com", "v1", "sprockets")
+    for name, text in in_package(kind, "our-kinds", is_new=True).items():
+        (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "src" / name).write_text(text)
+    (recipe,) = (line for line in (tmp_path / "src/README.md").read_text().splitlines() if line.startswith("RUN pip"))
+    pip = [*recipe.removeprefix("RUN ").replace("/kinds", "kinds").replace("/src", f"{tmp_path}/src").split()]
+    subprocess.run([sys.executable, "-m", *pip], cwd=tmp_path, check=True, timeout=300)
+    listed = run("crds", "Sprocket", PYTHONPATH=str(tmp_path / "kinds"))
+    assert "name: sprockets.example.com" in listed.stdout, listed.stderr
