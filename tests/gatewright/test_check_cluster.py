@@ -210,7 +210,7 @@ spec:
 def test_a_real_cluster_is_judged(control_plane, namespace, tmp_path, capsys):
     """Policies of a file, objects of the real API server; what a Deployment owns is left out."""
     kubectl = control_plane.kubectl
-    kubectl("apply", "-n", namespace, "-f", "-", stdin=PLANTED)
+    kubectl("apply", "-n", namespace, "-f", "-", input=PLANTED)
     policies = tmp_path / "p.yaml"
     policies.write_text(
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: images}\nspec:\n"
