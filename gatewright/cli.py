@@ -17,17 +17,18 @@ from gatewright.memory import collect_rarely
 COMMANDS = {
     "run": "webhook and controller in one process, for a laptop",
     "webhook": "serve admission reviews over TLS",
-    "controller": "make what was let in, and keep it right",
+    "controller": "reconcile custom resources, and register the webhook",
     "check": "judge manifests as the webhook would",
-    "test": "try policies with files of cases",
-    "plan": "print what the controller would make",
+    "test": "test policies with files of cases",
+    "plan": "print what the controller would create",
     "explain": "list the policies, or explain one",
     "crds": "print the CustomResourceDefinitions",
     "rbac": "print the rights of kinds that packages add",
     "unregister": "take Gatewright out of the API server's path",
-    "certs": "make a certificate authority and a serving certificate",
+    "certs": "create a certificate authority and a serving certificate",
     "scaffold": "write a new kind: type, plan, tests and sample",
     "demo": "show denials and defaults, with no cluster",
+    "completion": "print the completion script of a shell",
     "version": "print the version",
 }
 
@@ -54,10 +55,11 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
+@click.version_option(__version__, message="%(prog)s %(version)s")
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, message="gatewright %(version)s")
 def gatewright() -> None:
-    """Say what is let into a cluster, and build what was let in.
+    """Control what enters a Kubernetes cluster, and run the custom resources it admits.
 
     Exit codes: 0 all well, 1 something was denied or a case failed, 2 wrong command line, 3 a file that cannot be read,
     parsed or judged.
@@ -65,7 +67,7 @@ def gatewright() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit; what cannot be used is told in a line for each fault, on stderr."""
+    """Run the command line and exit; each file that cannot be used is an error in one line on stderr."""
     collect_rarely()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that has no letter for it shows its number
@@ -73,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:
         sys.exit(128 + signal.SIGINT)
-    except SystemExit as end:  # 1 by click and by rich where nobody reads on: that is no verdict; else a completion
+    except SystemExit as end:  # 1 by click where nobody reads on: that is no verdict; else a completion
         sys.exit(128 + signal.SIGPIPE if end.code == 1 else end.code)
     except click.ClickException as error:
         _end(error.show, error.exit_code)

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from gatewright.written import written
 from webhook.engine import Policy
 
 LABEL = re.compile(r"(Why|Judged|Allowed|Denied|Sets|Warns|Fix|See): +", re.MULTILINE)
@@ -154,9 +155,9 @@ def _example(policy: Policy, example: Example) -> Iterator[str]:
     yield example.outcome
 
 
-def block(value: object) -> str:
+def block(value: Mapping[str, Any]) -> str:
     """Return a value as a block of YAML."""
-    return f"```yaml\n{yaml.safe_dump(value, sort_keys=False, width=120, allow_unicode=True)}```"
+    return f"```yaml\n{written(value)}```"
 
 
 def _row(row: Parameter) -> Sequence[str]:

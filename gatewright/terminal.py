@@ -1,14 +1,14 @@
-"""Print for people: aligned, coloured only on a terminal, never wrapped or cut where a machine reads."""
+"""Print for people: aligned, wrapped between words and coloured on a terminal; never wrapped or padded elsewhere."""
 
+import os
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Self, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 Item = TypeVar("Item")
 STYLES = {
@@ -22,12 +22,69 @@ STYLES = {
     "failed": "red",
     "error": "bold red",
 }
+GAP, INDENT = "  ", "    "
+NARROW = 32  # columns; a last cell that has less room stands on lines of its own
 
 
-def console() -> Console:
-    """Return a console on stdout."""
-    is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    return Console(highlight=False, soft_wrap=True, width=None if is_terminal else 10_000)
+def columns() -> int | None:
+    """Return the width of the terminal on standard output; None where there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
+
+
+def has_colours() -> bool:
+    """Whether standard output is a terminal whose user wants colours."""
+    return columns() is not None and not os.environ.get("NO_COLOR")
+
+
+def say(text: str, style: str = "") -> None:
+    """Print lines, in a style of STYLES where there are colours."""
+    for line in text.split("\n"):
+        for part in wrapped(line, columns()):
+            echo(part, style)
+
+
+def echo(line: str, style: str = "") -> None:
+    """Print one line as it is, in a style of STYLES where there are colours."""
+    click.echo(colour(line, style if has_colours() else ""), color=True)
+
+
+def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
+    """Print rows as aligned columns; a verdict in the first one has its colour."""
+    lines = list(rows)
+    widths = [max(map(len, cells)) for cells in zip(head, *lines, strict=True)][:-1]
+    start = sum(widths) + len(GAP) * len(widths)
+    width = columns()
+    is_narrow = width is not None and width - start < NARROW
+    for row in (head, *lines):
+        cells = [cell.ljust(size) for cell, size in zip(row, widths, strict=False)]
+        style = "bold" if row is head else STYLES.get(row[0], "")
+        cells[0] = colour(cells[0], style if has_colours() else "")
+        first = GAP.join(cells)
+        if is_narrow:
+            click.echo(first.rstrip(), color=True)
+            first, start = INDENT, len(INDENT)
+        else:
+            first += GAP
+        last = wrapped(row[-1], None if width is None else width - start)
+        click.echo((first + last[0]).rstrip(), color=True)
+        for part in last[1:]:
+            click.echo(" " * start + part)
+
+
+def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+    """Return a line as lines of at most `width` columns, broken between words only; those after the first indented."""
+    if width is None or len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def colour(text: str, style: str) -> str:
+    """Return a text in a style of STYLES, as a terminal shows it; unchanged where the style is empty."""
+    if not style:
+        return text
+    words = style.split()
+    hue = next((word for word in words if word not in ("bold", "dim")), None)
+    return click.style(text, fg=hue, bold="bold" in words or None, dim="dim" in words or None)
 
 
 class Progress:
@@ -38,7 +95,8 @@ class Progress:
         self._done = done
         self._of = "" if total is None else f" of {total:,}"
         self._number = 0
-        self._is_shown = sys.stderr is not None and sys.stderr.isatty()
+        self._is_on_a_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._is_shown = False
         self._next = time.monotonic() + 1
 
     def __enter__(self) -> Self:
@@ -47,7 +105,8 @@ class Progress:
     def advance(self) -> None:
         """Count one more."""
         self._number += 1
-        if self._is_shown and time.monotonic() >= self._next:
+        if self._is_on_a_terminal and time.monotonic() >= self._next:
+            self._is_shown = True
             self._next = time.monotonic() + 0.1
             click.echo(f"\r{self._done} {self._number:,}{self._of}", nl=False, err=True)
 
@@ -62,30 +121,3 @@ def progress(items: Sequence[Item], done: str) -> Iterator[Item]:
         for item in items:
             yield item
             shown.advance()
-
-
-def colour(text: str, style: str) -> str:
-    """Return a text in a style of STYLES, as a terminal shows it; unchanged where the style is empty."""
-    if not style:
-        return text
-    words = style.split()
-    hue = next((word for word in words if word not in ("bold", "dim")), None)
-    return click.style(text, fg=hue, bold="bold" in words or None, dim="dim" in words or None)
-
-
-def styled(word: str) -> Text:
-    """Return a verdict in its colour."""
-    return Text(word, style=STYLES.get(word, ""))
-
-
-def table(rows: Iterable[Sequence[str | Text]], head: Sequence[str] = ()) -> Table:
-    """Return rows as aligned columns; a last column that is too long wraps within itself on a terminal."""
-    drawn = Table(box=None, pad_edge=False, show_header=bool(head), header_style="bold", padding=(0, 2, 0, 0))
-    width = len(head)
-    for row in rows:
-        cells = [cell if isinstance(cell, Text) else Text(cell) for cell in row]
-        if not drawn.columns:
-            for index in range(len(cells)):
-                drawn.add_column(head[index] if index < width else "", no_wrap=index < len(cells) - 1)
-        drawn.add_row(*cells)
-    return drawn

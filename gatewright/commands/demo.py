@@ -19,7 +19,6 @@ import jsonpatch
 import orjson
 import yaml
 from prometheus_client import CollectorRegistry
-from rich.text import Text
 
 from certs import issue_ca, issue_serving
 from config.defaulting import defaulted
@@ -28,7 +27,7 @@ from config.settings import Settings
 from gatewright.commands.certs import write_pairs
 from gatewright.planning import planners_of
 from gatewright.policies import HOME, engine_of
-from gatewright.terminal import console, styled, table
+from gatewright.terminal import echo, say, table
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Request
 from webhook.engine.planners import Served
 from webhook.harness.reviews import Admission, review
@@ -141,19 +140,18 @@ async def _ask(session: aiohttp.ClientSession, path: str, admission: Admission) 
 
 
 def _print(url: str, replies: list[Reply], seconds: float) -> None:
-    out = console()
-    out.print(Text(f"The webhook served {url} with the policies of config/policies/production.yaml.\n"))
-    out.print(table(((styled(reply.verdict), reply.title) for reply in replies), ("VERDICT", "REVIEW")))
+    say(f"The webhook served {url} with the policies of config/policies/production.yaml.\n")
+    table([(reply.verdict, reply.title) for reply in replies], ("VERDICT", "REVIEW"))
     for reply in replies:
         if reply.verdict != "allowed":
-            out.print(Text(f"\n{reply.title}", style="bold"))
+            say(f"\n{reply.title}", "bold")
         if reply.verdict == "denied":
-            out.print(Text(reply.message))
+            say(reply.message)
         for line in _diff(reply):
-            out.print(Text(line, style=DIFF_STYLES.get(line[0], "")))
+            echo(line, DIFF_STYLES.get(line[0], ""))
     counts = {verdict: sum(each.verdict == verdict for each in replies) for verdict in ("allowed", "mutated", "denied")}
     told = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
-    out.print(Text(f"\n{len(replies)} objects: {told}; {seconds * 1000:.0f} ms, certificates included"))
+    say(f"\n{len(replies)} objects: {told}; {seconds * 1000:.0f} ms, certificates included")
 
 
 def _diff(reply: Reply) -> Iterator[str]:

@@ -1,13 +1,12 @@
 """`gatewright explain`: the list of policies, or one policy's page."""
 
 import click
-from rich.text import Text
 
 from config.faults import did_you_mean
 from config.settings import Settings
 from gatewright.options import POLICIES, settings_options
 from gatewright.pages import does, parameters, summary, targets
-from gatewright.terminal import console, table
+from gatewright.terminal import echo, say, table
 from webhook.policies import catalogue
 
 
@@ -20,17 +19,16 @@ def command(settings: Settings, policy: str | None) -> None:
     policies = catalogue()
     if policy is None:
         rows = [(name, each.category, does(each), summary(each)) for name, each in sorted(policies.items())]
-        console().print(table(rows, ("POLICY", "CATEGORY", "DOES", "SUMMARY")))
+        table(rows, ("POLICY", "CATEGORY", "DOES", "SUMMARY"))
         return
     if policy not in policies:
         raise click.BadParameter(f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY")
-    out = console()
-    out.print(Text(policy, style="bold"))
-    out.print(Text(f"\n{policies[policy].documentation}\n"))
-    out.print(Text(f"Looks at: {', '.join(targets(policies[policy]))}"))
+    echo(policy, "bold")
+    say(f"\n{policies[policy].documentation}\n")
+    say(f"Looks at: {', '.join(targets(policies[policy]))}")
     if policies[policy].always:
-        out.print(Text("In force without being asked for."))
+        say("In force without being asked for.")
     found = [(each.name, each.default, each.meaning) for each in parameters(policies[policy])]
     if found:
-        out.print(Text("\nParameters", style="bold"))
-        out.print(table(found, ("NAME", "DEFAULT", "MEANING")))
+        say("\nParameters", "bold")
+        table(found, ("NAME", "DEFAULT", "MEANING"))

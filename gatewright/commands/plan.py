@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
 from config.documents import DocumentError, documents_of
 from config.settings import Settings, planner_settings
@@ -17,7 +16,7 @@ from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, setti
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, is_ours, parent_of, planned
 from gatewright.policies import HOME, engine_of
-from gatewright.terminal import console
+from gatewright.terminal import echo
 from gatewright.written import written
 from kube.client import Client
 from kube.credentials import load
@@ -108,10 +107,9 @@ async def _print_differences(
 
 
 def _print(difference: Difference) -> None:
-    out = console()
     for line in difference.lines():
         style = "bold" if line.startswith(("---", "+++")) else STYLES.get(line[:1], "")
-        out.print(Text(line, style=style))
+        echo(line, style)
 
 
 def _tell(judged: Judged) -> None:

@@ -1,8 +1,6 @@
 """The option -o: which formats go where, and writing them."""
 
 import os
-import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,6 +12,7 @@ import click
 from config.faults import did_you_mean
 from gatewright.outputs import table
 from gatewright.outputs.results import FAIL_AT, Report
+from gatewright.terminal import columns, has_colours
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"  # environment variable: the file that a step of GitHub Actions adds Markdown to
@@ -72,12 +71,7 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
         if output.file is not None:
             output.file.write_text(_rendered(report, output.format), "utf-8")
         elif output.format == "table":
-            width = shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
-            click.echo(
-                table.render(report, width, colours=width is not None and not os.environ.get("NO_COLOR")),
-                nl=False,
-                color=True,
-            )
+            click.echo(table.render(report, columns(), colours=has_colours()), nl=False, color=True)
         else:
             click.echo(_rendered(report, output.format), nl=False)
         if output.format == "github" and (file := os.environ.get(JOB_SUMMARY)):

@@ -1,12 +1,11 @@
 """A table for people: a line for each result, below it its violations, each with file and line."""
 
-import textwrap
 from collections.abc import Iterator
 
 import orjson
 
 from gatewright.outputs.results import Report, Reported, Result
-from gatewright.terminal import STYLES, colour
+from gatewright.terminal import STYLES, colour, wrapped
 
 INDENT = "  "
 
@@ -22,16 +21,16 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
     for result in listed:
         place = f"  ({result.place})" if result.place.file else ""
         head = f"{result.verdict.ljust(column)}  {result.title}{place}"
-        first, *rest = _wrapped(head, width, " " * (column + 2))
+        first, *rest = wrapped(head, width, " " * (column + 2))
         style = STYLES.get(result.verdict, "") if colours else ""
         yield colour(first[:column], style) + first[column:]
         yield from rest
         for each in result.violations:
-            yield from _wrapped(f"{INDENT}{_where(result, each)}{_marked(each)}: {each.message}", width, INDENT * 2)
+            yield from wrapped(f"{INDENT}{_where(result, each)}{_marked(each)}: {each.message}", width, INDENT * 2)
         for operation in result.operations:
             value = orjson.dumps(operation["value"]).decode() if "value" in operation else ""
             text = f"{INDENT}{operation['op']} {operation['path']} {value}".rstrip()
-            yield from (colour(line, "cyan" if colours else "") for line in _wrapped(text, width, INDENT * 2))
+            yield from (colour(line, "cyan" if colours else "") for line in wrapped(text, width, INDENT * 2))
     yield summary(report)
 
 
@@ -50,11 +49,3 @@ def summary(report: Report) -> str:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items())
     head = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
     return f"{head}: {counts}" if counts else head
-
-
-def _wrapped(text: str, width: int | None, indent: str) -> list[str]:
-    if width is None or len(text) <= width:
-        return [text]
-    return textwrap.wrap(
-        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
-    )

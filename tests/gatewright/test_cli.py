@@ -79,6 +79,14 @@ def test_the_installed_command_runs():
 def test_version(run):
     """The version is one line."""
     assert run("version") == (0, f"gatewright {__version__}\n", "")
+    assert run("--version") == (0, f"gatewright {__version__}\n", "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_printed(run, shell):
+    """For each of the shells that click knows."""
+    code, out, err = run("completion", shell)
+    assert (code, f"_GATEWRIGHT_COMPLETE={shell}_complete" in out, err) == (0, True, "")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 
 PROGRAM = """
 import json, sys
-heavy = "aiohttp cryptography jinja2 jsonpatch kubernetes_asyncio pydantic rich webhook yaml".split()
+heavy = "aiohttp cryptography jinja2 jsonpatch kubernetes_asyncio pydantic webhook yaml".split()
 found = {}
 def after(what):
     found[what] = [name for name in heavy if name in sys.modules]

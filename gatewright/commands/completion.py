@@ -1,0 +1,22 @@
+"""`gatewright completion`: print the completion script of a shell."""
+
+import click
+from click.shell_completion import get_completion_class
+
+VARIABLE = "_GATEWRIGHT_COMPLETE"  # what the script sets when it asks for completions
+
+
+@click.command
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    r"""Print the script that lets SHELL complete commands and options.
+
+    \b
+    bash: eval "$(gatewright completion bash)"      in ~/.bashrc
+    zsh:  eval "$(gatewright completion zsh)"       in ~/.zshrc
+    fish: gatewright completion fish > ~/.config/fish/completions/gatewright.fish
+    """
+    found = get_completion_class(shell)
+    assert found is not None
+    root = click.get_current_context().find_root().command
+    click.echo(found(root, {}, "gatewright", VARIABLE).source())
