@@ -55,7 +55,6 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.version_option(__version__, message="%(prog)s %(version)s")
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, message="gatewright %(version)s")
 def gatewright() -> None:
