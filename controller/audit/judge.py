@@ -113,7 +113,6 @@ def _judged_kinds(engine: Engine) -> Iterator[tuple[Kind, frozenset[str]]]:
             frozenset(
                 bound.title
                 for bound in engine.policies
-                if bound.match.for_kind(kind.kind) is not None
-                and any(each.kind == kind for each in bound.policy.targets)
+                if bound.match.for_kind(kind) is not None and any(each.kind == kind for each in bound.policy.targets)
             ),
         )

@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.kinds import Target, TargetKey
+from webhook.engine.kinds import NAMESPACES, Target, TargetKey
 from webhook.engine.request import NAMESPACE_LABELS, Attributes
 
 MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
 EVERYWHERE = ""  # beside the namespaces that tenants' policies are in force in
-NAMESPACES = ("", "namespaces")  # whose labels are those of the object itself
 
 
 class Asked(NamedTuple):
@@ -31,7 +30,7 @@ class Index:
         self._asked: dict[tuple[str, str, str, str, str], Asked] = {}
         for bound in policies:
             for target in bound.policy.targets:
-                match = bound.match.for_kind(target.kind.kind)
+                match = bound.match.for_kind(target.kind)
                 if match is None or (bound.namespace is not None and not target.kind.namespaced):
                     continue  # a Namespace is the platform's, not its tenant's
                 narrowed = bound if match is bound.match else replace(bound, match=match)

@@ -67,6 +67,7 @@ AUTOSCALERS = (
     Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2")),
     Kind("keda.sh", "ScaledObject", "scaledobjects", versions=("v1alpha1",)),
 )
+NAMESPACES = ("", "namespaces")  # group and resource of the objects that are a namespace themselves
 PERSISTENT_VOLUME = Kind("", "PersistentVolume", "persistentvolumes", namespaced=False)
 RBAC = "rbac.authorization.k8s.io"
 OTHER_KINDS = (

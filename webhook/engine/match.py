@@ -7,7 +7,7 @@ from config.api.policy import Exclude, LabelSelector, LabelSelectorRequirement
 from config.api.policy import Match as MatchSpec
 from config.api.policy import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
-from webhook.engine.kinds import OF_A_PARENT
+from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Kind
 from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, Request
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -26,6 +26,13 @@ class Clause:
     namespaces: Globs | None = None
     object_selector: Callable[[Labels], bool] | None = None
     namespace_selector: Callable[[Labels], bool] | None = None
+
+    def can_select(self, kind: Kind) -> bool:
+        """Return whether it can select any object of a kind: cluster-scoped ones but Namespaces have no namespace."""
+        if self.kinds is not None and kind.kind not in self.kinds:
+            return False
+        is_anywhere = self.namespaces is None and self.namespace_selector is None
+        return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 
     def narrowed(self, attributes: Attributes) -> "Clause | None":
         """Return what is left to decide for all requests of this target and namespace; None where it selects none.
@@ -80,9 +87,9 @@ class Match:
             return False
         return not self.clauses or any(clause.selects(request) for clause in self.clauses)
 
-    def for_kind(self, kind: str) -> "Match | None":
+    def for_kind(self, kind: Kind) -> "Match | None":
         """Return what is left to decide for one kind; None where no clause can ever select it."""
-        left = tuple(clause for clause in self.clauses if clause.kinds is None or kind in clause.kinds)
+        left = tuple(clause for clause in self.clauses if clause.can_select(kind))
         if len(left) == len(self.clauses):
             return self
         return replace(self, clauses=left) if left else None

@@ -6,7 +6,9 @@ from config.api.policy import LabelSelector
 from config.api.policy import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
+from webhook.engine.kinds import POD
 from webhook.engine.match import compile_match, compile_selector
+from webhook.harness.bases import kinds_by_name
 
 
 def match(*clauses):
@@ -119,11 +121,14 @@ def test_what_has_no_namespace_is_selected_by_no_namespace():
         ([{"kinds": ["Deployment"]}], "Pod", None),
         ([{"kinds": ["Deployment"]}, {"namespaces": ["a"]}], "Pod", 1),
         ([{"kinds": ["Deployment"]}, {"namespaces": ["a"]}], "Deployment", 2),
+        ([{"namespaces": ["*"]}, {"namespaceSelector": {}}], "ClusterRole", None),
+        ([{"namespaces": ["a"]}, {"names": ["a"]}], "ClusterRole", 1),
+        ([{"namespaces": ["a"]}], "Namespace", 1),
     ],
 )
 def test_kinds_are_decided_beforehand(clauses, kind, left):
     """For one kind only those clauses are left that can select it; with none, the policy is not asked."""
-    narrowed = match(*clauses).for_kind(kind)
+    narrowed = match(*clauses).for_kind(kinds_by_name()[kind])
     assert (None if narrowed is None else len(narrowed.clauses)) == left
 
 
@@ -201,7 +206,7 @@ def test_service_accounts_are_told_by_namespace_and_name(account, username, sele
 def test_what_is_excluded_stays_excluded_for_each_kind():
     """Narrowing a match to one kind keeps whom it excludes."""
     spec = MatchSpec.model_validate({"any": [{"kinds": ["Pod"]}], "exclude": {"users": ["jane"]}})
-    assert not compile_match(spec).for_kind("Pod").selects(ask({}, username="jane"))
+    assert not compile_match(spec).for_kind(POD).selects(ask({}, username="jane"))
 
 
 @pytest.mark.parametrize(
