@@ -7,7 +7,7 @@ from config.documents import Document, DocumentError
 from config.faults import FaultsError
 from config.settings import Settings
 from gatewright.checking import ending_soon, exceptions_of, place, policy_infos, problem, result, without_effect
-from gatewright.live import NAMESPACES, Live
+from gatewright.live import Live, known_of
 from gatewright.outputs import Problem, Report, Result
 from gatewright.planning import planners_of
 from gatewright.policies import policy_documents
@@ -20,9 +20,8 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.engine.exceptions import BoundException
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import PolicySet, bind, in_force, read
-from webhook.harness.known import Known, Labels, identity
+from webhook.harness.known import Known, Labels
 from webhook.harness.manifests import Judge
-from webhook.harness.objects import is_whole
 from webhook.policies import catalogue
 
 NO_POLICIES = "no policies given: name policy sets with --policies, or a cluster that has some with --kubeconfig"
@@ -118,12 +117,7 @@ class Checker:
     ) -> None:
         self.problems += [problem(DocumentError(each)) for each in sources.problems]
         self.notes += sources.notes
-        manifests = [each.value for each in sources.documents if is_whole(each)]
-        others = [each for each in context if each["kind"] != NAMESPACES.kind]
-        own = {each["metadata"]["name"]: each["metadata"].get("labels") or {} for each in context if each not in others}
-        replaced = {identity(each, namespace) for each in manifests}
-        beside = [each for each in others if identity(each, namespace) not in replaced]
-        known = Known([*beside, *manifests], namespace, {**own, **labels})
+        known = known_of(sources, context, namespace, labels)
         judge, infos = Judge(self._engine, known, namespace, self.now, served), policy_infos(self._engine.policies)
         for document in progress(sources.judged, "judged"):
             try:

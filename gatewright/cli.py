@@ -20,6 +20,7 @@ COMMANDS = {
     "controller": "reconcile custom resources, and register the webhook",
     "check": "judge manifests as the webhook would",
     "test": "test policies with files of cases",
+    "impact": "compare what two policy sets decide",
     "plan": "print what the controller would create",
     "explain": "list the policies, or explain one",
     "crds": "print the CustomResourceDefinitions",

@@ -1,13 +1,14 @@
 """What `check` reads from a cluster: policies, what they look up, and the objects they judge. It writes nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 
 import yaml
 
 from config.documents import Document, parse_documents
 from gatewright.outputs import Problem
 from gatewright.planning import optional_resources
+from gatewright.sources import Sources
 from kube.client import Client, Object
 from kube.errors import Forbidden, Gone, NotFound
 from kube.resource import Resource
@@ -17,6 +18,8 @@ from webhook.engine.kinds import Kind
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import document_of
+from webhook.harness.known import Known, Labels, identity
+from webhook.harness.objects import is_whole
 from webhook.server import look_ups, policy_objects
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -47,9 +50,9 @@ class Live:
             found += [_document(document_of(each), _title(each)) for each in await self._all(resource)]
         return found
 
-    async def context(self, engine: Engine) -> list[Object]:
-        """Return all namespaces, and whatever the engine's policies look up."""
-        needed = {name for bound in engine.policies for name in bound.needs}
+    async def context(self, *engines: Engine) -> list[Object]:
+        """Return all namespaces, and whatever the engines' policies look up."""
+        needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
         kinds = {kind for name, each in LOOK_UPS.items() if name in needed for kind in each.kinds}
         resources = [NAMESPACES, *(each for each in look_ups.RESOURCES if each.kind in kinds)]
         return [each for resource in resources for each in await self._all(resource)]
@@ -59,9 +62,9 @@ class Live:
         found = [each for each in optional_resources() if await self._client.serves(each)]
         return frozenset((each.group, each.plural) for each in found)
 
-    async def objects(self, engine: Engine) -> AsyncIterator[Document]:
+    async def objects(self, *engines: Engine) -> AsyncIterator[Document]:
         """Yield every object that policies judge when it is created; what another judged object owns is left out."""
-        kinds = judged_kinds(engine)
+        kinds = dict.fromkeys(kind for engine in engines for kind in judged_kinds(engine))
         owners = {(kind.group, kind.kind) for kind in kinds}
         for kind in kinds:
             for each in await self._all(_resource(kind)):
@@ -90,6 +93,23 @@ class Live:
                 return []
         self.problems.append(Problem(f"{resource.plural}: the list expired {MAX_LISTS} times while it was read"))
         return []
+
+
+def known_of(sources: Sources, context: Sequence[Object], namespace: str, labels: Mapping[str, Labels]) -> Known:
+    """Return what is known when manifests are judged: themselves over the `context` of a cluster, if there is one.
+
+    `labels` are those of namespaces, over the cluster's; objects without a namespace are in `namespace`.
+    """
+    manifests = [each.value for each in sources.documents if is_whole(each)]
+    own = {
+        each["metadata"]["name"]: each["metadata"].get("labels") or {}
+        for each in context
+        if each["kind"] == NAMESPACES.kind
+    }
+    replaced = {identity(each, namespace) for each in manifests}
+    others = (each for each in context if each["kind"] != NAMESPACES.kind)
+    beside = [each for each in others if identity(each, namespace) not in replaced]
+    return Known([*beside, *manifests], namespace, {**own, **labels})
 
 
 def judged_kinds(engine: Engine) -> list[Kind]:

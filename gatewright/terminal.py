@@ -21,6 +21,10 @@ STYLES = {
     "denied": "red",
     "failed": "red",
     "error": "bold red",
+    "newly denied": "red",
+    "newly warned": "yellow",
+    "no longer denied": "green",
+    "patched otherwise": "cyan",
 }
 GAP, INDENT = "  ", "    "
 NARROW = 32  # columns; a last cell that has less room stands on lines of its own

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import jsonpatch
+import orjson
 
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
@@ -20,7 +21,7 @@ from webhook.harness.objects import as_served, require_object
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.trial import Answer, ask, ask_stored
 from webhook.messages import failure, one_line
-from webhook.review import MalformedRequestError
+from webhook.review import MalformedRequestError, NotAReviewError, read
 
 ACTIONS = ("Deny", "Warn", "Audit")  # the first of them that a policy has is what a violation does
 VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audited"}
@@ -98,10 +99,26 @@ class Judge:
             answer = self._ask(admission, where)
         except (ConversionError, MalformedRequestError) as error:
             raise DocumentError(f"{document.where()}: {error}") from None
-        findings = tuple(dict.fromkeys(_findings(answer.outcomes, where)))
         patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
-        verdict = _verdict(answer.outcomes, findings)
-        return Judged(document, where, verdict, findings, tuple(patch), answer.object or {})
+        return _judged(document, where, answer.outcomes, tuple(patch), answer.object or {})
+
+    def review(self, document: Document) -> Judged:
+        """Return the verdict on a recorded AdmissionReview (admission.k8s.io/v1), as the webhook would judge it.
+
+        DocumentError where it cannot be judged. The document of the verdict is the object.
+        """
+        try:
+            request = read(orjson.dumps(document.value))
+        except (NotAReviewError, MalformedRequestError) as error:
+            raise DocumentError(f"{document.source}: {error}") from None
+        where = request.attributes.namespace
+        request = request.with_looked_up({**self._always, **self._known.about(where)})
+        mutated = self._engine.mutate(request)
+        if mutated.operations and mutated.object is not None:
+            request = request.with_object(mutated.object)
+        outcomes = mutated.outcomes + self._engine.validate(request).outcomes
+        judged = replace(document, value=request.value)
+        return _judged(judged, where, outcomes, tuple(mutated.operations), request.value)
 
     def _ask(self, admission: Admission, where: str) -> Answer:
         """Return the answer; where labels are unknown, policies that find nothing either way decide without them."""
@@ -151,6 +168,17 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: da
         require_object(document)
     known = Known([document.value for document in documents], namespace)
     yield from map(Judge(engine, known, namespace, now), documents)
+
+
+def _judged(
+    document: Document,
+    where: str,
+    outcomes: tuple[Outcome, ...],
+    operations: tuple[dict[str, Any], ...],
+    object: dict[str, Any],
+) -> Judged:
+    findings = tuple(dict.fromkeys(_findings(outcomes, where)))
+    return Judged(document, where, _verdict(outcomes, findings), findings, operations, object)
 
 
 def _lacking_labels(answer: Answer) -> set[str]:

@@ -1,0 +1,163 @@
+"""`gatewright impact`: what another policy set, or another day, would change."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from config.documents import Document, DocumentError
+from config.settings import Settings
+from gatewright.checking import exceptions_of, policy_infos, problem, result, without_effect
+from gatewright.impact import UNCHANGED, compare
+from gatewright.live import Live, known_of
+from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
+from gatewright.outputs import OUTPUTS, Output, Problem, Report, Result, write
+from gatewright.planning import planners_of
+from gatewright.policies import HOME, engine_from, policy_documents
+from gatewright.recorded import read_reviews
+from gatewright.sources import read_sources
+from gatewright.terminal import progress
+from kube.client import Client, Object
+from kube.credentials import load
+from kube.errors import ApiError
+from webhook.engine.planners import Served
+from webhook.engine.policy_set import read
+from webhook.harness.known import Known, Labels
+from webhook.harness.manifests import Judge
+from webhook.policies import catalogue
+
+DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
+
+
+@click.command
+@settings_options("registry", "controller_account", *POLICIES, *CLUSTER)
+@OUTPUTS
+@click.option("-n", "--namespace", default="default", help="namespace of objects that name none [default]")
+@NAMESPACE_LABELS
+@click.option("--reviews", type=NamedPath(path_type=Path), metavar="FILE", help="recorded reviews, or an audit log")
+@click.option("--at", type=click.DateTime(DATE), metavar="DATE", help="judge by NEW as on this day (UTC) [now]")
+@INSTALLED_IN
+@click.argument("old", type=NamedPath(path_type=Path))
+@click.argument("new", type=NamedPath(path_type=Path))
+@click.argument("manifests", nargs=-1, type=NamedPath(), metavar="[MANIFEST…]")
+def command(
+    settings: Settings,
+    old: Path,
+    new: Path,
+    manifests: tuple[str, ...],
+    outputs: tuple[Output, ...],
+    namespace: str,
+    namespace_labels: Mapping[str, Labels],
+    reviews: Path | None,
+    at: datetime | None,
+    home: str | None,
+) -> int:
+    """Judge the same objects by the policy sets OLD and NEW, and list what changes.
+
+    The objects are MANIFESTs, recorded --reviews (one AdmissionReview or audit event a line), or what is in the cluster
+    of --kubeconfig. OLD judges now; with --at, NEW judges on another day: name the same set twice to see which
+    exceptions end until then, and what is denied without them. Exit code 1 where something becomes denied.
+    """
+    if not (manifests or reviews or settings.kubeconfig):
+        raise click.UsageError("name MANIFESTs, recorded --reviews, or a cluster by --kubeconfig")
+    comparison = Comparison(settings, home or settings.namespace or HOME, (old, new), at)
+    asyncio.run(comparison.run(manifests, reviews, namespace, namespace_labels))
+    report = comparison.report()
+    write(report, outputs)
+    return report.exit_code()
+
+
+class Comparison:
+    """Two policy sets, and the differences between their verdicts so far."""
+
+    def __init__(self, settings: Settings, home: str, paths: tuple[Path, Path], at: datetime | None) -> None:
+        """Read both sets. DocumentError or PolicySetError where one cannot be used."""
+        self._settings, self._home = settings, home
+        now = datetime.now(UTC)
+        self._times = (now, now if at is None else at.replace(tzinfo=UTC))
+        documents = [policy_documents([path]) for path in paths]
+        planners = planners_of(settings, home)
+        self._engines = [
+            engine_from(read(each, catalogue()), home, planners, [path])
+            for each, path in zip(documents, paths, strict=True)
+        ]
+        self._new = documents[1]
+        self._results: list[Result] = []
+        self._problems: list[Problem] = []
+        self._notes: list[str] = []
+
+    def report(self) -> Report:
+        """Return the differences; what is unchanged is only counted."""
+        if not (self._results or self._problems):
+            self._problems.append(Problem("no objects to compare"))
+        policies = self._engines[1].policies
+        notes = without_effect(exceptions_of(self._new), policies, self._home, self._times[1])
+        return Report(
+            "impact",
+            tuple(self._results),
+            tuple(self._problems),
+            notes=(*self._notes, *notes),
+            policies=policy_infos(policies),
+            unlisted=frozenset({UNCHANGED}),
+            generated=self._times[0].isoformat(timespec="seconds").replace("+00:00", "Z"),
+        )
+
+    async def run(
+        self, manifests: Sequence[str], reviews: Path | None, namespace: str, labels: Mapping[str, Labels]
+    ) -> None:
+        """Judge all objects by both sets."""
+        if self._settings.kubeconfig is None:
+            self._compare(manifests, reviews, namespace, labels, [], ())
+            return
+        try:
+            async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
+                live = Live(client)
+                context, served = await live.context(*self._engines), await live.served()
+                if manifests or reviews:
+                    self._compare(manifests, reviews, namespace, labels, context, served)
+                else:
+                    judges = self._judges(Known(context, "", labels), "", served, stored=True)
+                    self._judge([each async for each in live.objects(*self._engines)], judges)
+                self._problems += live.problems
+        except ApiError as error:
+            self._problems.append(Problem(f"the API server cannot be asked: {error}"))
+
+    def _compare(
+        self,
+        manifests: Sequence[str],
+        reviews: Path | None,
+        namespace: str,
+        labels: Mapping[str, Labels],
+        context: list[Object],
+        served: Served,
+    ) -> None:
+        sources = read_sources(manifests, namespace)
+        self._problems += [problem(DocumentError(each)) for each in sources.problems]
+        self._notes += sources.notes
+        judges = self._judges(known_of(sources, context, namespace, labels), namespace, served)
+        self._judge(sources.judged, judges)
+        if reviews is not None:
+            recorded = list(read_reviews(reviews))
+            self._problems += [problem(each) for each in recorded if isinstance(each, DocumentError)]
+            self._judge([each for each in recorded if isinstance(each, Document)], judges, are_reviews=True)
+
+    def _judges(self, known: Known, namespace: str, served: Served, *, stored: bool = False) -> list[Judge]:
+        return [
+            Judge(engine, known, namespace, now, served, stored=stored)
+            for engine, now in zip(self._engines, self._times, strict=True)
+        ]
+
+    def _judge(self, documents: Sequence[Document], judges: Iterable[Judge], *, are_reviews: bool = False) -> None:
+        infos = [policy_infos(engine.policies) for engine in self._engines]
+        for document in progress(documents, "judged"):
+            try:
+                old, new = (
+                    result(judge.review(document) if are_reviews else judge(document), info)
+                    for judge, info in zip(judges, infos, strict=True)
+                )
+            except DocumentError as error:
+                self._problems.append(problem(error))
+            else:
+                self._results.append(compare(old, new))

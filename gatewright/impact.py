@@ -1,0 +1,41 @@
+"""Compare the verdicts of two policy sets on the same object. Pure."""
+
+from dataclasses import replace
+
+from gatewright.outputs import Reported, Result
+
+UNCHANGED = "unchanged"
+NEWLY_DENIED, NO_LONGER_DENIED, STILL_DENIED = "newly denied", "no longer denied", "still denied"
+NEWLY_WARNED, PATCHED = "newly warned", "patched otherwise"
+
+
+def compare(old: Result, new: Result) -> Result:
+    """Return what changes for an object, as a result whose violations are the differences.
+
+    Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly warned", "patched
+    otherwise" or "unchanged"; "error" where the new policies cannot decide. Only what becomes denied has violations of
+    level error.
+    """
+    if new.verdict == "error":
+        return new
+    was_denied, is_denied = (any(each.level == "error" for each in side.violations) for side in (old, new))
+    added = [each for each in new.violations if _key(each) not in set(map(_key, old.violations))]
+    gone = [each for each in old.violations if _key(each) not in set(map(_key, new.violations))]
+    if is_denied and not was_denied:
+        return replace(new, verdict=NEWLY_DENIED, violations=tuple(added))
+    quiet = tuple(replace(each, level="note") for each in added if each.level == "error")
+    warned = tuple(each for each in added if each.level != "error")
+    mended = tuple(replace(each, level="note", message=f"no longer: {each.message}") for each in gone)
+    if was_denied and not is_denied:
+        return replace(new, verdict=NO_LONGER_DENIED, violations=(*mended, *warned))
+    if is_denied and (quiet or any(each.level == "error" for each in gone)):
+        return replace(new, verdict=STILL_DENIED, violations=(*quiet, *mended, *warned))
+    if warned:
+        return replace(new, verdict=NEWLY_WARNED, violations=warned)
+    if old.operations != new.operations:
+        return replace(new, verdict=PATCHED, violations=())
+    return replace(new, verdict=UNCHANGED, violations=(), operations=())
+
+
+def _key(each: Reported) -> tuple[str, str, str]:
+    return each.policy, each.action, each.message

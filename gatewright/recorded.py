@@ -1,0 +1,82 @@
+"""Read recorded requests: AdmissionReviews, or events of an API server's audit log, one JSON object a line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from config.documents import Document, DocumentError
+
+OPERATIONS = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE"}  # by the verb of an audit event
+
+Object = dict[str, Any]
+
+
+def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
+    """Yield each line of a file as an AdmissionReview (admission.k8s.io/v1), or what is wrong with it.
+
+    Of an audit log (audit.k8s.io/v1 Event), only finished writes that hold their object are reviews; other events are
+    left out. DocumentError is raised where the file cannot be read.
+    """
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise DocumentError(f"{path}: {error.strerror or error}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            yield DocumentError(f"{path}:{number}: not JSON: {error}")
+            continue
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if kind == "AdmissionReview":
+            yield _document(path, number, value)
+        elif kind == "Event" and str(value.get("apiVersion", "")).startswith("audit.k8s.io/"):
+            review = _review(value)
+            if review is not None:
+                yield _document(path, number, review)
+        else:
+            yield DocumentError(f"{path}:{number}: neither an AdmissionReview nor an audit Event")
+
+
+def _document(path: Path, number: int, review: Object) -> Document:
+    return Document(f"{path}:{number}", review, yaml.ScalarNode("", ""), is_exact=False)
+
+
+def _review(event: Object) -> Object | None:
+    """Return the review of the write that an audit event is about; None for a read, or without its object."""
+    operation = OPERATIONS.get(str(event.get("verb")))
+    about, status = event.get("objectRef") or {}, event.get("responseStatus") or {}
+    sent, stored = event.get("requestObject"), event.get("responseObject")
+    if operation is None or event.get("stage") != "ResponseComplete":
+        return None
+    succeeded = int(status.get("code") or 0) < 300
+    object = stored if succeeded and isinstance(stored, dict) else sent if event["verb"] != "patch" else None
+    if not isinstance(object, dict) or "kind" not in object:
+        return None
+    group, _, version = str(object.get("apiVersion", "")).rpartition("/")
+    user = event.get("user") or {}
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": str(event.get("auditID") or "recorded"),
+            "kind": {"group": group, "version": version, "kind": object["kind"]},
+            "resource": {
+                "group": about.get("apiGroup", ""),
+                "version": about.get("apiVersion", ""),
+                "resource": about.get("resource", ""),
+            },
+            "subResource": about.get("subresource", ""),
+            "name": about.get("name") or (object.get("metadata") or {}).get("name", ""),
+            "namespace": about.get("namespace", ""),
+            "operation": operation,
+            "userInfo": {"username": user.get("username", ""), "groups": user.get("groups") or []},
+            "object": object,
+            "oldObject": None,
+        },
+    }

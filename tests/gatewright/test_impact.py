@@ -1,0 +1,173 @@
+"""`gatewright impact`: two policy sets, or two days, on the same objects."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gatewright.cli import main
+
+POLICY = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec: {policy: replica-limits, params: {maximum: %d}, validationActions: [%s]}
+"""
+EXCEPTION = """\
+---
+apiVersion: gatewright.io/v1alpha1
+kind: PolicyException
+metadata: {name: sale}
+spec: {reason: sale, expires: "2099-02-01T00:00:00Z", exceptions: [{policy: few, names: [shop]}]}
+"""
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %s, namespace: web}
+spec: {replicas: %d}
+"""
+DENIED = "spec.replicas: 11; production workloads cannot exceed 5 replicas. Set it to 5 or less."
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    """A directory with three policy sets and two Deployments."""
+    monkeypatch.chdir(tmp_path)
+    Path("twenty.yaml").write_text(POLICY % (20, "Deny"))
+    Path("five.yaml").write_text(POLICY % (5, "Deny"))
+    Path("warn.yaml").write_text(POLICY % (5, "Warn"))
+    Path("shop.yaml").write_text(f"{DEPLOYMENT % ('shop', 11)}---\n{DEPLOYMENT % ('small', 3)}")
+
+
+@pytest.fixture
+def impact(capsys):
+    """Run `gatewright impact`; return exit code, stdout and stderr."""
+
+    def _impact(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["impact", *arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code, out, err
+
+    return _impact
+
+
+def test_what_becomes_denied_is_an_error(impact):
+    """Exit code 1, with the new violations; what is unchanged is only counted."""
+    assert impact("twenty.yaml", "five.yaml", "shop.yaml") == (
+        1,
+        "newly denied  Deployment web/shop  (shop.yaml:1)\n"
+        f"  shop.yaml:4: few: {DENIED}\n"
+        "2 objects: 1 newly denied, 1 unchanged\n",
+        "",
+    )
+
+
+def test_what_is_no_longer_denied_is_none(impact):
+    """The violations that go are listed as such."""
+    assert impact("five.yaml", "twenty.yaml", "shop.yaml") == (
+        0,
+        "no longer denied  Deployment web/shop  (shop.yaml:1)\n"
+        f"  shop.yaml:4: few: no longer: {DENIED}\n"
+        "2 objects: 1 no longer denied, 1 unchanged\n",
+        "",
+    )
+
+
+def test_a_denial_that_becomes_a_warning(impact):
+    """Both are said."""
+    code, out, _ = impact("five.yaml", "warn.yaml", "shop.yaml")
+    assert (code, out.splitlines()[0]) == (0, "no longer denied  Deployment web/shop  (shop.yaml:1)")
+    assert impact("twenty.yaml", "warn.yaml", "shop.yaml") == (
+        0,
+        "newly warned  Deployment web/shop  (shop.yaml:1)\n"
+        f"  shop.yaml:4: few (warn): {DENIED}\n"
+        "2 objects: 1 newly warned, 1 unchanged\n",
+        "",
+    )
+
+
+def test_what_is_patched_otherwise(impact):
+    """The operations of the new policies."""
+    Path("none.yaml").write_text(POLICY % (20, "Deny"))
+    labels = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: secure}\n"
+    Path("secure.yaml").write_text(f"{labels}spec: {{policy: security-defaults}}\n---\n{POLICY % (20, 'Deny')}")
+    Path("pod.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: one, namespace: web}\n"
+        "spec: {containers: [{name: app, image: a.example/app:1}]}\n"
+    )
+    code, out, _ = impact("none.yaml", "secure.yaml", "pod.yaml")
+    assert (code, out.splitlines()[0]) == (0, "patched otherwise  Pod web/one  (pod.yaml:1)")
+    assert "1 object: 1 patched otherwise" in out
+
+
+def test_another_day_ends_exceptions(impact):
+    """The same set twice, with --at: who is denied when exceptions have ended."""
+    Path("sale.yaml").write_text(POLICY % (5, "Deny") + EXCEPTION)
+    assert impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-01-31")[:2] == (0, "2 objects: 2 unchanged\n")
+    code, out, err = impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-02-01")
+    assert (code, out.splitlines()[0]) == (1, "newly denied  Deployment web/shop  (shop.yaml:1)")
+    assert err == ("note: sale.yaml:9: PolicyException sale: has no effect: it expired at 2099-02-01T00:00:00Z\n")
+
+
+def review(name, replicas, operation="CREATE", old=None):
+    """One recorded AdmissionReview about a Deployment."""
+
+    def deployment(number):
+        metadata = {"name": name, "namespace": "web"}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": number}}
+
+    request = {
+        "uid": "1",
+        "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+        "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+        "name": name,
+        "namespace": "web",
+        "operation": operation,
+        "userInfo": {"username": "alice", "groups": []},
+        "object": deployment(replicas),
+        "oldObject": None if old is None else deployment(old),
+    }
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def test_recorded_reviews_are_judged_as_they_came(impact):
+    """An update of what was there already is tolerated, as in the webhook. A bad line hides no other."""
+    lines = [review("new", 11), review("old", 11, "UPDATE", old=11)]
+    Path("reviews.jsonl").write_text("\n".join([json.dumps(lines[0]), "{", json.dumps(lines[1])]))
+    code, out, err = impact("twenty.yaml", "five.yaml", "--reviews", "reviews.jsonl")
+    assert (code, out.splitlines()[0], out.splitlines()[-1]) == (
+        3,
+        "newly denied  Deployment web/new  (reviews.jsonl:1:1)",
+        "2 objects: 1 newly denied, 1 unchanged",
+    )
+    assert err.startswith("reviews.jsonl:2: not JSON: ")
+
+
+def test_an_audit_log_of_the_api_server_is_judged(impact):
+    """Finished writes with their objects; reads, deletes and events without an object are left out."""
+    written = review("new", 11)["request"]["object"]
+    event = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Event",
+        "auditID": "1",
+        "stage": "ResponseComplete",
+        "verb": "create",
+        "user": {"username": "alice"},
+        "objectRef": {"apiGroup": "apps", "apiVersion": "v1", "resource": "deployments", "namespace": "web"},
+        "responseStatus": {"code": 201},
+        "responseObject": written,
+    }
+    others = [{**event, "verb": "get"}, {**event, "stage": "RequestReceived"}, {**event, "responseObject": None}]
+    Path("audit.log").write_text("\n".join(map(json.dumps, [event, *others])))
+    code, out, err = impact("twenty.yaml", "five.yaml", "--reviews", "audit.log")
+    assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 newly denied", "")
+
+
+def test_objects_must_come_from_somewhere(impact):
+    """Nothing to judge is a mistake of the command line."""
+    code, _, err = impact("twenty.yaml", "five.yaml")
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "Error: name MANIFESTs, recorded --reviews, or a cluster by --kubeconfig",
+    )
