@@ -5,8 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from controller.registration.calls import calls_for
+from controller.registration.demands import Key, demands
+from controller.registration.scope import Names
 from kube.resource import Resource
 from webhook.engine import Engine
+from webhook.engine.kinds import Kind
 
 VALIDATING = Resource(
     "admissionregistration.k8s.io",
@@ -78,28 +82,33 @@ def registration(
 ) -> tuple[Object, Object]:
     """Return the validating and the mutating configuration for the policies in force.
 
-    They ask for what the policies look at and nothing else. Policies that fail closed share one webhook, so that all
-    violations come at once; those that fail open have a second one. `active=False` gives them no rules yet.
+    They ask for the requests that a policy may look at, and for as few others as a few webhooks can say. Policies that
+    fail closed and those that fail open have webhooks of their own; no request is sent to two webhooks of one sort, so
+    that all violations come at once. `active=False` gives them no rules yet.
     """
-    excluded = sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})
-    selector = {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": excluded}]}
+    excluded = Names(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
 
     def webhooks(verb: str, *, mutating: bool) -> Iterator[Object]:
         for fails_closed in (True, False):
-            rules = list(_rules(engine, mutating=mutating, fails_closed=fails_closed))
-            if rules:
-                yield {
-                    "name": f"{verb if fails_closed else f'{verb}-ignore'}.{DOMAIN}",
-                    "clientConfig": address.client_config(f"/{verb}"),
-                    "rules": rules if active else [],
-                    "failurePolicy": "Fail" if fails_closed else "Ignore",
-                    "matchPolicy": "Equivalent",
-                    "namespaceSelector": selector,
-                    "objectSelector": {},
-                    "sideEffects": "None",
-                    "timeoutSeconds": address.timeouts.mutating if mutating else address.timeouts.validating,
-                    "admissionReviewVersions": ["v1"],
-                } | ({"reinvocationPolicy": "IfNeeded"} if mutating else {})
+            calls = calls_for(demands(engine, mutating=mutating, fails_closed=fails_closed), excluded)
+            for number, (call, keys) in enumerate(calls.items(), start=1):
+                suffix = ("" if fails_closed else "-ignore") + ("" if number == 1 else f"-{number}")
+                yield (
+                    {
+                        "name": f"{verb}{suffix}.{DOMAIN}",
+                        "clientConfig": address.client_config(f"/{verb}"),
+                        "rules": list(_rules(keys)) if active else [],
+                        "failurePolicy": "Fail" if fails_closed else "Ignore",
+                        "matchPolicy": "Equivalent",
+                        "namespaceSelector": call.namespace_selector,
+                        "objectSelector": {},
+                        "sideEffects": "None",
+                        "timeoutSeconds": address.timeouts.mutating if mutating else address.timeouts.validating,
+                        "admissionReviewVersions": ["v1"],
+                    }
+                    | call.match_conditions
+                    | ({"reinvocationPolicy": "IfNeeded"} if mutating else {})
+                )
 
     def configuration(resource: Resource, found: Iterable[Object]) -> Object:
         return {
@@ -115,19 +124,22 @@ def registration(
     )
 
 
-def _rules(engine: Engine, *, mutating: bool, fails_closed: bool) -> Iterator[Object]:
-    """Yield the rules for all that the policies look at: one for those resources that differ in nothing but name."""
+def _rules(keys: Iterable[Key]) -> Iterator[Object]:
+    """Yield the rules for targets: one for those resources that differ in nothing but name."""
+    operations: dict[tuple[Kind, str], set[str]] = {}
+    for kind, subresource, operation in keys:
+        operations.setdefault((kind, subresource), set()).add(operation)
     resources: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], list[str]] = {}
-    for target in engine.targets(mutating=mutating, fails_closed=fails_closed):
-        plural = f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
-        key = target.kind.group, target.kind.versions, tuple(sorted(target.operations)), target.kind.namespaced
+    for (kind, subresource), found in operations.items():
+        plural = f"{kind.plural}/{subresource}" if subresource else kind.plural
+        key = kind.group, kind.versions, tuple(sorted(found)), kind.namespaced
         resources.setdefault(key, []).append(plural)
-    for (group, versions, operations, namespaced), plurals in sorted(resources.items()):
+    for (group, versions, asked, namespaced), plurals in sorted(resources.items()):
         yield {
             "apiGroups": [group],
             "apiVersions": list(versions),
             "resources": sorted(plurals),
-            "operations": list(operations),
+            "operations": list(asked),
             "scope": "Namespaced" if namespaced else "Cluster",
         }
 

@@ -1,6 +1,7 @@
 """Gatewright as a person runs it: real processes, a real API server, and kubectl."""
 
 import json
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -36,10 +37,10 @@ class Cluster:
         return self.plane.kubectl(*args, input=input).stdout
 
     def refusal(self, *args: str, input: str | dict[str, Any] | None = None) -> str:
-        """Return what kubectl says where the API server must refuse."""
+        """Return what kubectl prints where the API server must refuse, without the number of the webhook."""
         result = self.plane.kubectl(*args, input=input, check=False)
         assert result.returncode == 1, f"not refused: {result.stdout}"
-        return result.stderr
+        return re.sub(r'(?<="validate)-\d+(?=\.gatewright\.io")', "", result.stderr)
 
     def get(self, what: str, namespace: str) -> dict[str, Any]:
         """Return an object, `deployment/shop`."""

@@ -119,7 +119,7 @@ def test_a_denied_child_shows_in_the_status_of_its_webapp(laptop: Laptop, namesp
     laptop.wait("webapp/shop", "condition=Ready=False", namespace)
     laptop.wait("webapp/shop", "jsonpath={.status.conditions[0].reason}=Forbidden", namespace)
     assert laptop.get("webapp/shop", namespace)["status"]["conditions"][0]["message"] == (
-        'failed to create deployment: admission webhook "validate.gatewright.io" denied the request: 1 violation '
+        'failed to create deployment: admission webhook "validate-2.gatewright.io" denied the request: 1 violation '
         '- image-registries: spec.template.spec.containers[name=webapp].image: "nginx:1.21" comes from docker.io; '
         f"{APPROVED}"
     )

@@ -1,6 +1,7 @@
 """Gatewright's own processes, started as a person would start them, on a control plane of the tests."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -129,4 +130,5 @@ def registered(plane: ControlPlane) -> set[str]:
     kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     items = json.loads(plane.kubectl("get", kinds, "-o", "json").stdout)["items"]
     webhooks = [webhook for item in items for webhook in item.get("webhooks", ()) if webhook.get("rules")]
-    return {webhook["name"].partition(".")[0] for webhook in webhooks if webhook["name"].endswith(".gatewright.io")}
+    names = [webhook["name"] for webhook in webhooks if webhook["name"].endswith(".gatewright.io")]
+    return {re.split("[-.]", name)[0] for name in names}  # validate.gatewright.io, validate-2.gatewright.io …

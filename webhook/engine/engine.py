@@ -37,7 +37,7 @@ class Engine:
         ConflictingPoliciesError where two of them would set one field to different values.
         """
         self.policies = tuple(policies)
-        self._planners = planners
+        self.planners = planners
         self._validating = Index(each for each in self.policies if each.policy.validate is not None)
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
         self._targets = self._validating.targets | self._mutating.targets
@@ -51,7 +51,7 @@ class Engine:
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return an engine of other policies and the same planners. ConflictingPoliciesError as for a new one."""
-        return Engine(policies, self._planners)
+        return Engine(policies, self.planners)
 
     def _refuse_conflicts(self) -> None:
         wholes = {key: target.kind for key, target in self._targets.items() if not target.subresource}
@@ -68,7 +68,7 @@ class Engine:
         """Return whether anything here looks at such a request: if not, its objects need not be decoded."""
         index = self._mutating if mutating else self._validating
         return bool(index.asked(attributes).policies) or (
-            not mutating and self._planners.asked_about(attributes) is not None
+            not mutating and self.planners.asked_about(attributes) is not None
         )
 
     def needs(self, request: Request, *, mutating: bool = False) -> frozenset[str]:
@@ -100,16 +100,16 @@ class Engine:
                 outcome = _guarded(bound.title, bound.actions, bound.fails_closed, bound.validate, request)
                 if outcome is not None:
                     outcomes.append(outcome)
-        if attributes.username == self._planners.controller_user.username:
+        if attributes.username == self.planners.controller_user.username:
             outcomes = [each.mapped(partial(self._with_controller_fix, request)) for each in outcomes]
-        planner = self._planners.asked_about(attributes)
+        planner = self.planners.asked_about(attributes)
         if planner is not None and not request.is_being_deleted:
             outcomes = list(without_repeats(outcomes, self._judge_children(planner, request)))
         return Verdict(as_sent(outcomes, attributes))
 
     def _with_controller_fix(self, request: Request, violation: Violation) -> Violation:
         """Return a violation in what the controller creates, with the fix for an image that the controller chose."""
-        if violation.controller_fix and self._planners.is_chosen(str(value_at(request.value, violation.path))):
+        if violation.controller_fix and self.planners.is_chosen(str(value_at(request.value, violation.path))):
             return replace(violation, fix=violation.controller_fix)
         return violation
 
@@ -120,7 +120,7 @@ class Engine:
 
         def plan() -> Outcome | None:
             try:
-                found.extend(children(self._planners, planner, request))
+                found.extend(children(self.planners, planner, request))
             except RefusedError as error:
                 return Outcome(f"{kind}-schema", DENY, error.violations)
             return None
@@ -156,7 +156,7 @@ class Engine:
             if any(bound.fails_closed is fails_closed for bound in policies):
                 target = self._targets[key]
                 operations.setdefault((target.kind, target.subresource), set()).add(key[3])
-        for planner in () if mutating else self._planners:
+        for planner in () if mutating else self.planners:
             if fails_closed in self._may_deny(planner):
                 for target in planner.targets:
                     operations.setdefault((target.kind, target.subresource), set()).update(target.operations)
@@ -165,16 +165,16 @@ class Engine:
 
     def _may_deny(self, planner: Planner) -> Iterator[bool]:
         """Yield for all that can be found wrong with what a planner makes whether that fails closed."""
-        for kind in self._planners.reach(planner):
-            if self._planners.of(kind.group, kind.plural) is not None:
+        for kind in self.planners.reach(planner):
+            if self.planners.of(kind.group, kind.plural) is not None:
                 yield True  # its type may refuse it
             for key in Target(kind).keys:
                 yield from (bound.fails_closed for bound in self._asked(key))
 
     def _looked_up_for(self, planner: Planner, target: Target) -> frozenset[str]:
-        keys = {key for kind in self._planners.reach(planner) for key in Target(kind).keys}
+        keys = {key for kind in self.planners.reach(planner) for key in Target(kind).keys}
         own = frozenset({NOW, PARENT} if target.subresource else {NOW})
-        own |= {SERVED} if self._planners.has_optional(planner) else NOTHING_NEEDED
+        own |= {SERVED} if self.planners.has_optional(planner) else NOTHING_NEEDED
         return own.union(*(bound.needs_anywhere for key in keys for bound in self._asked(key)))
 
     def _asked(self, key: TargetKey) -> tuple[BoundPolicy, ...]:

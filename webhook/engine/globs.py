@@ -8,11 +8,13 @@ from collections.abc import Iterable
 class Globs:
     """Matches a name that any of some patterns matches; case counts. Of no patterns, it matches nothing."""
 
-    __slots__ = ("_pattern",)
+    __slots__ = ("_pattern", "patterns")
 
     def __init__(self, patterns: Iterable[str]) -> None:
         """Compile the patterns."""
-        plain = (fnmatch.translate(pattern.replace("[", "[[]")) for pattern in patterns)  # brackets stand in IPv6 hosts
+        self.patterns = tuple(patterns)
+        brackets = (pattern.replace("[", "[[]") for pattern in self.patterns)  # they stand in IPv6 hosts
+        plain = map(fnmatch.translate, brackets)
         self._pattern = re.compile("|".join(f"(?:{each})" for each in plain) or r"(?!)")
 
     def match(self, name: str) -> bool:

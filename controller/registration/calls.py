@@ -1,0 +1,109 @@
+"""One webhook's conditions: a namespaceSelector and CEL matchConditions, for as few webhooks as say what is needed."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from controller.registration.demands import Demand, Key
+from controller.registration.scope import EVERYWHERE, NAME_LABEL, Names, Place, Requirement, is_glob, order, simplified
+
+MAX_WEBHOOKS = 8  # of one verb and failure policy, before they are joined: each is one more for the API server to match
+SPECIAL = frozenset(r"\.+*?()|[]{}^$")
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a webhook is called for, beside its rules."""
+
+    place: Place
+    users: frozenset[str]
+    groups: frozenset[str]
+
+    def order(self) -> tuple[object, ...]:
+        """Return what webhooks are sorted by: those for names first, the one for all namespaces last."""
+        return *order(self.place), sorted(self.users), sorted(self.groups)
+
+    @property
+    def namespace_selector(self) -> Object:
+        """The namespaceSelector: all conditions on labels, and on names without wildcards."""
+        found = [(each.key, each.operator, each.values) for each in self.place if isinstance(each, Requirement)]
+        for each in self.place:
+            if isinstance(each, Names) and (each.is_exact or not each.match):
+                names = tuple(name for name in each.patterns if not is_glob(name))
+                found += [(NAME_LABEL, "In" if each.match else "NotIn", names)] if names else []
+        return {
+            "matchExpressions": [
+                {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+                for key, operator, values in sorted(found)
+            ]
+        }
+
+    @property
+    def match_conditions(self) -> Object:
+        """The matchConditions, where there are any: names with wildcards, and users that no policy looks at."""
+        conditions = dict(self._conditions())
+        if not conditions:
+            return {}
+        return {"matchConditions": [{"name": name, "expression": text} for name, text in conditions.items()]}
+
+    def _conditions(self) -> Iterator[tuple[str, str]]:
+        for number, each in enumerate(sorted(each for each in self.place if isinstance(each, Names)), start=1):
+            patterns = [name for name in each.patterns if each.match or is_glob(name)]
+            if patterns and not each.is_exact:
+                matches = f"has(request.namespace) && ({matching('request.namespace', patterns)})"
+                yield f"namespaces-{number}", matches if each.match else f"!({matches})"
+        if self.users:
+            yield "users", f"!({matching('request.userInfo.username', self.users)})"
+        if self.groups:
+            groups = f"request.userInfo.groups.exists(group, {matching('group', self.groups)})"
+            yield "groups", f"!(has(request.userInfo.groups) && {groups})"
+
+
+def calls_for(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list[Key]]:
+    """Return the webhooks to register and the targets of each.
+
+    Where that would be more than eight, all targets share one set of namespaces; where that does not help, all
+    namespaces are asked for.
+    """
+    shared = Demand()
+    for each in demands.values():
+        shared.merge(each)
+    everywhere = Demand({EVERYWHERE}, shared.users, shared.groups)
+    tries = (demands, dict.fromkeys(demands, shared), dict.fromkeys(demands, everywhere))
+    found = (_calls(each, excluded) for each in tries)
+    return next(calls for calls in found if len(calls) <= MAX_WEBHOOKS)
+
+
+def _calls(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list[Key]]:
+    found: dict[Call, list[Key]] = {}
+    for key, demand in demands.items():
+        for place in demand.disjoint_places:
+            left = simplified(place | {excluded})
+            if left is not None:
+                call = Call(left, demand.users or frozenset(), demand.groups or frozenset())
+                found.setdefault(call, []).append(key)
+    return {call: found[call] for call in sorted(found, key=Call.order)}
+
+
+def matching(variable: str, patterns: Iterable[str]) -> str:
+    """Return the CEL expression that says whether a text matches any of some patterns with `*` and `?`."""
+    exact = sorted(pattern for pattern in patterns if not is_glob(pattern))
+    globs = sorted(filter(is_glob, patterns))
+    parts = [f"{variable} in {_quoted(exact)}"] if exact else []
+    if globs:
+        parts.append(f"{variable}.matches({_quoted('^(' + '|'.join(map(regular_expression, globs)) + ')$')})")
+    return " || ".join(parts)
+
+
+def regular_expression(pattern: str) -> str:
+    """Return a pattern with `*` and `?` as an RE2 expression."""
+    wild = {"*": ".*", "?": "."}
+    return "".join(wild.get(each) or (f"\\{each}" if each in SPECIAL else each) for each in pattern)
+
+
+def _quoted(value: str | list[str]) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,176 @@
+"""In which namespaces a webhook is called: conditions on a namespace's name and labels, as pure algebra.
+
+A `Place` is the set of namespaces for which all of its conditions hold. Policies need the union of several places; a
+webhook can state one. So a union becomes a few disjoint places, and no request is sent twice.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple
+
+from config.api.policy import LabelSelector, LabelSelectorRequirement, MatchClause
+from webhook.engine.globs import Globs
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
+NEGATED: dict[Operator, Operator] = {"In": "NotIn", "NotIn": "In", "Exists": "DoesNotExist", "DoesNotExist": "Exists"}
+LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+
+
+class Requirement(NamedTuple):
+    """A condition on a label of the namespace, as label selectors have it (meta/v1)."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+
+class Names(NamedTuple):
+    """A condition on the namespace's name: it matches one of these patterns, or none of them."""
+
+    patterns: tuple[str, ...]
+    match: bool = True
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no pattern has a wildcard."""
+        return not any(map(is_glob, self.patterns))
+
+
+Condition = Requirement | Names
+Place = frozenset[Condition]
+EVERYWHERE: Place = frozenset()
+
+
+def is_glob(pattern: str) -> bool:
+    """Return whether a pattern has a wildcard."""
+    return "*" in pattern or "?" in pattern
+
+
+def place_of(clause: MatchClause) -> Place | None:
+    """Return where a clause of a policy's `match` can select; None where it never can."""
+    conditions: set[Condition] = set()
+    if clause.namespaces is not None:
+        conditions.add(Names(_sorted(filter(_is_possible, clause.namespaces))))
+    if clause.namespace_selector is not None:
+        conditions.update(_requirements(clause.namespace_selector))
+    return simplified(frozenset(conditions))
+
+
+def _is_possible(pattern: str) -> bool:
+    return is_glob(pattern) or LABEL_VALUE.fullmatch(pattern) is not None
+
+
+def _requirements(selector: LabelSelector) -> Iterator[Condition]:
+    """Yield the conditions of a label selector, without keys and values that the API server accepts nowhere."""
+    labels = selector.match_labels.items()
+    exact = (LabelSelectorRequirement(key=key, operator="In", values=[value]) for key, value in labels)
+    for each in (*exact, *selector.match_expressions):
+        key, operator = each.key, each.operator
+        listed = each.values if operator in ("In", "NotIn") else ()
+        values = _sorted(filter(LABEL_VALUE.fullmatch, listed))
+        if not LABEL_KEY.fullmatch(key):
+            if operator in ("In", "Exists"):
+                yield Names(())  # no namespace has such a label
+        elif key == NAME_LABEL and operator in ("In", "NotIn"):
+            yield Names(values, match=operator == "In")
+        else:
+            yield Requirement(key, operator, values)
+
+
+def negated(condition: Condition) -> Condition:
+    """Return the condition that holds exactly where this one does not."""
+    if isinstance(condition, Names):
+        return condition._replace(match=not condition.match)
+    return condition._replace(operator=NEGATED[condition.operator])
+
+
+def simplified(place: Place) -> Place | None:
+    """Return the same place with as few conditions as possible; None for one that holds no namespace."""
+    names = _names([each for each in place if isinstance(each, Names)])
+    if names is None:
+        return None
+    found: set[Condition] = set(names)
+    for key in {each.key for each in place if isinstance(each, Requirement)}:
+        labels = _labels(key, [each for each in place if isinstance(each, Requirement) and each.key == key])
+        if labels is None:
+            return None
+        found |= labels
+    return frozenset(found)
+
+
+def _names(conditions: list[Names]) -> set[Condition] | None:
+    wanted = [each for each in conditions if each.match]
+    unwanted = {pattern for each in conditions if not each.match for pattern in each.patterns}
+    exact = next((each for each in wanted if each.is_exact), None)
+    if exact is not None:
+        globs, refused = [Globs(each.patterns) for each in wanted], Globs(unwanted)
+        left = [name for name in exact.patterns if all(each.match(name) for each in globs) and not refused.match(name)]
+        return {Names(tuple(left))} if left else None
+    if any(unwanted.issuperset(each.patterns) for each in wanted):
+        return None
+    return {*wanted, Names(_sorted(unwanted), match=False)} if unwanted else set(wanted)
+
+
+def _labels(key: str, conditions: list[Requirement]) -> set[Condition] | None:
+    values = {each: [set(c.values) for c in conditions if c.operator == each] for each in NEGATED}
+    unwanted = set[str]().union(*values["NotIn"])
+    if values["DoesNotExist"]:
+        return None if values["In"] or values["Exists"] else {Requirement(key, "DoesNotExist")}
+    if values["In"]:
+        left = set.intersection(*values["In"]) - unwanted
+        return {Requirement(key, "In", _sorted(left))} if left else None
+    found: set[Condition] = {Requirement(key, "NotIn", _sorted(unwanted))} if unwanted else set()
+    return found | ({Requirement(key, "Exists")} if values["Exists"] else set())
+
+
+def disjoint(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Return places that together hold the same namespaces, and none of them twice; in a fixed order."""
+    found: list[Place] = []
+    for place in _merged(frozenset(places)):
+        rest = [place]
+        for other in found:
+            rest = [left for each in rest for left in _without(each, other)]
+        found += rest
+    return tuple(found)
+
+
+def _merged(places: frozenset[Place]) -> list[Place]:
+    """Return the union with alternatives for a name, or for one label, as one; without those that others include."""
+    alternatives: dict[str, set[str]] = {}
+    merged: set[Place] = set()
+    for place in places:
+        match tuple(place):
+            case (Names(patterns, True),):
+                alternatives.setdefault(NAME_LABEL, set()).update(patterns)
+            case (Requirement(key, "In", values),):
+                alternatives.setdefault(key, set()).update(values)
+            case _:
+                merged.add(place)
+    for key, found in alternatives.items():
+        condition = Names(_sorted(found)) if key == NAME_LABEL else Requirement(key, "In", _sorted(found))
+        merged.add(frozenset({condition}))
+    return sorted((each for each in merged if not any(other < each for other in merged)), key=order)
+
+
+def _without(place: Place, other: Place) -> Iterator[Place]:
+    """Yield disjoint places that together are what `place` holds and `other` does not."""
+    if simplified(place | other) is None:
+        yield place
+        return
+    for condition in sorted(other - place, key=repr):
+        if (left := simplified(place | {negated(condition)})) is not None:
+            yield left
+        place |= {condition}
+
+
+def order(place: Place) -> tuple[object, ...]:
+    """Return what places are sorted by: those of certain names first, then those of labels, then all others."""
+    has_labels = any(isinstance(each, Requirement) for each in place)
+    is_open = not has_labels and not any(isinstance(each, Names) and each.match for each in place)
+    return is_open, has_labels, len(place), sorted(map(repr, place))
+
+
+def _sorted(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(texts)))

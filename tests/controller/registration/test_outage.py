@@ -1,0 +1,117 @@
+"""With the webhook down, a real API server refuses what a policy would judge, and nothing else."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certs import issue_ca
+from controller.registration.configurations import MUTATING, VALIDATING, Address, Object, registration
+from gatewright.policies import policy_set
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import ServerError
+from kube.resource import Resource
+from tests.controller.registration.test_scope import bound
+from tests.controlplane.plane import ControlPlane
+from webhook.engine import BoundPolicy, Engine
+from webhook.engine.policy_set import in_force
+from webhook.policies import catalogue
+
+pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
+
+NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+ROLE = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+SPEC = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
+
+
+class Cluster:
+    """An API server that has a registration, and no webhook."""
+
+    def __init__(self, plane: ControlPlane, client: Client) -> None:
+        self.plane = plane
+        self.client = client
+
+    async def register(self, *policies: BoundPolicy) -> None:
+        """Register a webhook at an address where nothing listens."""
+        address = Address("https://127.0.0.1:1", issue_ca("test", datetime.now(UTC)).certificate)
+        for resource, wanted in zip(
+            (VALIDATING, MUTATING), registration("test", Engine(policies), address, ()), strict=True
+        ):
+            await self.client.create(resource, wanted)
+
+    async def namespace(self, name: str, **labels: str) -> None:
+        """Create a namespace."""
+        await self.client.create(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
+
+    async def is_refused(self, namespace: str, resource: Resource = DEPLOYMENT, **fields: Any) -> bool:
+        """Return whether an object cannot be created since the webhook does not answer."""
+        object: Object = {"metadata": {"generateName": "a-", "namespace": namespace}, **fields}
+        try:
+            await self.client.create(resource, object, dry_run=True)
+        except ServerError as error:
+            return "failed calling webhook" in error.message
+        return False
+
+    async def until(self, namespace: str, *, refused: bool) -> None:
+        """Wait until the API server has seen what was written before."""
+        for _ in range(600):
+            if await self.is_refused(namespace, spec=SPEC) is refused:
+                return
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"refused in {namespace}: {not refused}")
+
+
+@pytest.fixture
+async def cluster(own_control_plane: Any) -> AsyncIterator[Cluster]:
+    """An API server of the test's own, with some namespaces."""
+    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
+    async with Client(await load(plane.kubeconfig)) as client:
+        found = Cluster(plane, client)
+        await found.namespace("production")
+        await found.namespace("staging")
+        await found.namespace("shop", environment="production")
+        yield found
+
+
+async def test_an_outage_hurts_the_namespaces_under_policy_only(cluster: Cluster) -> None:
+    """Production by name and by label fails closed, staging works, and a namespace's new labels count at once."""
+    policies = policy_set([Path("config/policies/production.yaml")])
+    await cluster.register(*in_force(policies, catalogue(), "gatewright-system"))
+    await cluster.until("production", refused=True)
+    assert await cluster.is_refused("shop", spec=SPEC)
+    assert not await cluster.is_refused("staging", spec=SPEC)
+    assert not await cluster.is_refused("production", CONFIG_MAP)
+    await cluster.client.patch(NAMESPACE, "staging", {"metadata": {"labels": {"environment": "production"}}})
+    await cluster.until("staging", refused=True)
+    await cluster.client.patch(NAMESPACE, "shop", {"metadata": {"labels": {"environment": "test"}}})
+    await cluster.until("shop", refused=False)
+
+
+async def test_match_conditions_are_those_of_the_api_server(cluster: Cluster) -> None:
+    """Globs, excluded users and groups, and what is in no namespace, on one registration."""
+    exclude = {"users": ["break-glass"], "groups": ["ops-*"], "serviceAccounts": ["ci/*"]}
+    clauses = [{"namespaces": ["prod*"]}, {"namespaceSelector": {"matchLabels": {"environment": "production"}}}]
+    await cluster.register(
+        bound({"any": clauses, "exclude": exclude}),
+        bound({"any": clauses, "exclude": exclude}, kinds=("ClusterRole", "Namespace")),
+    )
+    await cluster.until("production", refused=True)
+    assert await cluster.is_refused("shop", spec=SPEC)
+    assert not await cluster.is_refused("staging", spec=SPEC)
+    role = {"metadata": {"name": "it"}, "rules": []}
+    await cluster.client.create(ROLE, role, dry_run=True)
+    await cluster.client.create(NAMESPACE, {"metadata": {"name": "test"}}, dry_run=True)
+    for metadata in ({"name": "product"}, {"name": "test", "labels": {"environment": "production"}}):
+        with pytest.raises(ServerError, match="failed calling webhook"):
+            await cluster.client.create(NAMESPACE, {"metadata": metadata}, dry_run=True)
+    for user, groups in (("break-glass", ()), ("x", ("ops-1", "system:masters")), ("system:serviceaccount:ci:bot", ())):
+        identity = ["--as", user, *(f"--as-group={group}" for group in (*groups, "system:masters"))]
+        command = ("create", "deployment", "web", "--image=app:1", "-n", "production", "--dry-run=server", *identity)
+        assert (await asyncio.to_thread(cluster.plane.kubectl, *command)).returncode == 0

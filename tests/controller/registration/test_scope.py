@@ -1,0 +1,331 @@
+"""A webhook is called where a policy can apply, and nowhere else."""
+# ruff: noqa: E501  (expressions are compared whole)
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from config.api.policy import Match as MatchSpec
+from controller.registration.calls import MAX_WEBHOOKS
+from controller.registration.configurations import Address, Service, registration
+from tests.controller.registration.sending import Sent, webhooks_for
+from webhook.engine import BoundPolicy, Engine, Params, PlannedObject, Planner, Planners, Policy
+from webhook.engine.kinds import KINDS, Kind
+from webhook.engine.match import compile_match
+from webhook.engine.request import NAMESPACE_LABELS, Attributes, Request
+
+ADDRESS = Address(Service("gatewright-system", "gatewright-webhook"), b"PEM")
+DEPLOYMENT, NAMESPACE, ROLE = (
+    KINDS["apps", "Deployment"],
+    KINDS["", "Namespace"],
+    KINDS["rbac.authorization.k8s.io", "ClusterRole"],
+)
+PRODUCTION = {"any": [{"namespaces": ["production"]}, {"namespaceSelector": {"matchLabels": {"env": "prod"}}}]}
+EXCLUDED = ["gatewright-system", "kube-node-lease", "kube-system"]
+NOT_EXCLUDED = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": EXCLUDED}
+
+
+def bound(match: dict[str, Any] | None = None, kinds: Any = ("Deployment",), **fields: Any) -> BoundPolicy:
+    """Put a policy in force that judges some kinds where `match` says."""
+    policy = Policy("a", Params, kinds=kinds, validate=lambda request, params: iter(()))
+    compiled = compile_match(MatchSpec.model_validate(match or {}))
+    return BoundPolicy("a", policy, Params(), compiled, frozenset({"Deny"}), **fields)
+
+
+def webhooks(*policies: BoundPolicy, planners: Planners = Planners()) -> list[dict[str, Any]]:  # noqa: B008
+    """Return the validating webhooks for some policies."""
+    return registration("gatewright", Engine(policies, planners), ADDRESS, ["gatewright-system"])[0]["webhooks"]
+
+
+def said(*policies: BoundPolicy) -> list[tuple[Any, ...]]:
+    """Return selector, conditions and resources of each webhook."""
+    return [
+        (
+            [tuple(requirement.values()) for requirement in each["namespaceSelector"]["matchExpressions"]],
+            [condition["expression"] for condition in each.get("matchConditions", ())],
+            sorted(resource for rule in each["rules"] for resource in rule["resources"]),
+        )
+        for each in webhooks(*policies)
+    ]
+
+
+NAME = "kubernetes.io/metadata.name"
+OPEN = (NAME, "NotIn", EXCLUDED)
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        pytest.param([bound()], [([OPEN], [], ["deployments"])], id="no match: all namespaces"),
+        pytest.param(
+            [bound({"any": [{"namespaces": ["shop", "production"]}]})],
+            [([(NAME, "In", ["production", "shop"])], [], ["deployments"])],
+            id="names",
+        ),
+        pytest.param(
+            [bound({"any": [{"namespaces": ["production"]}]}), bound({"any": [{"namespaces": ["shop"]}]})],
+            [([(NAME, "In", ["production", "shop"])], [], ["deployments"])],
+            id="names of two policies: one webhook",
+        ),
+        pytest.param(
+            [bound(PRODUCTION)],
+            [
+                ([(NAME, "In", ["production"])], [], ["deployments"]),
+                ([("env", "In", ["prod"]), (NAME, "NotIn", [*EXCLUDED, "production"])], [], ["deployments"]),
+            ],
+            id="names or labels: two webhooks that share no namespace",
+        ),
+        pytest.param(
+            [bound({"any": [{"namespaces": ["shop-*", "production"]}]})],
+            [
+                (
+                    [OPEN],
+                    [
+                        'has(request.namespace) && (request.namespace in ["production"] || request.namespace.matches("^(shop-.*)$"))'
+                    ],
+                    ["deployments"],
+                )
+            ],
+            id="globs: a match condition",
+        ),
+        pytest.param(
+            [
+                bound(
+                    {
+                        "any": [
+                            {
+                                "namespaces": ["shop-*"],
+                                "namespaceSelector": {"matchExpressions": [{"key": "env", "operator": "Exists"}]},
+                            }
+                        ]
+                    }
+                )
+            ],
+            [
+                (
+                    [("env", "Exists"), OPEN],
+                    ['has(request.namespace) && (request.namespace.matches("^(shop-.*)$"))'],
+                    ["deployments"],
+                )
+            ],
+            id="all parts of a clause hold",
+        ),
+        pytest.param(
+            [bound({"any": [{"objectSelector": {"matchLabels": {"a": "b"}}, "names": ["web"]}]})],
+            [([OPEN], [], ["deployments"])],
+            id="what the object's author chooses never narrows",
+        ),
+        pytest.param(
+            [bound({"exclude": {"users": ["admin"], "groups": ["ops-*"], "serviceAccounts": ["ci/*"]}})],
+            [
+                (
+                    [OPEN],
+                    [
+                        '!(request.userInfo.username in ["admin"] || request.userInfo.username.matches("^(system:serviceaccount:ci:.*)$"))',
+                        '!(has(request.userInfo.groups) && request.userInfo.groups.exists(group, group.matches("^(ops-.*)$")))',
+                    ],
+                    ["deployments"],
+                )
+            ],
+            id="users that no policy looks at",
+        ),
+        pytest.param(
+            [bound({"exclude": {"users": ["admin", "ci"]}}), bound({"exclude": {"users": ["admin"]}})],
+            [([OPEN], ['!(request.userInfo.username in ["admin"])'], ["deployments"])],
+            id="users that only some policies look at are sent",
+        ),
+        pytest.param(
+            [bound(namespace="team-a"), bound({"any": [{"namespaces": ["team-b"]}]}, namespace="team-c")],
+            [([(NAME, "In", ["team-a"])], [], ["deployments"])],
+            id="a tenant's policy: its namespace",
+        ),
+        pytest.param(
+            [bound({"any": [{"namespaces": ["production"]}]}), bound(kinds=("Pod",))],
+            [
+                ([(NAME, "In", ["production"])], [], ["deployments"]),
+                ([OPEN], [], ["pods"]),
+            ],
+            id="each resource has its own namespaces",
+        ),
+        pytest.param(
+            [bound({"any": [{"namespaces": ["production"], "kinds": ["Pod"]}, {"operations": ["DELETE"]}]})],
+            [],
+            id="kinds and operations that the policy does not judge",
+        ),
+        pytest.param(
+            [bound(PRODUCTION, kinds=("ClusterRole",)), bound({"any": [{"namespaces": ["kube-system"]}]})],
+            [],
+            id="cluster-scoped objects are in no namespace, and kube-system is never sent",
+        ),
+        pytest.param(
+            [
+                bound(
+                    {
+                        "any": [
+                            {
+                                "namespaceSelector": {
+                                    "matchExpressions": [{"key": "not a key", "operator": "NotIn", "values": ["x"]}]
+                                }
+                            }
+                        ]
+                    }
+                )
+            ],
+            [([OPEN], [], ["deployments"])],
+            id="no label that the API server would refuse",
+        ),
+    ],
+)
+def test_namespaces_follow_from_the_policies(policies, expected):
+    """Names, labels, globs and exclusions of `match`, and the tenant's namespace."""
+    assert said(*policies) == expected
+
+
+def test_the_webhooks_have_names_in_a_fixed_order():
+    """The webhook for all namespaces is the last one; those that fail open have names of their own."""
+    found = webhooks(bound(PRODUCTION), bound(kinds=("Pod",)), bound(kinds=("Job",), fails_closed=False))
+    assert [each["name"] for each in found] == [
+        "validate.gatewright.io",
+        "validate-2.gatewright.io",
+        "validate-3.gatewright.io",
+        "validate-ignore.gatewright.io",
+    ]
+
+
+def test_the_number_of_webhooks_is_small():
+    """Where each kind would need webhooks of its own, they share the union of their namespaces."""
+    kinds = ("Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Service", "ConfigMap", "Secret")
+    assert len(kinds) > MAX_WEBHOOKS
+    (webhook,) = webhooks(*(bound({"any": [{"namespaces": [kind.lower()]}]}, kinds=(kind,)) for kind in kinds))
+    names = sorted(kind.lower() for kind in kinds)
+    assert webhook["namespaceSelector"]["matchExpressions"] == [{"key": NAME, "operator": "In", "values": names}]
+
+
+def test_labels_that_cannot_be_told_apart_in_few_webhooks_are_all_sent():
+    """Ten policies with a label each, on ten kinds: all namespaces, in one webhook."""
+    policies = [
+        bound({"any": [{"namespaceSelector": {"matchExpressions": [{"key": f"team-{each}", "operator": "Exists"}]}}]})
+        for each in range(10)
+    ]
+    assert said(*policies) == [([OPEN], [], ["deployments"])]
+
+
+WIDGET = Kind("example.com", "Gadget", "gadgets")
+
+
+def test_a_planned_parent_is_sent_where_its_children_are_judged():
+    """Also where the policy excludes the user who creates the parent: the children are the controller's requests."""
+
+    def plan(*_: object) -> list[PlannedObject]:
+        return []
+
+    planners = Planners([Planner(WIDGET, (DEPLOYMENT,), plan, dict)])
+    policy = bound({"any": [{"namespaces": ["production"]}], "exclude": {"users": ["admin"]}})
+    found = webhooks(policy, planners=planners)
+    for user, namespace, sent in (("admin", "production", 1), ("x", "production", 1), ("x", "staging", 0)):
+        assert len(webhooks_for(Sent(WIDGET, namespace, user=user), found)) == sent
+    assert webhooks_for(Sent(DEPLOYMENT, "production", user="admin"), found) == []
+
+
+NAMESPACES = ("production", "shop-1", "shop", "kube-system")
+LABELS = ({}, {"env": "prod"}, {"env": "dev", "team": "a"}, {"env": "prod", "team": "b"})
+PATTERNS = st.sampled_from(["production", "shop-1", "shop-*", "s?op", "kube-*", "No-Name"])
+EXACT = st.sampled_from([{"env": "prod"}, {"team": "a"}])
+REQUIREMENTS = st.sampled_from(
+    [
+        {"key": "env", "operator": "In", "values": ["prod", "dev"]},
+        {"key": "env", "operator": "NotIn", "values": ["dev", "not a value"]},
+        {"key": "team", "operator": "NotIn", "values": ["a"]},
+        {"key": "team", "operator": "Exists"},
+        {"key": "team", "operator": "DoesNotExist"},
+        {"key": "not a key", "operator": "Exists"},
+        {"key": NAME, "operator": "NotIn", "values": ["shop"]},
+        {"key": NAME, "operator": "In", "values": ["shop", "production"]},
+        {"key": "env", "operator": "In", "values": []},
+    ]
+)
+SELECTORS = st.fixed_dictionaries(
+    {}, optional={"matchLabels": EXACT, "matchExpressions": st.lists(REQUIREMENTS, max_size=2)}
+)
+CLAUSES = st.one_of(
+    st.builds(lambda names: {"namespaces": names}, st.lists(PATTERNS, min_size=1, max_size=2)),
+    st.builds(lambda selector: {"namespaceSelector": selector}, SELECTORS),
+    st.fixed_dictionaries({"namespaces": st.lists(PATTERNS, min_size=1, max_size=2), "namespaceSelector": SELECTORS}),
+    st.fixed_dictionaries(
+        {"namespaceSelector": SELECTORS},
+        optional={"objectSelector": SELECTORS, "kinds": st.just(["Namespace"]), "operations": st.just(["CREATE"])},
+    ),
+)
+EXCLUSIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "users": st.lists(st.sampled_from(["admin", "a*"]), max_size=2),
+        "groups": st.just(["ops", "sys*"]),
+        "serviceAccounts": st.just(["ci/*"]),
+    },
+)
+MATCHES = st.one_of(
+    st.builds(lambda clauses: {"any": clauses}, st.lists(CLAUSES, min_size=1, max_size=3)),
+    st.fixed_dictionaries({"any": st.lists(CLAUSES, max_size=1), "exclude": EXCLUSIONS}),
+)
+POLICIES = st.builds(
+    bound,
+    MATCHES,
+    st.sampled_from([("Deployment",), ("Deployment", "Namespace"), ("Namespace", "ClusterRole"), ("ClusterRole",)]),
+    namespace=st.sampled_from([None, None, None, "shop-1"]),
+)
+CALLERS = (("admin", ()), ("system:serviceaccount:ci:bot", ("system:authenticated",)), ("somebody", ("dev",)))
+REQUESTS = [
+    Sent(kind, namespace, labels, operation=operation, user=user, groups=groups)
+    for kind, namespace, labels, operation, (user, groups) in product(
+        (DEPLOYMENT, NAMESPACE), NAMESPACES, LABELS, ("CREATE", "UPDATE"), CALLERS
+    )
+] + [Sent(ROLE, user=user, groups=groups) for user, groups in CALLERS]
+
+
+def reviewed(sent: Sent) -> Request:
+    """Return a request as the engine sees it."""
+    is_namespace = sent.kind is NAMESPACE
+    name = sent.namespace if is_namespace else "it"
+    attributes = Attributes(
+        "uid",
+        sent.operation,
+        sent.kind.group,
+        "v1",
+        sent.kind.kind,
+        sent.kind.group,
+        sent.kind.plural,
+        name=name,
+        namespace=sent.namespace,
+        username=sent.user,
+        groups=sent.groups,
+    )
+    labels = {**sent.labels, NAME: sent.namespace}
+    return Request(attributes, {"metadata": {"name": name, "labels": labels}}, None, {NAMESPACE_LABELS: labels})
+
+
+def applies(policy: BoundPolicy, sent: Sent) -> bool:
+    """Return whether the engine asks a policy about a request."""
+    if sent.kind.kind not in {target.kind.kind for target in policy.policy.targets}:
+        return False
+    if policy.namespace is not None and (not sent.kind.namespaced or policy.namespace != sent.namespace):
+        return False
+    request = reviewed(sent)
+    match = policy.match.for_kind(sent.kind)
+    narrowed = None if match is None else match.narrowed(request.attributes)
+    return narrowed is not None and narrowed.selects(request)
+
+
+@pytest.mark.long
+@settings(max_examples=200, deadline=None)
+@given(st.lists(POLICIES, min_size=1, max_size=3))
+def test_no_request_that_a_policy_applies_to_is_left_out(policies):
+    """Each is sent to exactly one webhook; no request is sent to two."""
+    found = webhooks(*policies)
+    for each in REQUESTS:
+        names = webhooks_for(each, found)
+        assert len(names) <= 1
+        assert names or each.namespace in EXCLUDED or not any(applies(policy, each) for policy in policies)
