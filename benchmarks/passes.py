@@ -14,8 +14,8 @@ import uvloop
 from prometheus_client import CollectorRegistry
 
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.result import Request, Result
-from controller.runtime.runtime import Runtime
+from controller.runtime.manager import Manager
+from controller.runtime.types import Request, Result
 from gatewright import logs
 from kube.credentials import load
 
@@ -24,7 +24,7 @@ SECONDS = 3.0
 
 async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
     """Return reconciles a second of processor time, those of the round that others disturbed least."""
-    runtime = Runtime(await load(kubeconfig), CollectorRegistry(), identity="benchmark", namespaces=[namespace])
+    runtime = Manager(await load(kubeconfig), CollectorRegistry(), identity="benchmark", namespaces=[namespace])
     runtime.add_kind(WEBAPP)
     controller, stop = runtime.controllers[0], asyncio.Event()
     reconcile, requests, left, done = controller.reconcile, list[Request](), set[Request](), asyncio.Event()

@@ -3,7 +3,7 @@
 Pure functions; the chart puts the rules into roles (`render` writes the file that it reads them from).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Protocol
 
 import yaml
@@ -47,11 +47,11 @@ class Kind(Protocol):
         """Where its children live."""
 
     @property
-    def once(self) -> Sequence[Named]:
+    def creates_only(self) -> Sequence[Named]:
         """Where those of its children live that are created and never changed."""
 
     @property
-    def reads(self) -> Sequence[Named]:
+    def reads(self) -> Collection[Named]:
         """Where what it reads lives."""
 
     @property
@@ -91,7 +91,7 @@ def _grant_kind(rights: Rights, kind: Kind) -> None:
     _grant(rights, about, ["patch"], "/status")
     _grant(rights, about, ["update"], "/finalizers")  # lets it block the deletion of an owner
     for owned in kind.owns:
-        _grant(rights, owned, CREATE if owned in kind.once else APPLY)
+        _grant(rights, owned, CREATE if owned in kind.creates_only else APPLY)
     for read in kind.reads:
         _grant(rights, read, READ)
     for patched in kind.patches:

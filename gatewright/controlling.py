@@ -8,14 +8,14 @@ from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.backup import BACKUP
 from controller.reconcilers.backup_metrics import LastBackups
-from controller.runtime.planned_kind import PlannedKind
-from controller.runtime.runtime import Runtime
+from controller.runtime.kind import PlannedKind
+from controller.runtime.manager import Manager
 from gatewright.listeners import Observed
 from gatewright.runtime import runtime_for
 from kube.endpoint import Endpoint
 
 
-def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Runtime:
+def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
     """Return a runtime with the wanted kinds; FaultsError where a setting cannot be used."""
     runtime = runtime_for(settings, endpoint, observed, elects=elects)
     kinds = wanted_kinds(settings.kinds)

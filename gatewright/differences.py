@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from controller.runtime.caches import is_secret
-from controller.runtime.claims import FIELD_MANAGER
-from controller.runtime.given import Given
-from controller.runtime.plan import Object, Once
+from controller.runtime.apply import APPLIED, FIELD_MANAGER
+from controller.runtime.cache import is_secret
+from controller.runtime.plan import CreateOnly, Object, Observed
 from gatewright.hidden import hidden
 from gatewright.planning import optional_resources
 from gatewright.plans import Parent, Planned, planned
@@ -68,18 +67,18 @@ class Cluster:
         read: dict[str, Found] = {}
         children: dict[Id, Object] = {}
         served = await self._optional()
-        nothing = Given(settings=self._settings, served=served)
+        nothing = Observed(settings=self._settings, served=served)
         for made in planned(parent, self._now, self._settings, lambda _: nothing):
             await self._look(made, there, children)
             if made.parent.title not in read:
                 read[made.parent.title] = await self._read(made.parent)
 
-        def seen(each: Parent) -> Given:
+        def observed(each: Parent) -> Observed:
             uid = _uid(there.get(each.title))
             ours = [child for child in children.values() if uid and _is_made_by(child, uid)]
-            return Given(children=ours, found=read.get(each.title, {}), settings=self._settings, served=served)
+            return Observed(children=ours, found=read.get(each.title, {}), settings=self._settings, served=served)
 
-        for made in planned(parent, self._now, self._settings, seen):
+        for made in planned(parent, self._now, self._settings, observed):
             await self._look(made, there, children)
             uid = _uid(there[made.parent.title])
             yield await self._difference(made, children.get(_id(made)), uid)
@@ -102,13 +101,13 @@ class Cluster:
     async def _read(self, parent: Parent) -> Found:
         """Return what a planner finds beside the children; whether a Secret is there changes nothing that is made."""
         kind, found = parent.kind, Found()
-        for resource in kind.reads:
+        for resource, reads in kind.reads.items():
             if is_secret(resource):
                 continue
             namespace = parent.namespace if resource.namespaced else None
             with suppress(NotFound):  # an API that planners can do without
-                async for each in self._client.list(resource, namespace, labels=kind.read_labels[resource]):
-                    for index, values in kind.read_indexes[resource].items():
+                async for each in self._client.list(resource, namespace, labels=reads.labels):
+                    for index, values in reads.indexes.items():
                         for value in values(each):
                             found.setdefault((resource, index, value), []).append(each)
         return found
@@ -116,7 +115,7 @@ class Cluster:
     async def _difference(self, made: Planned, current: Object | None, uid: str) -> Difference:
         if current is not None and not (uid and _is_made_by(current, uid)) and not _is_known(made, current):
             return Difference(made, None, None, f"is there and was not made by {made.parent.title}: it stays as it is")
-        if isinstance(made.write, Once):
+        if isinstance(made.write, CreateOnly):
             return Difference(made, None, None) if current is not None else Difference(made, None, made.object)
         exactly = {} if current is None else {"uid": _uid(current)}
         wanted = made.object | {"metadata": made.object["metadata"] | exactly}
@@ -154,9 +153,9 @@ def _is_made_by(object: Object, uid: str) -> bool:
 
 def _is_known(made: Planned, object: Object) -> bool:
     """Whether it is one that outlived its parent, and is taken as it is."""
-    known_by = made.write.known_by if isinstance(made.write, Once) else {}
+    adopt_labels = made.write.adopt_labels if isinstance(made.write, CreateOnly) else {}
     labels = object["metadata"].get("labels") or {}
-    return bool(known_by) and known_by.items() <= labels.items()
+    return bool(adopt_labels) and adopt_labels.items() <= labels.items()
 
 
 def _shown(object: Object | None, before: Object | None) -> list[str]:
@@ -164,5 +163,9 @@ def _shown(object: Object | None, before: Object | None) -> list[str]:
     if object is None:
         return []
     metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}
+    if annotations := {
+        key: value for key, value in (metadata.pop("annotations", None) or {}).items() if key != APPLIED
+    }:
+        metadata["annotations"] = annotations
     shown = {key: value for key, value in object.items() if key != "status"} | {"metadata": metadata}
     return written(hidden(shown, before), sort_keys=True).splitlines()

@@ -4,22 +4,21 @@ from config.api.core import Quantity, ResourceRequirements, SecurityContext
 from config.api.definition import AGE, Column, Definition, Scale
 from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64, Status
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.runtime.given import Given
+from controller.runtime.kind import Counts, PlannedKind, Reads
 from controller.runtime.plan import (
     Apply,
+    CreateOnly,
     Delete,
     Event,
     Object,
-    Once,
+    Observed,
     Patch,
     Plan,
     Problem,
     Random,
     Reference,
-    Seen,
     Step,
 )
-from controller.runtime.planned_kind import Counts, PlannedKind, Reads
 from kube.resource import Resource
 
 __all__ = [
@@ -29,15 +28,15 @@ __all__ = [
     "Column",
     "Condition",
     "Counts",
+    "CreateOnly",
     "CustomResource",
     "Definition",
     "Delete",
     "Event",
-    "Given",
     "Int32",
     "Int64",
     "Object",
-    "Once",
+    "Observed",
     "Patch",
     "Plan",
     "PlannedKind",
@@ -50,7 +49,6 @@ __all__ = [
     "ResourceRequirements",
     "Scale",
     "SecurityContext",
-    "Seen",
     "Status",
     "Step",
     "inherited",

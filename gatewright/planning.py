@@ -13,9 +13,8 @@ from config.faults import faults
 from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.images import is_chosen
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Once
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Apply, CreateOnly, Object, Observed
 from kube.resource import Resource
 from webhook.engine import ControllerUser, PlannedObject, Planner, Planners, RefusedError, Violation
 from webhook.engine.kinds import KINDS, Kind
@@ -54,9 +53,9 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
         except ValidationError as error:
             raise RefusedError([_violation(*fault) for fault in faults(custom, error)]) from None
         there = frozenset(each for each in kind.optional if (each.group, each.plural) in served)
-        plan = kind.plan(read, Given(settings=settings, served=there), now)
+        plan = kind.plan(read, Observed(settings=settings, served=there), now)
         writes = (write for step in plan.steps for write in step.writes)
-        return [_made(write) for write in writes if isinstance(write, Apply | Once)]
+        return [_made(write) for write in writes if isinstance(write, Apply | CreateOnly)]
 
     scale = custom.definition.scale
     return Planner(
@@ -69,10 +68,10 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     )
 
 
-def _made(write: Apply | Once) -> PlannedObject:
+def _made(write: Apply | CreateOnly) -> PlannedObject:
     if isinstance(write, Apply):
         return PlannedObject(write.object, write.origin)
-    return PlannedObject(write.object, write.origin, once=True, owned=not write.known_by)
+    return PlannedObject(write.object, write.origin, once=True, owned=not write.adopt_labels)
 
 
 def _violation(path: str, text: str) -> Violation:

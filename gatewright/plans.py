@@ -12,9 +12,8 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
 from controller.reconcilers import planned_kinds
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Once, Plan, Seen, Step
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Apply, CreateOnly, Object, Observed, Plan, Step
 from kube.resource import Resource
 from webhook.harness.objects import require_object
 
@@ -39,10 +38,10 @@ class Parent:
         """Where it is, and what is made of it."""
         return str(self.object["metadata"]["namespace"])
 
-    def plan(self, seen: Seen, now: datetime) -> Plan:
+    def plan(self, observed: Observed, now: datetime) -> Plan:
         """Plan it, given what is there. DocumentError where its type refuses it, or the plan cannot be carried out."""
         try:
-            plan = self.kind.plan(self.kind.type.model_validate(self.object), seen, now)
+            plan = self.kind.plan(self.kind.type.model_validate(self.object), observed, now)
         except ValidationError as error:
             raise DocumentError(f"{self.title}: {self.told(str(FaultsError(faults(self.kind.type, error))))}") from None
         if plan.problem is not None:
@@ -65,7 +64,7 @@ class Planned:
 
     parent: Parent
     step: Step
-    write: Apply | Once
+    write: Apply | CreateOnly
 
     @property
     def object(self) -> Object:
@@ -81,9 +80,9 @@ class Planned:
     @property
     def comment(self) -> str:
         """Of what it is a part, when it is made, and what of it nobody knows before."""
-        needs = f", once {' and '.join(self.step.needs)} hold" if self.step.needs else ""
+        needs = f", once {' and '.join(self.step.depends_on)} hold" if self.step.depends_on else ""
         lines = [f"{self.parent.title}: step {self.step.name}{needs}"]
-        if isinstance(self.write, Once):
+        if isinstance(self.write, CreateOnly):
             lines.append("created once, and left alone from then on")
             lines += [f"{path}: {random.length} random characters" for path, random in self.write.generate.items()]
         return "".join(f"# {line}\n" for line in lines)
@@ -126,21 +125,21 @@ def is_ours(document: Document) -> bool:
 
 
 def planned(
-    parent: Parent, now: datetime, settings: Settings, seen: Callable[[Parent], Seen] | None = None
+    parent: Parent, now: datetime, settings: Settings, observed: Callable[[Parent], Observed] | None = None
 ) -> Iterator[Planned]:
-    """Yield all that would be made of an object, what is made of that after it; `seen` says what is there already.
+    """Yield all that would be made of an object, what is made of that after it; `observed` says what is there already.
 
     DocumentError where a plan cannot be carried out.
     """
-    plan = parent.plan(Given(settings=settings) if seen is None else seen(parent), now)
+    plan = parent.plan(Observed(settings=settings) if observed is None else observed(parent), now)
     for step in plan.steps:
         for write in step.writes:
-            if isinstance(write, Apply | Once):
+            if isinstance(write, Apply | CreateOnly):
                 made = Planned(parent, step, write)
                 yield made
                 kind = _kinds().get((made.resource.api_version, made.resource.kind))
                 if kind is not None:
-                    yield from planned(Parent(kind, defaulted(made.object)), now, settings, seen)
+                    yield from planned(Parent(kind, defaulted(made.object)), now, settings, observed)
 
 
 def _kinds() -> dict[tuple[str, str], PlannedKind[Any]]:

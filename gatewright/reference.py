@@ -10,7 +10,7 @@ from config.api import core
 from config.api.definition import Definition
 from config.api.meta import ApiModel, CustomResource
 from config.settings import PREFIX, Settings
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
 from gatewright.options import shown_default
 from gatewright.pages import object_in, shown, table, type_of
 

@@ -16,10 +16,10 @@ from controller.registration.configurations import Service, Timeouts
 from controller.registration.conversion import Conversion
 from controller.registration.policies import PolicyStatuses
 from controller.registration.registrar import Registrar
-from controller.runtime.caches import Cache
+from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
-from controller.runtime.result import Request
-from controller.runtime.runtime import Runtime
+from controller.runtime.manager import Manager
+from controller.runtime.types import Request
 from gatewright.policies_in_force import policies_of
 from gatewright.process import Background
 from kube.endpoint import Endpoint
@@ -32,7 +32,7 @@ from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id, PolicyObject
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
 
-def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -> dict[str, Background]:
+def add_registration(settings: Settings, endpoint: Endpoint, runtime: Manager) -> dict[str, Background]:
     """Let the leader keep the certificates and the registration right; return what follows the policies.
 
     cert-manager, where it is used, keeps the certificates and fills in the caBundle itself.
@@ -70,7 +70,7 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Runtime) -
     return {"policies": partial(policies.follow, on_new_policies)}
 
 
-def add_policies(settings: Settings, runtime: Runtime, home: str) -> tuple[Policies, Callable[[], None]]:
+def add_policies(settings: Settings, runtime: Manager, home: str) -> tuple[Policies, Callable[[], None]]:
     """Return the policies that the webhooks have in force, and what to call when they changed."""
     metrics = Metrics(CollectorRegistry())  # what it counts is the webhook's to show
     objects = PolicyObjects(catalogue(), metrics)
@@ -81,7 +81,7 @@ def add_policies(settings: Settings, runtime: Runtime, home: str) -> tuple[Polic
     return policies, add_policy_statuses(runtime, policies, objects, home)
 
 
-def add_policy_statuses(runtime: Runtime, policies: Policies, objects: PolicyObjects, home: str) -> Callable[[], None]:
+def add_policy_statuses(runtime: Manager, policies: Policies, objects: PolicyObjects, home: str) -> Callable[[], None]:
     """Let the leader say in the status of each policy object whether it is in force.
 
     What is returned is to be called when other policies are in force: what exceptions are from.

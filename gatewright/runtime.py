@@ -13,12 +13,11 @@ from config.faults import FaultsError
 from config.settings import Settings, load_settings
 from controller.runtime.controller import Controller
 from controller.runtime.leader import LeadershipLostError, LeaseSettings
-from controller.runtime.parent import controller_reference, is_controlled_by
+from controller.runtime.manager import Manager
+from controller.runtime.observed import controller_reference, is_controlled_by
 from controller.runtime.plan import Event, Object
-from controller.runtime.result import Request, Result, RetryableError, TerminalError
-from controller.runtime.runtime import Runtime
-from controller.runtime.wakes import itself
-from controller.runtime.watching import For, Owns, Watches
+from controller.runtime.sources import For, Owns, Watches, any_change
+from controller.runtime.types import Request, Result, RetryableError, TerminalError
 from gatewright import logs, process
 from gatewright.listeners import Observed
 from gatewright.process import ProcessFailedError
@@ -36,6 +35,7 @@ __all__ = [
     "Controller",
     "Event",
     "For",
+    "Manager",
     "NotFound",
     "Object",
     "Owns",
@@ -43,19 +43,18 @@ __all__ = [
     "Resource",
     "Result",
     "RetryableError",
-    "Runtime",
     "TerminalError",
     "Watches",
+    "any_change",
     "controller_reference",
     "is_controlled_by",
-    "itself",
     "run",
 ]
 
 log = logging.getLogger("gatewright.process")
 
 
-def run(setup: Callable[[Runtime], object], *, leader_election_id: str | None = None, **settings: Any) -> NoReturn:
+def run(setup: Callable[[Manager], object], *, leader_election_id: str | None = None, **settings: Any) -> NoReturn:
     """Run the controllers that `setup` adds until SIGTERM or Ctrl-C, with logs, metrics, health and readiness; exit.
 
     The cluster is that of your kubeconfig, or the one that the pod is in. Where there is a `leader_election_id`, one
@@ -74,7 +73,7 @@ def run(setup: Callable[[Runtime], object], *, leader_election_id: str | None = 
         sys.exit(1)
 
 
-async def _run(setup: Callable[[Runtime], object], settings: Settings, *, elects: bool) -> None:
+async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects: bool) -> None:
     observed = Observed()
     runtime = runtime_for(settings, await load(settings.kubeconfig, settings.context), observed, elects=elects)
     setup(runtime)
@@ -87,7 +86,7 @@ async def _run(setup: Callable[[Runtime], object], settings: Settings, *, elects
     )
 
 
-def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Runtime:
+def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
     """Return a runtime without controllers, observed; FaultsError where a setting cannot be used."""
     lease = None
     if elects:
@@ -101,7 +100,7 @@ def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, e
             )
         except ValueError as error:
             raise FaultsError([("", str(error))]) from None
-    runtime = Runtime(
+    runtime = Manager(
         endpoint,
         observed.registry,
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
@@ -115,7 +114,7 @@ def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, e
     return runtime
 
 
-async def run_leading(runtime: Runtime, stop: asyncio.Event) -> None:
+async def run_leading(runtime: Manager, stop: asyncio.Event) -> None:
     """Run until `stop` is set; a lost lease ends the process, with one line."""
     try:
         await runtime.run(stop)

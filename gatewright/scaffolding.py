@@ -122,7 +122,7 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
     names = {
         "Kind": kind.kind,
         "name": kind.module,
-        "it": kind.module if len(kind.module) <= LONG else "object",
+        "it": kind.module if len(kind.module) <= LONG else "item",
         "CONSTANT": kind.constant,
         "group": kind.group,
         "version": kind.version,

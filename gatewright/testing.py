@@ -1,13 +1,110 @@
-"""What tests of a team's own kinds and controllers import: one reconcile at a time, without an API server.
+"""What tests of a team's own kinds and controllers import: one reconcile at a time, on an API server in memory.
 
-client = FakeClient()
-await client.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {}})
-await reconcile(WIDGET, client, "gears")
-assert client.writes[1:] == ["apply deployments default/gears", "apply widgets/status default/gears"]
-assert client.events == []
+async with ApiServer(WIDGET) as server:
+    server.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {}})
+    await reconcile(WIDGET, server, "gears")
+    assert server.writes == ["apply deployments default/gears", "apply widgets/status default/gears"]
+    assert server.events == []
 """
 
-from controller.runtime.fake_client import FakeClient
-from controller.runtime.testing import FakeRuntime, reconcile
+from functools import cache
+from typing import Any, Self
 
-__all__ = ["FakeClient", "FakeRuntime", "reconcile"]
+from config.api.meta import CustomResource
+from config.crds import definition
+from controller.fake_apiserver import FakeApiServer
+from controller.runtime.events import EVENT
+from controller.runtime.kind import PlannedKind
+from controller.runtime.testing import reconcile
+from kube.resource import Resource
+
+__all__ = ["ApiServer", "reconcile"]
+
+VERBS = {"POST": "create", "PUT": "replace", "PATCH": "patch", "DELETE": "delete"}
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+class ApiServer(FakeApiServer):
+    """An API server in the test's own process: versions, conflicts, field ownership, finalizers, garbage collection.
+
+    It serves the usual built-in kinds, the given kinds by their schemas, and what planned kinds own and read. It has
+    no defaults and no validation of built-in kinds, and no controllers. `create`, `change`, `get`, `list` and `delete`
+    are what other clients do.
+    """
+
+    def __init__(self, *kinds: PlannedKind[Any] | type[CustomResource]) -> None:
+        super().__init__()
+        self._custom = kinds
+
+    async def __aenter__(self) -> Self:
+        for kind in self._custom:
+            type: Any = kind.type if isinstance(kind, PlannedKind) else kind
+            self.define(_schema_of(type))
+            used = (*kind.owns, *kind.reads) if isinstance(kind, PlannedKind) else ()
+            for resource in {*used} - {*getattr(kind, "optional", ())}:
+                if not self.serves(resource):
+                    self.serve(resource)
+        return await super().__aenter__()
+
+    @property
+    def writes(self) -> list[str]:
+        """The writes that were requested, without events: such as `apply deployments default/test-webapp`."""
+        requests = ((each, each.path.split("/")) for each in self.requests.writes)
+        return [
+            f"{'apply' if 'apply' in each.content_type else VERBS[each.method]} {_shown(path, each.body)}"
+            for each, path in requests
+            if "events.k8s.io" not in path
+        ]
+
+    @property
+    def events(self) -> list[str]:
+        """The events that were recorded, such as `Warning NameTaken WebApp default/shop: Service shop exists …`."""
+        return [
+            f"{each['type']} {each['reason']} {each['regarding']['kind']} "
+            f"{'/'.join(filter(None, (each['regarding'].get('namespace'), each['regarding']['name'])))}: {each['note']}"
+            for each in self.list(EVENT)
+        ]
+
+    def serve(self, resource: Resource) -> None:
+        """Serve a resource whose objects may have any fields, as an older schema may have admitted them."""
+        self.define(_definition(resource))
+
+    def serves(self, resource: Resource) -> bool:
+        """Return whether the server has a resource."""
+        kinds = self._cluster.kinds(resource.group, resource.version)
+        return any(each.resource.plural == resource.plural for each in kinds)
+
+
+@cache
+def _schema_of(type: Any) -> dict[str, Any]:
+    return definition(type)
+
+
+def _shown(path: list[str], body: Any) -> str:
+    """Return resource, namespace and name of a path: `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/…]]`."""
+    below = path[3 if path[1] == "api" else 4 :]
+    namespace = below[1] if below[0] == "namespaces" and len(below) > 2 else ""
+    plural, *rest = below[2:] if namespace else below
+    name = rest[0] if rest else body["metadata"]["name"]
+    return f"{'/'.join([plural, *rest[1:]])} {f'{namespace}/' if namespace else ''}{name}"
+
+
+def _definition(resource: Resource) -> dict[str, Any]:
+    """Return a CRD by which a resource takes any object."""
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": ANYTHING},
+    }
+    names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
+    return {
+        "metadata": {"name": f"{resource.plural}.{resource.group}"},
+        "spec": {
+            "group": resource.group,
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "names": {**names, "listKind": f"{resource.kind}List"},
+            "versions": [version],
+        },
+    }

@@ -94,6 +94,10 @@ class Watch:
         """Call `callback` when the API server begins to have the resource, or ends."""
         self._changes.on_served.append(callback)
 
+    def relist(self) -> None:
+        """List everything again when `run` is called next: what is known may be out of date."""
+        self._version = ""
+
     async def run(self) -> Never:
         """Follow the server until cancelled; retry failures with back-off."""
         backoff = Backoff(self._monotonic, self._uniform)
@@ -113,7 +117,8 @@ class Watch:
 
     async def _confirm_absence(self) -> None:
         """Empty the store if discovery says that the resource is gone; a 404 alone may come from a load balancer."""
-        if not self.store.absent and not await self._client.serves(self.resource):
+        is_known = self.store.known.is_set() and self.store.absent
+        if not is_known and not await self._client.serves(self.resource):
             self._changes.vanished()
 
     async def _follow(self) -> None:

@@ -16,7 +16,7 @@ from controller.audit.metrics import AuditMetrics
 from controller.audit.reports import KINDS, SELECTOR, Changes, Format, Stored, changes, stored_of, with_first_seen
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
-from controller.runtime.result import Request, Result
+from controller.runtime.types import Request, Result
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.resource import Resource

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from config.modules import ModuleError, imported
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
 
 GROUP = "gatewright.kinds"  # entry points of installed packages: each a PlannedKind
 

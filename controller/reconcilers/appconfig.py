@@ -7,15 +7,15 @@ from config.api.appconfig import AppConfig
 from config.config_maps import settings, settings_name
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
-from controller.runtime.plan import Object, Plan, Problem, Seen, incomplete
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Object, Observed, Plan, Problem, incomplete
 
 ORIGIN = {**METADATA, "metadata.name": "spec.application", CHECKED: "spec.config", "data": "spec.config"}
 MOST_TOLD = 3
 
 
-def plan(appconfig: AppConfig, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `appconfig`, given what was `seen`."""
+def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `appconfig`, given what was `observed`."""
     spec = appconfig.spec
     if not spec.application:
         return refused(appconfig.status, incomplete("spec.application"))
@@ -24,7 +24,7 @@ def plan(appconfig: AppConfig, seen: Seen, now: datetime) -> Plan:
         told = [f"{path}: {text}" for path, text in faults[:MOST_TOLD]]
         more = [f"and {len(faults) - MOST_TOLD} more"] if len(faults) > MOST_TOLD else []
         return refused(appconfig.status, Problem("; ".join(told + more), "Invalid"))
-    return rolled(appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, seen, now)
+    return rolled(appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, observed, now)
 
 
 def by_config_map(appconfig: Object) -> Iterator[str]:

@@ -20,16 +20,16 @@ from controller.reconcilers.resources import (
 )
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
-from controller.runtime.plan import Plan, Seen
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Observed, Plan
 
 
-def plan(stack: AppStack, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `stack`, given what was `seen`."""
+def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `stack`, given what was `observed`."""
     del now
     spec = stack.spec
     labels = {**inherited(stack), "stack": stack.name}
-    whole = Whole(stack.name, stack.namespace, labels, TIERS[spec.environment], seen)
+    whole = Whole(stack.name, stack.namespace, labels, TIERS[spec.environment], observed)
     stores = database(whole, spec.database) if spec.database else without_database(whole)
     caches = cache(whole, spec.cache) if spec.cache else without_cache(whole)
     login = variables(whole, spec.database) if spec.database else []
@@ -53,7 +53,7 @@ APP_STACK = PlannedKind(
     AppStack,
     plan=plan,
     owns=(*OWNED, *REMOVED),
-    once=(SECRET,),
+    creates_only=(SECRET,),
     reads=(READS_CLAIMS, READS_CLASSES),
     patches=(CLAIM,),
     deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, *BACKUPS),

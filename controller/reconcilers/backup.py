@@ -10,14 +10,14 @@ from controller.reconcilers.backup_env import missing, secrets
 from controller.reconcilers.backup_runs import runs, status
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
-from controller.runtime.plan import Apply, Object, Plan, Problem, Seen, Step, incomplete
-from controller.runtime.planned_kind import PlannedKind, Reads
+from controller.runtime.kind import PlannedKind, Reads
+from controller.runtime.plan import Apply, Object, Observed, Plan, Problem, Step, incomplete
 
 
-def plan(backup: Backup, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `backup`, given what was `seen`."""
-    cronjob = seen.child(CRON_JOB, name_of(backup))
-    made = runs(cronjob, seen.find(JOB, "backup", backup.name), seen.find(POD, "backup", backup.name))
+def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `backup`, given what was `observed`."""
+    cronjob = observed.child(CRON_JOB, name_of(backup))
+    made = runs(cronjob, observed.find(JOB, "backup", backup.name), observed.find(POD, "backup", backup.name))
     problem, coming = None, None
     try:
         coming = upcoming(backup.spec.schedule, now)
@@ -30,12 +30,12 @@ def plan(backup: Backup, seen: Seen, now: datetime) -> Plan:
     if cronjob is None or backup.spec.suspend:
         coming = None
     credentials = [
-        Step(f"Secret {name}", (), holds=bool(seen.find(SECRET, "secret", name))) for name in secrets(backup)
+        Step(f"Secret {name}", (), ready=bool(observed.find(SECRET, "secret", name))) for name in secrets(backup)
     ]
-    write = Apply(desired(backup, seen.settings), origin=ORIGIN)
+    write = Apply(desired(backup, observed.settings), origin=ORIGIN)
     names = [step.name for step in credentials]
     return Plan(
-        steps=(*credentials, Step("cronjob", (write,), needs=names, holds=cronjob is not None)),
+        steps=(*credentials, Step("cronjob", (write,), depends_on=names, ready=cronjob is not None)),
         status=status(backup, made, coming, now),
         requeue_after=coming - now if coming else None,
     )

@@ -6,8 +6,8 @@ from fractions import Fraction
 from config.quantities import parse_quantity
 from controller.reconcilers.indexes import by_name
 from controller.reconcilers.resources import STORAGE_CLASS
-from controller.runtime.plan import Object, Problem, Seen
-from controller.runtime.planned_kind import Reads
+from controller.runtime.kind import Reads
+from controller.runtime.plan import Object, Observed, Problem
 
 IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
@@ -47,15 +47,15 @@ def by_default(storage_class: Object) -> Iterator[str]:
 READS_CLASSES = Reads(STORAGE_CLASS, {"name": by_name, "default": by_default})
 
 
-def without_class(claims: Iterable[Object], seen: Seen) -> Problem | None:
+def without_class(claims: Iterable[Object], observed: Observed) -> Problem | None:
     """Return why a claim waits for a volume for ever: the StorageClass that would make it does not exist."""
     for claim in claims:
         if claim.get("status", {}).get("phase") == "Pending":
             name, named = claim["metadata"]["name"], claim["spec"].get("storageClassName")
-            if named and not seen.find(STORAGE_CLASS, "name", named):
+            if named and not observed.find(STORAGE_CLASS, "name", named):
                 told = f'StorageClass "{named}" does not exist, and claim {name} waits for it'
                 return Problem(told, "StorageClassNotFound")
-            if named is None and not seen.find(STORAGE_CLASS, "default", "true"):
+            if named is None and not observed.find(STORAGE_CLASS, "default", "true"):
                 told = f"no StorageClass is the default, and claim {name} names none"
                 return Problem(told, "StorageClassNotFound")
     return None

@@ -13,7 +13,7 @@ from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
-from controller.runtime.plan import Apply, Delete, Object, Problem, Reference, Seen, Step, Write, incomplete
+from controller.runtime.plan import Apply, Delete, Object, Observed, Problem, Reference, Step, Write, incomplete
 from kube.resource import Resource
 
 APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
@@ -28,13 +28,13 @@ Place = tuple[Resource, str]
 
 
 class Whole(NamedTuple):
-    """What components are parts of, and what was seen of it."""
+    """What components are parts of, and what was observed of it."""
 
     name: str
     namespace: str
     labels: Mapping[str, str]
     tier: Tier
-    seen: Seen
+    observed: Observed
 
     def named(self, component: str) -> str:
         """Return the name of what is made for a component."""
@@ -54,7 +54,7 @@ class Component(NamedTuple):
 
     name: str
     writes: Sequence[Write] = ()
-    holds: bool = True
+    ready: bool = True
     note: str | Problem = ""
     url: str = ""
     is_wanted: bool = True
@@ -65,15 +65,15 @@ class Component(NamedTuple):
     def step(self, needs: Iterable["Component"] = ()) -> Step:
         """Return the step that makes it, once those hold that it needs."""
         needed = [each for each in needs if each.is_wanted]
-        unmet = [each.name for each in needed if not each.holds]
+        unmet = [each.name for each in needed if not each.ready]
         return Step(
             self.name,
             self.writes,
-            needs=[each.name for each in needed],
-            holds=self.holds,
+            depends_on=[each.name for each in needed],
+            ready=self.ready,
             doing=f"{self.title} {self.doing}",
             condition=f"{self.title}Ready" if self.is_wanted else "",
-            note=self.note or (f"waiting for {', '.join(unmet)}" if unmet and not self.holds else ""),
+            note=self.note or (f"waiting for {', '.join(unmet)}" if unmet and not self.ready else ""),
         )
 
     @property
@@ -89,10 +89,10 @@ def without(whole: Whole, name: str, places: Iterable[Place]) -> Component:
 
 def removed(whole: Whole, places: Iterable[Place]) -> list[Write]:
     """Return the deletion of each child that is in one of the places."""
-    seen = ((resource, name, whole.seen.child(resource, name)) for resource, name in places)
+    observed = ((resource, name, whole.observed.child(resource, name)) for resource, name in places)
     return [
         Delete(Reference(resource, name, child["metadata"]["uid"], whole.namespace))
-        for resource, name, child in seen
+        for resource, name, child in observed
         if child is not None
     ]
 
@@ -107,7 +107,7 @@ def cache(whole: Whole, spec: Cache) -> Component:
         name=name,
         namespace=whole.namespace,
         container="cache",
-        image=image(whole.seen.settings, "valkey/valkey", "8.1"),
+        image=image(whole.observed.settings, "valkey/valkey", "8.1"),
         port=CACHE_PORT,
         port_name="redis",
         replicas=1,
@@ -150,7 +150,7 @@ def workload(
     if spec.image is None:
         note, url = incomplete(f"spec.{name}.image"), whole.url("http", name, spec.port)
         problem = Problem(f"{name.capitalize()} deployment failed: {note.message}", note.reason)
-        return Component(name, holds=False, note=note, url=url, problem=problem)
+        return Component(name, ready=False, note=note, url=url, problem=problem)
     own = [each.to_api() for each in spec.env]
     said = {each["name"] for each in own}
     tier, selector = whole.tier, {"app": full}
@@ -221,8 +221,8 @@ def _budget(whole: Whole, name: str, selector: Mapping[str, str]) -> Object:
 
 def _deployed(whole: Whole, name: str, application: Application, fields: Mapping[str, str], scheme: str) -> Component:
     """Return the component that a Deployment is."""
-    holds, note = rolled_out(whole.seen.child(DEPLOYMENT, application.name), application.replicas)
+    ready, note = rolled_out(whole.observed.child(DEPLOYMENT, application.name), application.replicas)
     url = whole.url(scheme, name, application.port)
     return Component(
-        name, applied(application, origins(application.container, fields)), holds=holds, note=note, url=url
+        name, applied(application, origins(application.container, fields)), ready=ready, note=note, url=url
     )

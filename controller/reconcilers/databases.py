@@ -16,8 +16,8 @@ from controller.reconcilers.mysql_versions import versions
 from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
-from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Apply, Object, Problem
+from controller.runtime.status import ready_in
 from kube.resource import Resource
 
 OWNED = (POSTGRESQL, STATEFUL_SET, CLAIM, CRON_JOB, BACKUP)
@@ -51,7 +51,7 @@ def database(whole: Whole, spec: Database, *, monitored: bool | None = None) -> 
     if there not in (None, spec.type):
         wrong = f"it is {there}, and spec.database.type: {spec.type} would leave its data behind; set it back"
         problem = Problem(f"Database deployment failed: {wrong}", "TypeChanged")
-        return Component("database", holds=False, note=Problem(wrong, "TypeChanged"), problem=problem)
+        return Component("database", ready=False, note=Problem(wrong, "TypeChanged"), problem=problem)
     return _mysql(whole, name, spec) if spec.type == "mysql" else _postgresql(whole, name, spec, monitored=monitored)
 
 
@@ -69,13 +69,13 @@ def type_of(whole: Whole, spec: Database) -> str:
 
 
 def _type_there(whole: Whole, name: str) -> str | None:
-    if whole.seen.child(POSTGRESQL, name) is not None:
+    if whole.observed.child(POSTGRESQL, name) is not None:
         return "postgresql"
-    return None if whole.seen.child(STATEFUL_SET, name) is None else "mysql"
+    return None if whole.observed.child(STATEFUL_SET, name) is None else "mysql"
 
 
 def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool | None) -> Component:
-    child = whole.seen.child(POSTGRESQL, name)
+    child = whole.observed.child(POSTGRESQL, name)
     had = (child or {}).get("spec") or {}
     backup = spec.backup.to_api()
     if spec.backup.storage is not None:
@@ -98,12 +98,12 @@ def _postgresql(whole: Whole, name: str, spec: Database, *, monitored: bool | No
             "resources": _resources(whole, spec),
         },
     }
-    holds, note = _is_ready(child)
+    ready, note = _is_ready(child)
     url = whole.url("postgresql", "db", PORTS["postgresql"])
-    is_failed = not holds and ((child or {}).get("status") or {}).get("phase") == "Failed"
+    is_failed = not ready and ((child or {}).get("status") or {}).get("phase") == "Failed"
     asked = {} if monitored is None else {"spec.monitoring": "spec.monitoring"}
     writes = [Apply(object, POSTGRESQL_ORIGIN | asked)]
-    return Component("database", writes, holds=holds, note=note, url=url, is_failed=is_failed)
+    return Component("database", writes, ready=ready, note=note, url=url, is_failed=is_failed)
 
 
 def _resources(whole: Whole, spec: Database) -> Object:
@@ -130,22 +130,22 @@ def _our_field(found: re.Match[str]) -> str:
 
 
 def _mysql(whole: Whole, name: str, spec: Database) -> Component:
-    stored, claims = whole.seen.child(STATEFUL_SET, name), claims_of(whole.seen, name)
-    holds, note = rolled_out(stored, 1)
-    version = versions(spec.version, stored, claims, is_ready=holds)
+    stored, claims = whole.observed.child(STATEFUL_SET, name), claims_of(whole.observed, name)
+    ready, note = rolled_out(stored, 1)
+    version = versions(spec.version, stored, claims, is_ready=ready)
     server = mysql.Server(
         name=name,
         namespace=whole.namespace,
         labels=whole.labelled("database"),
         version=version.server,
-        image=image(whole.seen.settings, "mysql", version.server),
+        image=image(whole.observed.settings, "mysql", version.server),
         storage=_storage(whole, spec, largest(claims)),
         storage_class_name=spec.storage_class_name,
         deletion_policy=spec.deletion_policy,
         resources=_resources(whole, spec),
     )
     backup = CRON_JOB if spec.backup.destination is None else BACKUP
-    dumps = claims_of(whole.seen, mysql_backups.name_of(name))
+    dumps = claims_of(whole.observed, mysql_backups.name_of(name))
     is_backed_up = whole.tier.backup if spec.backup.enabled is None else spec.backup.enabled
     writes = [
         *mysql.writes(server, stored_template(stored)),
@@ -157,10 +157,10 @@ def _mysql(whole: Whole, name: str, spec: Database) -> Component:
     url = whole.url("mysql", "db", PORTS["mysql"])
     if wrong := version.wrong or refused(claims, stored_template(stored), server.storage, spec.storage_class_name):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
-        return Component("database", writes, holds=False, note=wrong, url=url, problem=problem)
+        return Component("database", writes, ready=False, note=wrong, url=url, problem=problem)
     needed = [*claims, *(dumps if is_backed_up and backup == CRON_JOB else ())]
-    lacking = without_class(needed, whole.seen)
-    return Component("database", writes, holds=holds and not lacking, note=lacking or note, url=url)
+    lacking = without_class(needed, whole.observed)
+    return Component("database", writes, ready=ready and not lacking, note=lacking or note, url=url)
 
 
 def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[Place]:

@@ -13,8 +13,8 @@ from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import BACKUP, BUDGET, CLAIM, DEPLOYMENT, INGRESS, SECRET, SERVICE
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
-from controller.runtime.plan import Apply, Object, Plan, Seen
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Apply, Object, Observed, Plan
 
 INGRESS_ORIGIN = {
     **metadata_origin(),
@@ -25,12 +25,12 @@ INGRESS_ORIGIN = {
 }
 
 
-def plan(platform: EcommercePlatform, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `platform`, given what was `seen`."""
+def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `platform`, given what was `observed`."""
     del now
     spec = platform.spec
     labels = {**inherited(platform), "platform": platform.name}
-    whole = Whole(platform.name, platform.namespace, labels, TIERS[spec.environment], seen)
+    whole = Whole(platform.name, platform.namespace, labels, TIERS[spec.environment], observed)
 
     def application(name: str, workload_spec: Workload, variables: list[Object]) -> Component:
         return workload(whole, name, workload_spec, variables, annotations(whole, spec.monitoring, workload_spec.port))
@@ -75,7 +75,7 @@ def ingress(whole: Whole, spec: EcommercePlatformSpec) -> Component:
     return Component(
         "ingress",
         [Apply(object, INGRESS_ORIGIN)],
-        holds=whole.seen.child(INGRESS, whole.name) is not None,
+        ready=whole.observed.child(INGRESS, whole.name) is not None,
         url=f"{'https' if spec.tls_secret_name else 'http'}://{spec.host}/",
         doing="setup failed",
     )
@@ -86,7 +86,7 @@ ECOMMERCE_PLATFORM = PlannedKind(
     EcommercePlatform,
     plan=plan,
     owns=(*OWNED, *REMOVED),
-    once=(SECRET,),
+    creates_only=(SECRET,),
     reads=(READS_CLAIMS, READS_CLASSES),
     patches=(CLAIM,),
     deletes=(*REMOVED, *BACKUPS),

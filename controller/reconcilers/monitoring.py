@@ -16,7 +16,9 @@ ORIGIN = {SERVICE_MONITOR: METADATA | {"spec.endpoints": "spec.monitoring.path"}
 
 def monitoring(whole: Whole, spec: Monitoring) -> Component:
     """Return what is made for Prometheus; where it has no API for that, Services say it by annotations."""
-    places = [(resource, whole.name) for resource in (SERVICE_MONITOR, PROMETHEUS_RULE) if whole.seen.serves(resource)]
+    places = [
+        (resource, whole.name) for resource in (SERVICE_MONITOR, PROMETHEUS_RULE) if whole.observed.serves(resource)
+    ]
     if not spec.enabled:
         return without(whole, "monitoring", places)
     alerts = whole.tier.alerts if spec.alerts is None else spec.alerts
@@ -32,7 +34,7 @@ def monitoring(whole: Whole, spec: Monitoring) -> Component:
     return Component(
         "monitoring",
         writes,
-        holds=all(whole.seen.child(*place) is not None for place in places if place[0] in wanted),
+        ready=all(whole.observed.child(*place) is not None for place in places if place[0] in wanted),
         note=note if absent else "",
         doing="setup failed",
     )
@@ -40,7 +42,7 @@ def monitoring(whole: Whole, spec: Monitoring) -> Component:
 
 def annotations(whole: Whole, spec: Monitoring, port: int) -> dict[str, str]:
     """Return what a Service says to a Prometheus that goes by annotations, where there is no ServiceMonitor."""
-    if not spec.enabled or whole.seen.serves(SERVICE_MONITOR):
+    if not spec.enabled or whole.observed.serves(SERVICE_MONITOR):
         return {}
     return {"prometheus.io/scrape": "true", "prometheus.io/port": str(port), "prometheus.io/path": spec.path}
 

@@ -14,7 +14,7 @@ from controller.reconcilers import mysql_versions, restricted
 from controller.reconcilers.claims import claim_spec, origin
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import OURS
-from controller.runtime.plan import Apply, Object, Once, Random, Write
+from controller.runtime.plan import Apply, CreateOnly, Object, Random, Write
 
 PORT = 3306
 USER = 999  # whom the image runs as by itself
@@ -84,7 +84,7 @@ def writes(server: Server, template: Object | None) -> list[Write]:
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
     return [
-        Once(credentials, {f"data.{key}": Random(32) for key in ("root-password", "password")}, origin=METADATA),
+        CreateOnly(credentials, {f"data.{key}": Random(32) for key in ("root-password", "password")}, origin=METADATA),
         Apply(_stateful_set(server, template or _template(server)), ORIGIN),
         Apply(_service(server, server.metadata("headless"), headless), METADATA),
         Apply(_service(server, server.metadata(), {}), METADATA),

@@ -8,7 +8,7 @@ from controller.reconcilers.mysql import METADATA, PORT, USER, Server
 from controller.reconcilers.mysql_claims import OURS
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.tiers import resources
-from controller.runtime.plan import Apply, Object, Once, Write
+from controller.runtime.plan import Apply, CreateOnly, Object, Write
 
 RESOURCES = resources("100m", "128Mi", "1", "512Mi")
 DUMP = """\
@@ -59,7 +59,7 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
         said = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
         come_from = METADATA | origin(said, "spec.database.storageClassName")
         return [
-            Once({**about, "spec": asked}, known_by={**OURS, **own}, origin=come_from),
+            CreateOnly({**about, "spec": asked}, adopt_labels={**OURS, **own}, origin=come_from),
             Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]

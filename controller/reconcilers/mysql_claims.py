@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from controller.reconcilers.claims import amount, asked, sized
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.resources import CLAIM
-from controller.runtime.plan import Object, Patch, Problem, Reference, Seen
-from controller.runtime.planned_kind import Reads
+from controller.runtime.kind import Reads
+from controller.runtime.plan import Object, Observed, Patch, Problem, Reference
 
 OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
 INDEX = "database"  # the name of a server, or of its backups
@@ -33,9 +33,9 @@ def stored_template(stateful_set: Object | None) -> Object | None:
     }
 
 
-def claims_of(seen: Seen, name: str) -> Sequence[Object]:
+def claims_of(observed: Observed, name: str) -> Sequence[Object]:
     """Return the claims that there are for a server, or for its backups."""
-    return [claim for claim in seen.find(CLAIM, INDEX, name) if "deletionTimestamp" not in claim["metadata"]]
+    return [claim for claim in observed.find(CLAIM, INDEX, name) if "deletionTimestamp" not in claim["metadata"]]
 
 
 def patches(claims: Sequence[Object], storage: str, labels: Mapping[str, str]) -> list[Patch]:

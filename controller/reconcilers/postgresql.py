@@ -23,8 +23,8 @@ from controller.reconcilers.resources import (
     SERVICE,
     STATEFUL_SET,
 )
-from controller.runtime.plan import Apply, Event, Object, Plan, Problem, Seen, Step, incomplete
-from controller.runtime.planned_kind import PlannedKind, Reads
+from controller.runtime.kind import PlannedKind, Reads
+from controller.runtime.plan import Apply, Event, Object, Observed, Plan, Problem, Step, incomplete
 from kube.resource import Resource
 
 FINALIZER = "database.example.com/finalizer"
@@ -33,39 +33,39 @@ PRIMARY = "PrimaryAvailable"  # the condition
 Phase = Literal["Pending", "Deploying", "Running", "Degraded"]
 
 
-def plan(database: PostgreSQL, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `database`, given what was `seen`."""
+def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `database`, given what was `observed`."""
     del now
-    there = volumes(database, seen)
-    is_up = _is_ready(_primary(database, seen))
+    there = volumes(database, observed)
+    is_up = _is_ready(_primary(database, observed))
     is_lost = not is_up and _was_up(database)
     return Plan(
-        steps=_steps(database, seen, there, is_up=is_up),
-        status=_status(database, seen, there, is_up=is_up),
+        steps=_steps(database, observed, there, is_up=is_up),
+        status=_status(database, observed, there, is_up=is_up),
         problem=_problem(database, there),
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database), "Warning")] if is_lost else (),
-        finalized=database.spec.deletion_policy == "Retain" or not backups.kept(database, seen),
+        finalized=database.spec.deletion_policy == "Retain" or not backups.kept(database, observed),
     )
 
 
-def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> tuple[Step, ...]:
-    secrets, job = roles.secrets(database), roles.job(database, seen, there.version)
-    instances = stateful_set(database, seen, there.version, there.template)
-    leading, lacking = services(database), without_class(there.claims, seen)
-    waiting = progress(ready_replicas(seen.child(STATEFUL_SET, database.name)), database.spec.replicas)
+def _steps(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: bool) -> tuple[Step, ...]:
+    secrets, job = roles.secrets(database), roles.job(database, observed, there.version)
+    instances = stateful_set(database, observed, there.version, there.template)
+    leading, lacking = services(database), without_class(there.claims, observed)
+    waiting = progress(ready_replicas(observed.child(STATEFUL_SET, database.name)), database.spec.replicas)
     return (
         Step(
             "credentials",
             secrets,
-            holds=all(_exists(seen, SECRET, each.object) for each in secrets),
+            ready=all(_exists(observed, SECRET, each.object) for each in secrets),
             doing="failed to create credentials",
         ),
         Step(
             "database",
             [Apply(scripts(database), origin()), Apply(instances, ORIGIN)],
-            needs=("credentials",),
-            holds=is_up,
+            depends_on=("credentials",),
+            ready=is_up,
             doing="failed to create database",
             condition=PRIMARY,
             note="" if is_up else lacking or _missing(database),
@@ -73,28 +73,28 @@ def _steps(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> 
         Step(
             "service",
             [Apply(each, SERVICE_ORIGIN) for each in leading],
-            needs=("database",),
-            holds=all(_exists(seen, SERVICE, each) for each in leading),
+            depends_on=("database",),
+            ready=all(_exists(observed, SERVICE, each) for each in leading),
         ),
-        Step("storage", there.patches, needs=("service",), holds=there.are_grown, doing="failed to grow storage"),
-        Step("instances", (), needs=("service",), holds=_are_ready(database, seen), note=lacking or waiting),
+        Step("storage", there.patches, depends_on=("service",), ready=there.are_grown, doing="failed to grow storage"),
+        Step("instances", (), depends_on=("service",), ready=_are_ready(database, observed), note=lacking or waiting),
         Step(
             "users and databases",
-            [*([Apply(job, roles.JOB_ORIGIN)] if job else ()), *roles.superseded(database, seen, job)],
-            needs=("service",),
-            holds=roles.is_done(seen, job),
+            [*([Apply(job, roles.JOB_ORIGIN)] if job else ()), *roles.superseded(database, observed, job)],
+            depends_on=("service",),
+            ready=roles.is_done(observed, job),
             doing="failed to create users and databases",
-            note=roles.failure(seen, job) or "",
+            note=roles.failure(observed, job) or "",
         ),
         Step(
             "backups",
-            backups.writes(database, seen, there.version),
-            needs=("instances",),
-            holds=backups.are_made(database, seen),
+            backups.writes(database, observed, there.version),
+            depends_on=("instances",),
+            ready=backups.are_made(database, observed),
             doing="failed to setup backups",
-            note=backups.failure(database, seen) or "",
+            note=backups.failure(database, observed) or "",
         ),
-        Step("removal of backups", backups.removal(database, seen), doing="failed to remove backups"),
+        Step("removal of backups", backups.removal(database, observed), doing="failed to remove backups"),
     )
 
 
@@ -107,10 +107,10 @@ def _problem(database: PostgreSQL, there: Volumes) -> Problem | None:
     return Problem("; ".join(there.refused), "Refused") if there.refused else None
 
 
-def _status(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) -> PostgreSQLStatus:
-    child = seen.child(STATEFUL_SET, database.name)
+def _status(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: bool) -> PostgreSQLStatus:
+    child = observed.child(STATEFUL_SET, database.name)
     return PostgreSQLStatus(
-        phase=_phase(database, seen, is_up=is_up),
+        phase=_phase(database, observed, is_up=is_up),
         replicas=(child or {}).get("status", {}).get("replicas", 0),
         ready_replicas=ready_replicas(child),
         version=there.version,
@@ -118,30 +118,30 @@ def _status(database: PostgreSQL, seen: Seen, there: Volumes, *, is_up: bool) ->
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",
         secret=credentials(database),
         selector=",".join(f"{key}={value}" for key, value in selector(database, "database").items()),
-        last_backup_time=backups.last_time(database, seen),
+        last_backup_time=backups.last_time(database, observed),
     )
 
 
-def _phase(database: PostgreSQL, seen: Seen, *, is_up: bool) -> Phase:
-    if seen.child(STATEFUL_SET, database.name) is None:
+def _phase(database: PostgreSQL, observed: Observed, *, is_up: bool) -> Phase:
+    if observed.child(STATEFUL_SET, database.name) is None:
         return "Pending"
-    if is_up and _are_ready(database, seen):
+    if is_up and _are_ready(database, observed):
         return "Running"
     status = database.status
     is_new = status.observed_generation != database.generation
     return "Degraded" if status.phase in ("Running", "Degraded") and not is_new else "Deploying"
 
 
-def _are_ready(database: PostgreSQL, seen: Seen) -> bool:
+def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
     """Tell whether as many instances as asked for are ready, each as it should be now."""
-    stored = seen.child(STATEFUL_SET, database.name) or {"metadata": {}}
+    stored = observed.child(STATEFUL_SET, database.name) or {"metadata": {}}
     status, wanted = stored.get("status", {}), database.spec.replicas
     is_current = status.get("observedGeneration") == stored["metadata"].get("generation")
     return bool(is_current and status.get("readyReplicas", 0) == status.get("updatedReplicas", 0) == wanted)
 
 
-def _primary(database: PostgreSQL, seen: Seen) -> Object | None:
-    pods = seen.find(POD, "instance", database.name)
+def _primary(database: PostgreSQL, observed: Observed) -> Object | None:
+    pods = observed.find(POD, "instance", database.name)
     return next((pod for pod in pods if pod["metadata"]["name"] == primary(database)), None)
 
 
@@ -158,8 +158,8 @@ def _missing(database: PostgreSQL) -> str:
     return f"pod {primary(database)} is not ready: nothing can be written, and no other instance takes its place"
 
 
-def _exists(seen: Seen, resource: Resource, object: Object) -> bool:
-    return seen.child(resource, object["metadata"]["name"]) is not None
+def _exists(observed: Observed, resource: Resource, object: Object) -> bool:
+    return observed.child(resource, object["metadata"]["name"]) is not None
 
 
 OF_OURS = ",".join(f"{key}={value}" for key, value in OURS.items())
@@ -175,7 +175,7 @@ POSTGRESQL = PlannedKind(
         CRON_JOB,
         BACKUP,
     ),
-    once=(SECRET,),
+    creates_only=(SECRET,),
     reads=(
         Reads(POD, {"instance": by_label(INSTANCE)}, OF_OURS),
         Reads(CLAIM, {"instance": by_label(INSTANCE)}, OF_OURS),

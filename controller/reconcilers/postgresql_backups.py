@@ -21,8 +21,8 @@ from controller.reconcilers.postgresql_pods import (
     volumes,
 )
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
-from controller.runtime.conditions import ready_in
-from controller.runtime.plan import Apply, Delete, Object, Once, Problem, Reference, Seen, Write
+from controller.runtime.plan import Apply, CreateOnly, Delete, Object, Observed, Problem, Reference, Write
+from controller.runtime.status import ready_in
 from kube.resource import Resource
 
 DIRECTORY = "/backup"
@@ -45,30 +45,30 @@ def name_of(database: PostgreSQL) -> str:
     return f"{database.name}-backup"
 
 
-def writes(database: PostgreSQL, seen: Seen, version: str) -> list[Write]:
+def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write]:
     """Return all that makes backups as asked, and the removal of what does so no more."""
     spec = database.spec.backup
     if not spec.enabled:
-        return [*_removed(database, seen, CRON_JOB), *_removed(database, seen, BACKUP)]
+        return [*_removed(database, observed, CRON_JOB), *_removed(database, observed, BACKUP)]
     if spec.destination is not None:
-        return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, seen, CRON_JOB)]
+        return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, observed, CRON_JOB)]
     storage, said = (spec.storage, "spec.backup.storage") if spec.storage else (database.spec.storage, "spec.storage")
     claim = {**KIND, "metadata": metadata(database, name_of(database), "backup")}
     claim["spec"] = claim_spec(storage, database.spec.storage_class_name)
     return [
-        Once(
+        CreateOnly(
             claim,
-            known_by=selector(database, "backup"),
+            adopt_labels=selector(database, "backup"),
             origin=origin() | claim_origin(said, "spec.storageClassName"),
         ),
-        *(patch(each, database, storage, seen) for each in claims_of(database, seen, "backup")),
-        Apply(_cron_job(database, seen, version), CRON_JOB_ORIGIN),
-        *_removed(database, seen, BACKUP),
+        *(patch(each, database, storage, observed) for each in claims_of(database, observed, "backup")),
+        Apply(_cron_job(database, observed, version), CRON_JOB_ORIGIN),
+        *_removed(database, observed, BACKUP),
     ]
 
 
-def _removed(database: PostgreSQL, seen: Seen, resource: Resource) -> list[Delete]:
-    child = seen.child(resource, name_of(database))
+def _removed(database: PostgreSQL, observed: Observed, resource: Resource) -> list[Delete]:
+    child = observed.child(resource, name_of(database))
     if child is None:
         return []
     return [Delete(Reference(resource, name_of(database), child["metadata"]["uid"], database.namespace))]
@@ -80,9 +80,9 @@ def _backup(database: PostgreSQL) -> Object:
     return dumps.backup(about, "postgresql", connection, database.spec.backup)
 
 
-def _cron_job(database: PostgreSQL, seen: Seen, version: str) -> Object:
+def _cron_job(database: PostgreSQL, observed: Observed, version: str) -> Object:
     about = metadata(database, name_of(database), "backup")
-    runs = client(database, seen, version, "backup")
+    runs = client(database, observed, version, "backup")
     container = {
         **runs,
         "env": [*runs["env"], {"name": "RETENTION", "value": database.spec.backup.retention}],
@@ -100,52 +100,52 @@ def missing(database: PostgreSQL) -> Iterator[str]:
             yield field.replace("spec.", "spec.backup.", 1)
 
 
-def are_made(database: PostgreSQL, seen: Seen) -> bool:
+def are_made(database: PostgreSQL, observed: Observed) -> bool:
     """Tell whether backups will be made as asked."""
     spec = database.spec.backup
     if not spec.enabled:
         return True
     if spec.destination is None:
-        return seen.child(CRON_JOB, name_of(database)) is not None and failure(database, seen) is None
-    ready = _ready(database, seen)
+        return observed.child(CRON_JOB, name_of(database)) is not None and failure(database, observed) is None
+    ready = _ready(database, observed)
     return ready is not None and ready["status"] == "True"
 
 
-def failure(database: PostgreSQL, seen: Seen) -> Problem | None:
+def failure(database: PostgreSQL, observed: Observed) -> Problem | None:
     """Return why the claim gets no volume, or the Backup object cannot do its work."""
     spec = database.spec.backup
     if not spec.enabled:
         return None
     if spec.destination is None:
-        return without_class(claims_of(database, seen, "backup"), seen)
-    ready = _ready(database, seen)
+        return without_class(claims_of(database, observed, "backup"), observed)
+    ready = _ready(database, observed)
     if ready is None or ready["status"] == "True" or ready["reason"] in ("Progressing", "Updating", "Degraded"):
         return None
     return Problem(f"Backup {name_of(database)}: {ready['message']}", ready["reason"])
 
 
-def _ready(database: PostgreSQL, seen: Seen) -> Object | None:
-    child = seen.child(BACKUP, name_of(database)) or {}
+def _ready(database: PostgreSQL, observed: Observed) -> Object | None:
+    child = observed.child(BACKUP, name_of(database)) or {}
     return ready_in(child.get("status", {}))
 
 
-def last_time(database: PostgreSQL, seen: Seen) -> datetime | None:
+def last_time(database: PostgreSQL, observed: Observed) -> datetime | None:
     """Return when the last good backup was made."""
-    children = (seen.child(resource, name_of(database)) for resource in (CRON_JOB, BACKUP))
+    children = (observed.child(resource, name_of(database)) for resource in (CRON_JOB, BACKUP))
     times = [child.get("status", {}).get("lastSuccessfulTime") for child in children if child]
     return max((datetime.fromisoformat(time) for time in times if time), default=None)
 
 
-def kept(database: PostgreSQL, seen: Seen) -> list[Object]:
+def kept(database: PostgreSQL, observed: Observed) -> list[Object]:
     """Return the claim that outlives the object unless it is asked to go."""
-    return [each for each in claims_of(database, seen, "backup") if "deletionTimestamp" not in each["metadata"]]
+    return [each for each in claims_of(database, observed, "backup") if "deletionTimestamp" not in each["metadata"]]
 
 
-def removal(database: PostgreSQL, seen: Seen) -> list[Delete]:
+def removal(database: PostgreSQL, observed: Observed) -> list[Delete]:
     """Return the removal of that claim, where all data is to go with the object."""
     if database.metadata.deletion_timestamp is None or database.spec.deletion_policy == "Retain":
         return []
     return [
         Delete(Reference(CLAIM, each["metadata"]["name"], each["metadata"]["uid"], database.namespace))
-        for each in kept(database, seen)
+        for each in kept(database, observed)
     ]

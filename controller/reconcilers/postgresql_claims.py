@@ -12,7 +12,7 @@ from controller.reconcilers.claims import amount, asked, claim_spec, sized
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.postgresql_pods import COMPONENT, VERSION, labels
 from controller.reconcilers.resources import CLAIM, STATEFUL_SET, STORAGE_CLASS
-from controller.runtime.plan import Object, Patch, Reference, Seen
+from controller.runtime.plan import Object, Observed, Patch, Reference
 
 KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
 
@@ -38,37 +38,37 @@ class Volumes(NamedTuple):
         return all(not grows(claim, write.fields) for claim, write in zip(self.claims, self.patches, strict=True))
 
 
-def volumes(database: PostgreSQL, seen: Seen) -> Volumes:
+def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
     """Hold the spec against the volumes that there are."""
-    stateful_set = seen.child(STATEFUL_SET, database.name)
-    claims = claims_of(database, seen, "database")
+    stateful_set = observed.child(STATEFUL_SET, database.name)
+    claims = claims_of(database, observed, "database")
     template = _template(database, claims) if stateful_set is None else _stored_template(stateful_set)
     version = template["metadata"]["labels"].get(VERSION, database.spec.version)
     return Volumes(
         version=version,
         template=template,
         claims=claims,
-        patches=[patch(claim, database, database.spec.storage, seen) for claim in claims],
+        patches=[patch(claim, database, database.spec.storage, observed) for claim in claims],
         refused=[
             *_refused(database, version, [*claims, template][0]),
-            *_refused_sizes(database, template, claims, seen),
+            *_refused_sizes(database, template, claims, observed),
         ],
     )
 
 
-def claims_of(database: PostgreSQL, seen: Seen, component: str) -> list[Object]:
+def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[Object]:
     """Return the claims that there are for the instances, or for backups."""
-    found = seen.find(CLAIM, "instance", database.name)
+    found = observed.find(CLAIM, "instance", database.name)
     mine = [claim for claim in found if claim["metadata"]["labels"].get(COMPONENT) == component]
     return sorted(mine, key=lambda claim: str(claim["metadata"]["name"]))
 
 
-def patch(claim: Object, database: PostgreSQL, storage: str, seen: Seen) -> Patch:
+def patch(claim: Object, database: PostgreSQL, storage: str, observed: Observed) -> Patch:
     """Return what a claim lacks: labels, and its new size where that can be asked for now."""
     about = claim["metadata"]
     fields: Object = {"metadata": {"labels": inherited(database)}}
     bound = claim.get("status", {}).get("phase") == "Bound"
-    if bound and amount(storage) >= asked(claim) and _expands(claim, seen):
+    if bound and amount(storage) >= asked(claim) and _expands(claim, observed):
         fields["spec"] = sized(storage)
     return Patch(Reference(CLAIM, about["name"], about["uid"], about.get("namespace")), fields)
 
@@ -107,14 +107,16 @@ def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str
         )
 
 
-def _refused_sizes(database: PostgreSQL, template: Object, claims: Sequence[Object], seen: Seen) -> Iterator[str]:
+def _refused_sizes(
+    database: PostgreSQL, template: Object, claims: Sequence[Object], observed: Observed
+) -> Iterator[str]:
     wanted = database.spec.storage
     largest = max([template, *claims], key=asked)
     if amount(wanted) < asked(largest):
         had = largest["spec"]["resources"]["requests"]["storage"]
         yield f"spec.storage: {wanted}; volumes of {had} cannot shrink. Set it to {had} or more"
         return
-    fixed = [claim for claim in claims if asked(claim) < amount(wanted) and not _expands(claim, seen)]
+    fixed = [claim for claim in claims if asked(claim) < amount(wanted) and not _expands(claim, observed)]
     for class_name in sorted({_class_of(claim) for claim in fixed}):
         named = f"storage class {class_name}" if class_name else "no storage class"
         yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {_had(fixed)}"
@@ -128,8 +130,8 @@ def _class_of(claim: Object) -> str:
     return str(claim["spec"].get("storageClassName") or "")
 
 
-def _expands(claim: Object, seen: Seen) -> bool:
-    return any(each.get("allowVolumeExpansion") for each in seen.find(STORAGE_CLASS, "name", _class_of(claim)))
+def _expands(claim: Object, observed: Observed) -> bool:
+    return any(each.get("allowVolumeExpansion") for each in observed.find(STORAGE_CLASS, "name", _class_of(claim)))
 
 
 def _capacity(claim: Object) -> str | None:

@@ -24,7 +24,7 @@ from controller.reconcilers.postgresql_pods import (
 )
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import SECRET, STATEFUL_SET
-from controller.runtime.plan import Object, Seen
+from controller.runtime.plan import Object, Observed
 
 DATA = "/var/lib/postgresql/data"
 MOST = 5  # instances that the schema allows
@@ -60,7 +60,7 @@ def headless(database: PostgreSQL) -> str:
     return f"{database.name}-headless"
 
 
-def stateful_set(database: PostgreSQL, seen: Seen, version: str, claim: Object) -> Object:
+def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: Object) -> Object:
     """Return the StatefulSet: `version` and the template of the claims are what its data has."""
     about = metadata(database, database.name, "database")
     return {
@@ -77,15 +77,15 @@ def stateful_set(database: PostgreSQL, seen: Seen, version: str, claim: Object) 
                 "whenScaled": "Retain",
             },
             "volumeClaimTemplates": [claim],
-            "template": {"metadata": _pod_metadata(database, seen), "spec": _pod(database, seen, version)},
+            "template": {"metadata": _pod_metadata(database, observed), "spec": _pod(database, observed, version)},
         },
     }
 
 
-def _pod_metadata(database: PostgreSQL, seen: Seen) -> Object:
+def _pod_metadata(database: PostgreSQL, observed: Observed) -> Object:
     """Return the metadata of the pods: a Secret that was made anew restarts them, so that its passwords hold."""
-    secret = seen.child(SECRET, credentials(database))
-    stored = (seen.child(STATEFUL_SET, database.name) or {}).get("spec", {}).get("template", {}).get("metadata", {})
+    secret = observed.child(SECRET, credentials(database))
+    stored = (observed.child(STATEFUL_SET, database.name) or {}).get("spec", {}).get("template", {}).get("metadata", {})
     of = secret["metadata"]["uid"] if secret else stored.get("annotations", {}).get(CREDENTIALS)
     annotations = {CREDENTIALS: of} if of else {}
     if database.spec.monitoring.enabled:
@@ -93,7 +93,7 @@ def _pod_metadata(database: PostgreSQL, seen: Seen) -> Object:
     return {"labels": labels(database, "database"), "annotations": annotations}
 
 
-def _pod(database: PostgreSQL, seen: Seen, version: str) -> Object:
+def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
     spread = {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": selector(database, "database")},
@@ -101,30 +101,30 @@ def _pod(database: PostgreSQL, seen: Seen, version: str) -> Object:
     preferred = [{"weight": 100, "podAffinityTerm": spread}]
     answers = {"exec": {"command": ["pg_isready", "--quiet"]}, "timeoutSeconds": 5}
     serving = {
-        **_instance(database, seen, version, "postgres", ["postgres", "-c", f"config_file={RUN}/postgresql.conf"]),
+        **_instance(database, observed, version, "postgres", ["postgres", "-c", f"config_file={RUN}/postgresql.conf"]),
         "ports": [{"name": "postgresql", "containerPort": PORT, "protocol": "TCP"}],
         "startupProbe": {**answers, "periodSeconds": 2, "failureThreshold": 1800},  # a crash may take an hour to replay
         "readinessProbe": {**answers, "periodSeconds": 5},
         "livenessProbe": {**answers, "periodSeconds": 10, "failureThreshold": 6},
     }
-    exporters = [_exporter(seen)] if database.spec.monitoring.enabled else []
+    exporters = [_exporter(observed)] if database.spec.monitoring.enabled else []
     own = [
         {"name": "run", "emptyDir": {"sizeLimit": "16Mi"}},
         {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "128Mi"}},
     ]
     return {
         **pod([serving, *exporters], [*volumes(database), *own]),
-        "initContainers": [_instance(database, seen, version, "prepare", script("prepare.sh"))],
+        "initContainers": [_instance(database, observed, version, "prepare", script("prepare.sh"))],
         "terminationGracePeriodSeconds": 120,
         "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
     }
 
 
-def _instance(database: PostgreSQL, seen: Seen, version: str, name: str, command: list[str]) -> Object:
+def _instance(database: PostgreSQL, observed: Observed, version: str, name: str, command: list[str]) -> Object:
     standbys = (f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MOST))
     secret = credentials(database)
     return {
-        **container(seen, version, name, command),
+        **container(observed, version, name, command),
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "PGDATA", "value": f"{DATA}/pgdata"},
@@ -147,11 +147,11 @@ def _instance(database: PostgreSQL, seen: Seen, version: str, name: str, command
     }
 
 
-def _exporter(seen: Seen) -> Object:
+def _exporter(observed: Observed) -> Object:
     answers = {"httpGet": {"path": "/", "port": "metrics"}}
     return {
         "name": "exporter",
-        "image": image(seen.settings, "postgres-exporter", EXPORTER),
+        "image": image(observed.settings, "postgres-exporter", EXPORTER),
         "env": [{"name": "DATA_SOURCE_NAME", "value": f"host={RUN} user=exporter dbname=postgres sslmode=disable"}],
         "ports": [{"name": "metrics", "containerPort": METRICS, "protocol": "TCP"}],
         "securityContext": restricted.container(),

@@ -7,7 +7,7 @@ from config.api.postgresql import PostgreSQL
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.runtime.plan import Object, Seen
+from controller.runtime.plan import Object, Observed
 
 COMPONENT = "app.kubernetes.io/component"
 INSTANCE = "app.kubernetes.io/instance"
@@ -66,11 +66,11 @@ def _scripts() -> dict[str, str]:
     return {file.name: file.read_text() for file in sorted(directory.iterdir(), key=lambda each: each.name)}
 
 
-def container(seen: Seen, version: str, name: str, command: list[str]) -> Object:
+def container(observed: Observed, version: str, name: str, command: list[str]) -> Object:
     """Return a container of the database's image."""
     return {
         "name": name,
-        "image": image(seen.settings, "postgres", version),
+        "image": image(observed.settings, "postgres", version),
         "command": command,
         "securityContext": restricted.container(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -82,10 +82,10 @@ def script(name: str) -> list[str]:
     return ["bash", f"{SCRIPTS}/{name}"]
 
 
-def client(database: PostgreSQL, seen: Seen, version: str, name: str) -> Object:
+def client(database: PostgreSQL, observed: Observed, version: str, name: str) -> Object:
     """Return a container that reaches the primary over the network, as superuser, and runs the script of its name."""
     return {
-        **container(seen, version, name, script(f"{name}.sh")),
+        **container(observed, version, name, script(f"{name}.sh")),
         "env": [
             {"name": "PGHOST", "value": database.name},
             {"name": "PGPORT", "value": str(PORT)},

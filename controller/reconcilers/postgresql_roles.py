@@ -12,7 +12,7 @@ from config.api.postgresql import PostgreSQL
 from config.roles import SUPERUSER, USER, Fault, faults
 from controller.reconcilers.postgresql_pods import COMPONENT, client, credentials, metadata, mount, origin, pod, volumes
 from controller.reconcilers.resources import JOB, SECRET
-from controller.runtime.plan import Delete, Object, Once, Problem, Random, Reference, Seen
+from controller.runtime.plan import CreateOnly, Delete, Object, Observed, Problem, Random, Reference
 
 TRIES = 10
 JOB_ORIGIN = {
@@ -29,12 +29,12 @@ def wrong(database: PostgreSQL) -> list[Fault]:
     return list(faults([user.name for user in database.spec.users], databases))
 
 
-def secrets(database: PostgreSQL) -> list[Once]:
+def secrets(database: PostgreSQL) -> list[CreateOnly]:
     """Return the Secrets, each made once: the superuser's and the standbys' passwords, and one for each user."""
     keys = ("password", "replication-password")
     own = {"username": SUPERUSER, "replication-username": "replicator"}
     return [
-        Once(
+        CreateOnly(
             _secret(database, credentials(database), own),
             {f"data.{key}": Random(32) for key in keys},
             origin=origin(),
@@ -43,11 +43,11 @@ def secrets(database: PostgreSQL) -> list[Once]:
     ]
 
 
-def _user_secret(database: PostgreSQL, name: str, field: str) -> Once:
+def _user_secret(database: PostgreSQL, name: str, field: str) -> CreateOnly:
     """Return the Secret of one user; `field` is where the user is named."""
     named = dict.fromkeys(("metadata.name", "stringData.username"), field)
     secret = _secret(database, secret_of(database, name), {"username": name})
-    return Once(secret, {"data.password": Random(32)}, origin=origin() | named)
+    return CreateOnly(secret, {"data.password": Random(32)}, origin=origin() | named)
 
 
 def secret_of(database: PostgreSQL, user: str) -> str:
@@ -69,7 +69,7 @@ def _users(database: PostgreSQL) -> dict[str, str]:
     return fields
 
 
-def job(database: PostgreSQL, seen: Seen, version: str) -> Object | None:
+def job(database: PostgreSQL, observed: Observed, version: str) -> Object | None:
     """Return the Job that makes users and databases; None where there are none, or wrong ones."""
     if not _has_any(database) or wrong(database):
         return None
@@ -77,10 +77,10 @@ def job(database: PostgreSQL, seen: Seen, version: str) -> Object | None:
         "backoffLimit": TRIES,
         "template": {
             "metadata": {"labels": metadata(database, "", "roles")["labels"]},
-            "spec": _pod(database, seen, version),
+            "spec": _pod(database, observed, version),
         },
     }
-    stored = [seen.child(SECRET, write.object["metadata"]["name"]) for write in secrets(database)]
+    stored = [observed.child(SECRET, write.object["metadata"]["name"]) for write in secrets(database)]
     versions = [each and (each["metadata"]["uid"], each["metadata"]["resourceVersion"]) for each in stored]
     digest = hashlib.sha256(json.dumps([spec, versions], sort_keys=True).encode()).hexdigest()[:8]
     about = metadata(database, f"{database.name}-roles-{digest}", "roles")
@@ -91,8 +91,8 @@ def _has_any(database: PostgreSQL) -> bool:
     return bool(database.spec.users or database.spec.databases)
 
 
-def _pod(database: PostgreSQL, seen: Seen, version: str) -> Object:
-    runs = client(database, seen, version, "roles")
+def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
+    runs = client(database, observed, version, "roles")
     lines = "\n".join(f"{each.name} {each.owner}" for each in database.spec.databases)
     passwords = [
         {"secret": {"name": secret_of(database, name), "items": [{"key": "password", "path": name}]}}
@@ -107,37 +107,39 @@ def _pod(database: PostgreSQL, seen: Seen, version: str) -> Object:
     return {**pod([container], [*volumes(database), users]), "restartPolicy": "OnFailure"}
 
 
-def superseded(database: PostgreSQL, seen: Seen, wanted: Object | None) -> list[Delete]:
+def superseded(database: PostgreSQL, observed: Observed, wanted: Object | None) -> list[Delete]:
     """Return the removal of Jobs that another has taken the place of."""
     if wanted is None and _has_any(database):
         return []
     jobs = [
-        each for each in seen.find(JOB, "instance", database.name) if each["metadata"]["labels"][COMPONENT] == "roles"
+        each
+        for each in observed.find(JOB, "instance", database.name)
+        if each["metadata"]["labels"][COMPONENT] == "roles"
     ]
     names = {each["metadata"]["name"]: each["metadata"] for each in jobs}
     names.pop(wanted["metadata"]["name"] if wanted else "", None)
     return [
         Delete(Reference(JOB, name, about["uid"], about["namespace"]))
         for name, about in names.items()
-        if seen.child(JOB, name) is not None
+        if observed.child(JOB, name) is not None
     ]
 
 
-def is_done(seen: Seen, wanted: Object | None) -> bool:
+def is_done(observed: Observed, wanted: Object | None) -> bool:
     """Tell whether the Job has come to its end."""
-    return wanted is None or _condition(seen, wanted, "Complete") is not None
+    return wanted is None or _condition(observed, wanted, "Complete") is not None
 
 
-def failure(seen: Seen, wanted: Object | None) -> Problem | None:
+def failure(observed: Observed, wanted: Object | None) -> Problem | None:
     """Return why the Job was given up."""
-    found = None if wanted is None else _condition(seen, wanted, "Failed")
+    found = None if wanted is None else _condition(observed, wanted, "Failed")
     if wanted is None or found is None:
         return None
     name = wanted["metadata"]["name"]
     return Problem(f"{found.get('message', '')}: see the log of job/{name}, and delete it to try again", "JobFailed")
 
 
-def _condition(seen: Seen, wanted: Object, type: str) -> Object | None:
-    stored = seen.child(JOB, wanted["metadata"]["name"]) or {}
+def _condition(observed: Observed, wanted: Object, type: str) -> Object | None:
+    stored = observed.child(JOB, wanted["metadata"]["name"]) or {}
     conditions: Sequence[Object] = stored.get("status", {}).get("conditions") or ()
     return next((each for each in conditions if each["type"] == type and each["status"] == "True"), None)

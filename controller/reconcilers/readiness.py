@@ -20,8 +20,8 @@ def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Prob
     is_current = status.get("observedGeneration", 0) >= workload["metadata"].get("generation", 0)
     if old := old_replicas(workload):
         return False, f"{updated} of {replicas} replicas are updated, {old} old still running"
-    holds = is_current and ready == updated == replicas
-    return holds, "" if holds else progress(min(ready, updated), replicas)
+    ready_now = is_current and ready == updated == replicas
+    return ready_now, "" if ready_now else progress(min(ready, updated), replicas)
 
 
 def ready_replicas(deployment: Object | None) -> int:

@@ -18,8 +18,8 @@ from config.api.appconfig import ConfigMapStatus
 from config.api.meta import CustomResource
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.resources import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, STATEFUL_SET
-from controller.runtime.plan import Apply, Object, Patch, Plan, Problem, Reference, Seen, Step
-from controller.runtime.planned_kind import Counts, Reads
+from controller.runtime.kind import Counts, Reads
+from controller.runtime.plan import Apply, Object, Observed, Patch, Plan, Problem, Reference, Step
 from kube.resource import Resource
 
 WORKLOADS = (DAEMON_SET, DEPLOYMENT, STATEFUL_SET)
@@ -39,13 +39,13 @@ def rolled(
     name: str,
     data: Mapping[str, str],
     origin: Mapping[str, str],
-    seen: Seen,
+    observed: Observed,
     now: datetime,
 ) -> Plan:
     """Plan a ConfigMap with this data, and the restart of what used it when its data last changed."""
     known = _observed(status) if status.config_map_name in (None, name) else ConfigMapStatus()
-    users = [(kind, each) for kind in WORKLOADS for each in sorted(seen.find(kind, INDEX, name), key=_name)]
-    stored = _annotations(seen.child(CONFIG_MAP, name))
+    users = [(kind, each) for kind in WORKLOADS for each in sorted(observed.find(kind, INDEX, name), key=_name)]
+    stored = _annotations(observed.child(CONFIG_MAP, name))
     checksum = checksum_of(data)
     is_stored = stored.get(CHECKSUM) == checksum
     annotations = _told(stored) if is_stored else _change(stored, known, checksum, [each for _, each in users])
@@ -57,10 +57,10 @@ def rolled(
     is_open = is_stored and known.revision != revision
     concerned = annotations.get(RESTARTS, "").split() if is_open else ()
     restarts = [_restart(kind, each, name, checksum) for kind, each in users if _short(each) in concerned]
-    is_done = is_stored and all(step.holds for step in restarts)
+    is_done = is_stored and all(step.ready for step in restarts)
     return Plan(
         steps=(
-            Step("ConfigMap", [Apply(config_map, origin)], holds=is_stored, doing="failed to write the ConfigMap"),
+            Step("ConfigMap", [Apply(config_map, origin)], ready=is_stored, doing="failed to write the ConfigMap"),
             *restarts,
         ),
         status=_after(known, name, checksum, revision if is_done else known.revision, now) if is_stored else known,
@@ -109,7 +109,7 @@ def _restart(kind: Resource, workload: Object, name: str, checksum: str) -> Step
                 {"spec": {"template": {"metadata": {"annotations": {key: checksum}}}}},
             )
         ],
-        holds=(pods.get("annotations") or {}).get(key) == checksum,
+        ready=(pods.get("annotations") or {}).get(key) == checksum,
         doing=f"failed to restart {kind.kind} {metadata['name']}",
     )
 

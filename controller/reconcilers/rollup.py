@@ -19,7 +19,7 @@ def rolled_up(
 ) -> Plan:
     """Return the plan; each component stands with those that must be ready before it is made."""
     wanted = [component for component, _ in components if component.is_wanted]
-    runs, otherwise = all(each.holds for each in wanted), _phase(parent, wanted)
+    runs, otherwise = all(each.ready for each in wanted), _phase(parent, wanted)
     return Plan(
         steps=[component.step(needs) for component, needs in components],
         status=ComponentsStatus(

@@ -13,21 +13,21 @@ from config.api.voteconfig import GROUP, VoteConfig
 from config.config_maps import votes, votes_name
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
-from controller.runtime.plan import Object, Plan, Problem, Seen, incomplete
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Object, Observed, Plan, Problem, incomplete
 
 FINALIZER = f"{GROUP}/finalizer"
 ORIGIN = {**METADATA, CHECKED: "spec.options", "data": "spec.options", "data.question": "spec.poll.question"}
 
 
-def plan(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `voteconfig`, given what was `seen`."""
+def plan(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `voteconfig`, given what was `observed`."""
     if voteconfig.metadata.deletion_timestamp is not None:
         return Plan((), ConfigMapStatus(), finalized=True)
-    return replace(_living(voteconfig, seen, now), finalized=False)
+    return replace(_living(voteconfig, observed, now), finalized=False)
 
 
-def _living(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:
+def _living(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
     spec = voteconfig.spec
     question = spec.asked
     needed = {"spec.poll.question": question, "spec.options": spec.options}
@@ -39,7 +39,7 @@ def _living(voteconfig: VoteConfig, seen: Seen, now: datetime) -> Plan:
     if faults:
         said = "; ".join(f"{path}: {text}" for path, text in faults)
         return refused(voteconfig.status, Problem(said, "Invalid"))
-    return rolled(voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, seen, now)
+    return rolled(voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, observed, now)
 
 
 def by_config_map(voteconfig: Object) -> Iterator[str]:

@@ -8,8 +8,8 @@ from controller.reconcilers.application import Application, applied, origins
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.readiness import is_rolling_out, obstacle, progress, ready_replicas
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
-from controller.runtime.plan import Object, Plan, Seen, Step
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Object, Observed, Plan, Step
 
 FINALIZER = "webapp.example.com/finalizer"  # nothing outside of the cluster is ours, so we only ever take it off
 CONTAINER = "webapp"
@@ -18,18 +18,18 @@ ORIGINS = origins(
 )
 
 
-def plan(webapp: WebApp, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `webapp`, given what was `seen`."""
+def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `webapp`, given what was `observed`."""
     del now
     name, wanted = webapp.name, webapp.spec.replicas
-    deployment = seen.child(DEPLOYMENT, name)
+    deployment = observed.child(DEPLOYMENT, name)
     ready = ready_replicas(deployment)
     running = deployment is not None and ready == wanted and not is_rolling_out(deployment)
     note = "" if running else (deployment and obstacle(deployment)) or progress(ready, wanted)
     apply_deployment, apply_service = applied(application_of(webapp), ORIGINS)
     return Plan(
         steps=(
-            Step("deployment", (apply_deployment,), holds=running, note=note),
+            Step("deployment", (apply_deployment,), ready=running, note=note),
             Step("service", (apply_service,)),
         ),
         status=WebAppStatus(

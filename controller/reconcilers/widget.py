@@ -8,23 +8,23 @@ from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.readiness import progress
 from controller.reconcilers.resources import DEPLOYMENT
-from controller.runtime.plan import Apply, Object, Plan, Seen, Step
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Apply, Object, Observed, Plan, Step
 
 ORIGIN = {"spec.replicas": "spec.replicas", **metadata_origin("spec.template")}
 USER = 65535  # whom the image runs as by itself
 
 
-def plan(widget: Widget, seen: Seen, now: datetime) -> Plan:
-    """Say what should exist for `widget`, given what was `seen`."""
+def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
+    """Plan what should exist for `widget`, given what was `observed`."""
     del now
-    deployment = seen.child(DEPLOYMENT, widget.name)
+    deployment = observed.child(DEPLOYMENT, widget.name)
     available = (deployment or {}).get("status", {}).get("availableReplicas", 0)
-    pause = image(seen.settings, "pause", "3.10")
+    pause = image(observed.settings, "pause", "3.10")
     write = Apply(desired(widget, pause), ORIGIN)
-    holds = deployment is not None and available == widget.spec.replicas
+    ready = deployment is not None and available == widget.spec.replicas
     return Plan(
-        steps=(Step("deployment", [write], holds=holds, note=progress(available, widget.spec.replicas)),),
+        steps=(Step("deployment", [write], ready=ready, note=progress(available, widget.spec.replicas)),),
         status=WidgetStatus(available_replicas=available, selector=f"app={widget.name}"),
     )
 

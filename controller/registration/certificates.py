@@ -12,12 +12,12 @@ from controller.reconcilers.resources import SECRET
 from controller.registration.configurations import MUTATING, VALIDATING, published
 from controller.registration.conversion import CRD, trusted_by
 from controller.registration.rotation import plan, read_authority, read_pair, successor
-from controller.runtime.caches import Cache, Caches
+from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
+from controller.runtime.expectations import Expectations
 from controller.runtime.metrics import Metrics
-from controller.runtime.own_writes import OwnWrites
-from controller.runtime.result import Request, Result, TerminalError
-from controller.runtime.wakes import always
+from controller.runtime.sources import always
+from controller.runtime.types import Request, Result, TerminalError
 from kube.client import Client
 
 OURS = {"app.kubernetes.io/name": "gatewright", "app.kubernetes.io/managed-by": "gatewright-controller"}
@@ -63,7 +63,7 @@ class Certificates:
         self.tls_cache = caches.one(SECRET, names.tls_secret, names.namespace)
         self._configurations = [caches.one(resource, names.configuration) for resource in (VALIDATING, MUTATING)]
         self._crds = {name: caches.one(CRD, name) for name in names.converted}
-        self._own_writes = OwnWrites()
+        self._expectations = Expectations()
         self._client = client
         self._names = names
         self._now = now
@@ -71,7 +71,7 @@ class Certificates:
     def controller(self, metrics: Metrics) -> Controller:
         """Return the controller that runs it."""
         controller = Controller(
-            "certificates", reconcile=self.reconcile, metrics=metrics, workers=1, own_writes=self._own_writes
+            "certificates", reconcile=self.reconcile, metrics=metrics, workers=1, expectations=self._expectations
         )
         for cache in (self.ca_cache, self.tls_cache, *self._configurations, *self._crds.values()):
             controller.watch(cache, always(self.request))
@@ -104,7 +104,7 @@ class Certificates:
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
         else:
             return Result(requeue_after=todo.look_again)
-        return Result(requeue_after=timedelta())  # one thing at a time: what is next is seen once that is here
+        return Result(requeue_after=timedelta())  # one thing at a time: what is next is observed once that is here
 
     def _published(self) -> Iterator[bytes]:
         """Yield every bundle that the API server trusts the webhook by."""
@@ -130,7 +130,7 @@ class Certificates:
                 "name another one"
             )
         key, version = f"{self._names.namespace}/{name}", int(answer["metadata"]["resourceVersion"])
-        self._own_writes.wrote(self.request, cache, key, version)
+        self._expectations.wrote(self.request, cache, key, version)
         LOG.info("written", extra={"fields": {"secret": name, "namespace": self._names.namespace}})
 
 

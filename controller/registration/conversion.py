@@ -16,12 +16,12 @@ from datetime import timedelta
 from controller.registration.configurations import VALIDATING, Address, Object, Service, published
 from controller.registration.probe import ProbeError, probe
 from controller.registration.registrar import FIELD_MANAGER, PROBE_AGAIN, REPAIR_SECONDS
-from controller.runtime.caches import Cache, Caches
+from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
+from controller.runtime.expectations import Expectations
 from controller.runtime.metrics import Metrics
-from controller.runtime.own_writes import OwnWrites
-from controller.runtime.result import Request, Result
-from controller.runtime.wakes import always, itself
+from controller.runtime.sources import always, itself
+from controller.runtime.types import Request, Result
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import Resource
@@ -62,7 +62,7 @@ class Conversion:
         self.caches = {name: caches.one(CRD, name) for name in names}
         self._configuration = caches.one(VALIDATING, configuration)
         self._name = configuration
-        self._own_writes = OwnWrites()
+        self._expectations = Expectations()
         self._client = client
         self._at = at
         self._ca_bundle = ca_bundle
@@ -73,7 +73,7 @@ class Conversion:
     def controller(self, metrics: Metrics, also: Sequence[Cache] = ()) -> Controller:
         """Return the controller that runs it; the changes of further caches wake it too."""
         controller = Controller(
-            "conversion", reconcile=self.reconcile, metrics=metrics, workers=1, own_writes=self._own_writes
+            "conversion", reconcile=self.reconcile, metrics=metrics, workers=1, expectations=self._expectations
         )
         for name, cache in self.caches.items():
             controller.watch(cache, itself)
@@ -118,7 +118,7 @@ class Conversion:
         answer = await self._client.patch(CRD, request.name, patch, field_manager=FIELD_MANAGER)
         self._written[request.name] = Written(self._clock(), wanted, answer["spec"]["conversion"])
         version = int(answer["metadata"]["resourceVersion"])
-        self._own_writes.wrote(request, self.caches[request.name], request.name, version)
+        self._expectations.wrote(request, self.caches[request.name], request.name, version)
         LOG.info("objects are converted by the webhook", extra={"fields": {"crd": request.name}})
 
     async def _answers(self, url: str, trusted: bytes) -> bool:

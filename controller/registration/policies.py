@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from config.faults import FaultsError
-from controller.runtime.caches import Cache
-from controller.runtime.conditions import READY, condition, dated
+from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
-from controller.runtime.result import Request, Result
-from controller.runtime.wakes import primary
+from controller.runtime.sources import itself, spec_changed
+from controller.runtime.status import READY, condition, dated
+from controller.runtime.types import Request, Result
 from kube.client import Client
 from webhook.engine import BoundPolicy
 from webhook.engine.excepting import check_exception
@@ -54,7 +54,7 @@ class PolicyStatuses:
     def controller(self, metrics: Metrics) -> Controller:
         """Return the controller that runs it."""
         controller = Controller(self._cache.resource.kind.lower(), reconcile=self.reconcile, metrics=metrics, workers=1)
-        controller.watch(self._cache, primary, periodic=True)
+        controller.watch(self._cache, itself, spec_changed, primary=True)
         return controller
 
     async def reconcile(self, request: Request) -> Result:

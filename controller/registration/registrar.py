@@ -24,12 +24,12 @@ from controller.registration.configurations import (
     registration,
 )
 from controller.registration.probe import ProbeError, probe
-from controller.runtime.caches import Cache, Caches
+from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
+from controller.runtime.expectations import Expectations
 from controller.runtime.metrics import Metrics
-from controller.runtime.own_writes import OwnWrites
-from controller.runtime.result import Request, Result
-from controller.runtime.wakes import always
+from controller.runtime.sources import always
+from controller.runtime.types import Request, Result
 from kube.client import Client
 from kube.resource import Resource
 from webhook.engine import Engine
@@ -79,7 +79,7 @@ class Registrar:
         """
         self.request = Request(None, name)
         self.caches = {resource: caches.one(resource, name) for resource in (VALIDATING, MUTATING)}
-        self._own_writes = OwnWrites()
+        self._expectations = Expectations()
         self._client = client
         self._at = at
         self._policies = policies
@@ -94,7 +94,7 @@ class Registrar:
     def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
         """Return the controller that runs it; the changes of further caches wake it too."""
         controller = Controller(
-            "registration", reconcile=self.reconcile, metrics=metrics, workers=1, own_writes=self._own_writes
+            "registration", reconcile=self.reconcile, metrics=metrics, workers=1, expectations=self._expectations
         )
         for cache in (*self.caches.values(), *also):
             controller.watch(cache, always(self.request))
@@ -149,7 +149,7 @@ class Registrar:
             patch = {"metadata": version, "webhooks": others + wanted}
             answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
         self._written[resource] = Written(self._clock(), wanted, _ours(answer))
-        self._own_writes.wrote(self.request, self.caches[resource], name, int(answer["metadata"]["resourceVersion"]))
+        self._expectations.wrote(self.request, self.caches[resource], name, int(answer["metadata"]["resourceVersion"]))
         LOG.info("registered", extra={"fields": {"kind": resource.kind, "webhooks": [each["name"] for each in wanted]}})
 
     async def _answers(self, url: str, trusted: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Events of events.k8s.io/v1: told in the background, repeated ones as one series, never in a reconcile's way."""
+"""Events of events.k8s.io/v1, written in the background: repetitions become a series, and no reconcile waits."""
 
 import asyncio
 import logging
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Never
 
-from controller.runtime.leader import NotLeadingError
-from controller.runtime.moments import micro_time
+from controller.runtime.leader import NotLeadingError, micro_time
 from controller.runtime.plan import Event
+from controller.runtime.types import Object
 from kube.client import Client
 from kube.errors import ApiError
 from kube.resource import Resource
@@ -21,16 +21,15 @@ LOG = logging.getLogger("gatewright.events")
 
 EVENT = Resource("events.k8s.io", "v1", "events", "Event")
 REPORTER = "gatewright.io/controller"
-QUEUE = 1000
-REMEMBERED = 4096
-SERIES_SECONDS = 360.0  # a repetition within six minutes belongs to the series
-REFRESH_SECONDS = 1800.0  # how often a long series is written again
-BURST = 25  # events about one object, and one more each
-REFILL_SECONDS = 300.0
-NOTE_LIMIT = 1024
+MAX_QUEUED = 1000
+MAX_REMEMBERED = 4096  # series, and objects with an allowance
+SERIES_WINDOW = 360.0  # seconds: a repetition within six minutes belongs to the series
+REFRESH_INTERVAL = 1800.0  # seconds between two writes of a long series
+BURST = 25  # events about one object at once, and one more per interval
+REFILL_INTERVAL = 300.0  # seconds
+MAX_NOTE = 1024
 
-Object = dict[str, Any]
-Identity = tuple[str, ...]  # what two occurrences of one event have in common
+Identity = tuple[str, ...]  # what the occurrences of one event have in common
 
 
 @dataclass(slots=True)
@@ -42,14 +41,8 @@ class _Series:
     written_at: float
 
 
-@dataclass(slots=True)
-class _Allowance:
-    left: float
-    at: float
-
-
-class Recorder:
-    """Tells people about objects, through the API server."""
+class EventRecorder:
+    """Records events about objects."""
 
     def __init__(
         self,
@@ -64,27 +57,26 @@ class Recorder:
         self._clock = clock
         self._now = now
         self._series: OrderedDict[Identity, _Series] = OrderedDict()
-        self._allowances: OrderedDict[str, _Allowance] = OrderedDict()
-        self._queue: asyncio.Queue[tuple[Identity, Object]] = asyncio.Queue(QUEUE)
+        self._allowances: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and since when
+        self._queue: asyncio.Queue[tuple[Identity, Object]] = asyncio.Queue(MAX_QUEUED)
 
-    def tell(self, regarding: Object, event: Event, *, action: str = "Reconcile") -> None:
-        """Tell of something that happened to an object; dropped rather than waited for."""
+    def record(self, regarding: Object, event: Event, *, action: str = "Reconcile") -> None:
+        """Record an event about an object; it is dropped where too many wait to be written."""
         about = regarding["metadata"]
         identity = (about["uid"], event.type, event.reason, action, event.note)
         now = self._clock()
         series = self._series.get(identity)
-        if series is not None and now - series.seen_at < SERIES_SECONDS:
+        if series is not None and now - series.seen_at < SERIES_WINDOW:
             self._series.move_to_end(identity)
             series.count += 1
             series.seen_at = now
-            if series.count == 2 or now - series.written_at >= REFRESH_SECONDS:
+            if series.count == 2 or now - series.written_at >= REFRESH_INTERVAL:
                 series.written_at = now
                 self._put(identity, self._repeated(series))
         elif self._is_allowed(about["uid"], now):
             name, namespace = f"{about['name'][:220]}.{secrets.token_hex(8)}", about.get("namespace") or "default"
             self._series[identity] = _Series(name, namespace, 1, now, now)
-            if len(self._series) > REMEMBERED:
-                self._series.popitem(last=False)
+            _bound(self._series)
             self._put(identity, self._first(regarding, event, action, name, namespace))
 
     async def run(self) -> Never:
@@ -97,11 +89,11 @@ class Recorder:
                 self._queue.task_done()
 
     async def flush(self) -> None:
-        """Wait until all that was told is written; `run` must be running."""
+        """Wait until all recorded events are written; `run` must be running."""
         await self._queue.join()
 
     async def _write(self, identity: Identity, object: Object) -> None:
-        """Write an event, or how often it was repeated; what cannot be written is told anew the next time."""
+        """Write an event, or the count of its series; one that cannot be written begins anew the next time."""
         try:
             if "regarding" in object:
                 await self._client.create(EVENT, object)
@@ -121,16 +113,11 @@ class Recorder:
 
     def _is_allowed(self, uid: str, now: float) -> bool:
         """Take one from an object's allowance."""
-        allowance = self._allowances.setdefault(uid, _Allowance(BURST, now))
-        self._allowances.move_to_end(uid)
-        if len(self._allowances) > REMEMBERED:
-            self._allowances.popitem(last=False)
-        allowance.left = min(BURST, allowance.left + (now - allowance.at) / REFILL_SECONDS)
-        allowance.at = now
-        if allowance.left < 1:
-            return False
-        allowance.left -= 1
-        return True
+        left, since = self._allowances.pop(uid, (BURST, now))
+        left = min(BURST, left + (now - since) / REFILL_INTERVAL)
+        self._allowances[uid] = (left - 1 if left >= 1 else left, now)
+        _bound(self._allowances)
+        return left >= 1
 
     def _first(self, regarding: Object, event: Event, action: str, name: str, namespace: str) -> Object:
         about = regarding["metadata"]
@@ -145,7 +132,7 @@ class Recorder:
             "action": action,
             "reason": event.reason,
             "regarding": {"apiVersion": regarding["apiVersion"], "kind": regarding["kind"], **named},
-            "note": event.note[:NOTE_LIMIT],
+            "note": event.note[:MAX_NOTE],
             "type": event.type,
         }
 
@@ -154,3 +141,8 @@ class Recorder:
             "metadata": {"name": series.name, "namespace": series.namespace},
             "series": {"count": series.count, "lastObservedTime": micro_time(self._now())},
         }
+
+
+def _bound(known: OrderedDict[Any, Any]) -> None:
+    if len(known) > MAX_REMEMBERED:
+        known.popitem(last=False)

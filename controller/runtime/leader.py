@@ -1,7 +1,8 @@
-"""Leader election on a Lease: at most one process writes."""
+"""Leader election on a Lease, and the gate that each write passes: at most one process writes."""
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
@@ -9,19 +10,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Never
 
-from controller.runtime.lease import LEASE, Object, claimed, duration_of, holder_of, new, released
-from controller.runtime.result import RetryableError
+from controller.runtime.types import Object, RetryableError
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.resource import Resource
 
 LOG = logging.getLogger("gatewright.leader")
+
+LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 JITTER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """Which lease it is and how long it lasts, in seconds."""
+    """Which Lease it is, and its times in seconds."""
 
     namespace: str
     name: str
@@ -39,18 +42,18 @@ class LeaseSettings:
 
 
 class NotLeadingError(RetryableError):
-    """A write was about to be made, but this process does not lead, or no longer knows that it does."""
+    """A write was about to be sent, but this process does not lead, or no longer knows that it does."""
 
 
 class LeadershipLostError(Exception):
-    """The lease could not be renewed in time, or somebody else has it: the process must end."""
+    """The lease could not be renewed in time, or another process holds it: this process must end."""
 
 
 class Election:
     """One process's part in the election.
 
-    Times are taken from the monotonic clock and before each request, so that we stop believing that we lead before
-    anybody else may begin to; other people's clocks are never compared with ours.
+    Times come from the monotonic clock and are taken before each request, so that this process stops writing before
+    another one may begin. Clocks of other processes are never compared with this one's.
     """
 
     def __init__(
@@ -62,16 +65,15 @@ class Election:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         uniform: Callable[[float, float], float] = random.uniform,
-        on_change: Callable[[bool], None] = lambda leads: None,
     ) -> None:
-        """Take a client of its own: the one that everything else writes with asks `check` before each write."""
+        """Take a client of its own: every other client asks `check` before each write."""
         self._client = client
         self._settings = settings
         self._identity = identity
         self._clock = clock
         self._now = now
         self._uniform = uniform
-        self._on_change = on_change
+        self._request_timeout = max(1.0, settings.renew_deadline / 2)
         self._lease: Object | None = None
         self._observed_at = 0.0
         self._is_missing = False
@@ -82,28 +84,27 @@ class Election:
 
     @property
     def holder(self) -> str:
-        """Who leads, as far as we know; empty for nobody."""
+        """The identity of the leader, as far as is known; empty if there is none."""
         return holder_of(self._lease) if self._lease else ""
 
     def check(self) -> None:
-        """Raise `NotLeadingError` unless we surely lead: called before every write."""
+        """Raise `NotLeadingError` unless this process surely leads: called before every write."""
         if not self.leading.is_set() or self._renewed_at is None:
             raise NotLeadingError("this process does not lead")
         if self._clock() >= self._renewed_at + self._settings.renew_deadline:
             raise NotLeadingError("the lease was not renewed in time")
 
     async def campaign(self) -> None:
-        """Wait until we lead."""
+        """Wait until this process leads."""
         while True:
             if await self._try():
                 break
             await asyncio.sleep(self.pause())
         self.leading.set()
-        self._on_change(True)
         LOG.info("leading", extra={"fields": {"lease": self._settings.name, "identity": self._identity}})
 
     def pause(self) -> float:
-        """Return in how many seconds to try again: a standby takes over no later than it must, and in that moment."""
+        """Return in how many seconds to try again, at the latest when the lease of another process ends."""
         pause = self._settings.retry_period * self._uniform(1.0 / JITTER, 1.0)
         if self._lease is None or not self._is_held_by_another(self._lease):
             return pause
@@ -121,40 +122,36 @@ class Election:
                 except TimeoutError:
                     raise LeadershipLostError(f"the lease {self._settings.name} was not renewed in time") from None
         finally:
-            self._stop_leading()
+            self.leading.clear()
 
     async def release(self) -> None:
-        """Let others lead at once; called when nothing is written any more."""
+        """Let another process lead at once; called when this one writes no more."""
         if self.holder != self._identity or self._lease is None:
             return
-        self._stop_leading()
+        self.leading.clear()
         try:
-            async with asyncio.timeout(self._request_seconds):
-                self._lease = await self._release(self._lease)
+            async with asyncio.timeout(self._request_timeout):
+                try:
+                    await self._client.replace(LEASE, released(self._lease, self._now()))
+                except Conflict:  # a renewal was under way when the process was stopped
+                    self._lease = await self._client.get(LEASE, self._settings.name, self._settings.namespace)
+                    if self.holder == self._identity:
+                        await self._client.replace(LEASE, released(self._lease, self._now()))
         except (ApiError, TimeoutError) as error:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
 
-    async def _release(self, lease: Object) -> Object:
-        try:
-            return await self._client.replace(LEASE, released(lease, self._now()))
-        except Conflict:  # a renewal was under way when we were told to end
-            lease = await self._client.get(LEASE, self._settings.name, self._settings.namespace)
-            if holder_of(lease) != self._identity:
-                return lease
-            return await self._client.replace(LEASE, released(lease, self._now()))
-
     async def _renew(self) -> None:
-        """Renew once, however many tries that takes; returns when it is done."""
+        """Renew once, however many tries that takes."""
         while not await self._try():
             if self.holder not in ("", self._identity):
                 raise LeadershipLostError(f"{self.holder} leads now")
             await asyncio.sleep(self._settings.retry_period)
 
     async def _try(self) -> bool:
-        """Take or renew the lease if that is ours to do; failures are logged and count as no."""
+        """Take or renew the lease if possible; return whether that succeeded. Failures are logged."""
         started = self._clock()
         try:
-            async with asyncio.timeout(self._request_seconds):
+            async with asyncio.timeout(self._request_timeout):
                 won = await self._take_or_renew()
         except (ApiError, TimeoutError) as error:
             LOG.warning("leader election: %s", error or "no answer in time")
@@ -169,7 +166,7 @@ class Election:
             try:
                 self._observe(await self._client.replace(LEASE, self._claim(self._lease)))
             except (Conflict, NotFound):
-                LOG.info("the lease changed under us: reading it again")
+                LOG.info("the lease changed: reading it again")
             else:
                 return True
         try:
@@ -179,22 +176,20 @@ class Election:
         if self._lease is not None and self._is_held_by_another(self._lease):
             return False
         try:
-            if self._lease is None:
-                self._observe(await self._client.create(LEASE, self._claim(None)))
-            else:
-                self._observe(await self._client.replace(LEASE, self._claim(self._lease)))
+            write = self._client.create if self._lease is None else self._client.replace
+            self._observe(await write(LEASE, self._claim(self._lease)))
         except (Conflict, AlreadyExists):
-            return False  # somebody was faster
+            return False  # another process was faster
         return True
 
     def _is_held_by_another(self, lease: Object) -> bool:
-        """Tell whether somebody else has the lease, and had it for less than its duration since it last changed."""
+        """Return whether another process holds the lease, which last changed less than its duration ago."""
         if self.holder in ("", self._identity):
             return False
         return self._clock() < self._observed_at + duration_of(lease, self._settings.duration)
 
     def _miss(self) -> None:
-        """See that the lease is gone: if somebody deleted it, its holder leads on for now and makes it again."""
+        """Note that the Lease does not exist: if somebody deleted it, its holder leads on and creates it again."""
         if not self._is_missing:
             self._is_missing, self._observed_at = True, self._clock()
         if self._lease is not None and not self._is_held_by_another(self._lease):
@@ -206,16 +201,49 @@ class Election:
             self._observed_at = self._clock()
         self._lease = lease
 
-    def _stop_leading(self) -> None:
-        if self.leading.is_set():
-            self.leading.clear()
-            self._on_change(False)
-
     def _claim(self, lease: Object | None) -> Object:
         settings = self._settings
-        named = {"name": settings.name, "namespace": settings.namespace}
-        return claimed(lease or new(named), self._identity, settings.duration, self._now())
+        named = {"metadata": {"name": settings.name, "namespace": settings.namespace}}
+        return claimed(lease or named, self._identity, settings.duration, self._now())
 
-    @property
-    def _request_seconds(self) -> float:
-        return max(1.0, self._settings.renew_deadline / 2)
+
+def holder_of(lease: Object) -> str:
+    """Return the identity of a Lease's holder; empty if there is none."""
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+def duration_of(lease: Object, otherwise: float) -> float:
+    """Return for how many seconds a Lease is respected after it last changed."""
+    return float((lease.get("spec") or {}).get("leaseDurationSeconds") or otherwise)
+
+
+def claimed(lease: Object, identity: str, duration: float, now: datetime) -> Object:
+    """Return a Lease as its holder writes it: taken now, or renewed if it held it already."""
+    old = lease.get("spec") or {}
+    is_renewal = holder_of(lease) == identity
+    taken_over = bool(old) and not is_renewal
+    spec = {
+        **old,
+        "holderIdentity": identity,
+        "leaseDurationSeconds": math.ceil(duration),
+        "acquireTime": old.get("acquireTime") if is_renewal else micro_time(now),
+        "renewTime": micro_time(now),
+        "leaseTransitions": (old.get("leaseTransitions") or 0) + taken_over,
+    }
+    return {**lease, "spec": spec}
+
+
+def released(lease: Object, now: datetime) -> Object:
+    """Return a Lease that any process may take."""
+    spec = {
+        **(lease.get("spec") or {}),
+        "holderIdentity": None,
+        "leaseDurationSeconds": 1,
+        "renewTime": micro_time(now),
+    }
+    return {**lease, "spec": spec}
+
+
+def micro_time(moment: datetime) -> str:
+    """Return a moment as the API's MicroTime: UTC, microseconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,23 +1,22 @@
-"""What a kind's planner is given and what it answers: values only, no client and no clock."""
+"""What a kind's planner is given and what it returns: values only, no client and no clock."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 
+from controller.runtime.types import Object as Object  # planners import it from here
 from kube.resource import Resource
-
-Object = dict[str, Any]
 
 
 class Random(NamedTuple):
-    """A secret value of `length` characters that the runtime makes up: a plan never holds it."""
+    """A secret value of `length` characters that the runtime generates: a plan never holds it."""
 
     length: int = 32
 
 
 class Reference(NamedTuple):
-    """One object and no other: a new one of the same name has another uid."""
+    """One object and no other: a new object with the same name has another uid."""
 
     resource: Resource
     name: str
@@ -25,13 +24,13 @@ class Reference(NamedTuple):
     namespace: str | None = None
 
 
-# Apply, Step and Plan are values as all here, and nobody changes them; frozen they would take three times as long to
-# make, and every reconcile makes some.
+# Apply, Step and Plan are values that nobody changes. They are not frozen because every reconcile makes several, and
+# a frozen dataclass takes three times as long to make.
 @dataclass(slots=True)
 class Apply:
-    """An object that we own and keep as it is written here (server-side apply).
+    """A child that is kept exactly as it is written here, by server-side apply.
 
-    `origin` says which field of the parent each field comes from, so that a denial can name the parent's.
+    `origin` maps each field to the parent's field that it comes from, so that a denial can name the parent's.
     """
 
     object: Object
@@ -39,21 +38,21 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
-    """An object that we own, created when it is absent and never changed after; `generate` fills paths at random.
+class CreateOnly:
+    """A child that is created when it is absent and never changed afterwards; `generate` fills paths at random.
 
-    One that has labels that it is `known_by` outlives its parent: it has no owner, and the next parent that wants it
-    takes one with these labels as it is. `origin` is that of an `Apply`.
+    One with `adopt_labels` outlives its parent: it has no owner, and the next parent that plans it uses an existing
+    object with these labels as it is. `origin` is that of an `Apply`.
     """
 
     object: Object
     generate: Mapping[str, Random] = field(default_factory=dict)
-    known_by: Mapping[str, str] = field(default_factory=dict)
+    adopt_labels: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
 class Patch(NamedTuple):
-    """Fields of somebody else's object: only these, under a field manager of their own."""
+    """Some fields of an object that has another owner, applied under a field manager of their own."""
 
     reference: Reference
     fields: Object
@@ -65,20 +64,20 @@ class Delete(NamedTuple):
     reference: Reference
 
 
-Write = Apply | Once | Patch | Delete
+Write = Apply | CreateOnly | Patch | Delete
 
 
 def identity(write: Write) -> object:
-    """Return what tells the writes of one plan apart, also when it is made again."""
+    """Return what identifies a write among those of one plan, also when the plan is made again."""
     match write:
-        case Apply(object) | Once(object):
+        case Apply(object) | CreateOnly(object):
             return object["apiVersion"], object["kind"], object["metadata"]["name"]
         case Patch(reference) | Delete(reference):
             return reference
 
 
 class Problem(NamedTuple):
-    """Something that is wrong; as a plan's own problem, a permanent error: only a change of the object can mend it."""
+    """Something that is wrong; as a plan's own problem it is permanent: only a change of the object can mend it."""
 
     message: str
     reason: str = "Incomplete"
@@ -93,27 +92,27 @@ def incomplete(*fields: str) -> Problem:
 class Step:
     """One part of what should exist; always in the plan, whatever exists already.
 
-    The objects of a step are created once all its `needs` hold; those that exist are kept right regardless. A step may
-    have a `condition` of its own in the status, which says its `note`: what is waited for, or what is wrong with what
-    was made. Without one, Ready says it.
+    The objects of a step are created once all steps it `depends_on` are `ready`; those that exist are kept right
+    regardless. A step may have a `condition` of its own in the status, whose message is its `note`: what it waits for,
+    or what is wrong with its objects. Without one, the condition Ready has the note.
     """
 
     name: str
     writes: Sequence[Write]
-    needs: Sequence[str] = ()
-    holds: bool = True
+    depends_on: Sequence[str] = ()
+    ready: bool = True
     doing: str = ""
     condition: str = ""
     note: str | Problem = ""
 
     @property
     def failed_to(self) -> str:
-        """What a condition's message begins with when the step fails."""
+        """The beginning of a condition's message when the step fails."""
         return self.doing or f"failed to create {self.name}"
 
     @property
     def problem(self) -> Problem | None:
-        """What is wrong with what was made, as a condition says it."""
+        """What is wrong with the step's objects, as a condition says it."""
         if isinstance(self.note, str):
             return None
         return Problem(f"{self.failed_to}: {self.note.message}", self.note.reason)
@@ -121,7 +120,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something worth telling the people who look after the object."""
+    """A Kubernetes event about the object."""
 
     reason: str
     note: str
@@ -137,7 +136,7 @@ class Status(Protocol):
 
 @dataclass(slots=True)
 class Plan:
-    """All that should exist for one object, and what its status should say; `failing`: its phase while a step fails."""
+    """All that should exist for one object, and its status; `failing` is its phase while a step fails."""
 
     steps: Sequence[Step]
     status: Status
@@ -148,26 +147,40 @@ class Plan:
     failing: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a step that needs one which does not stand before it."""
+        """Refuse a step that depends on one that does not precede it."""
         before: set[str] = set()
         for step in self.steps:
-            if step.needs and (unknown := set(step.needs) - before):
-                raise ValueError(f"step {step.name} needs {', '.join(sorted(unknown))}, which does not stand before it")
+            if step.depends_on and (unknown := set(step.depends_on) - before):
+                raise ValueError(f"step {step.name} depends on {', '.join(sorted(unknown))}, which does not precede it")
             before.add(step.name)
 
 
-class Seen(Protocol):
-    """What exists around an object: its children and what its kind declared that it reads."""
+@dataclass(slots=True)
+class Observed:
+    """What exists around an object: its children and what its kind reads. Empty, nothing exists yet.
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings of the process that planners may depend on."""
+    The runtime reads it from its caches; a test, or a plan without a cluster, gives plain values: `children`, and
+    `found` by (resource, index, value).
+    """
+
+    children: Sequence[Object] = ()
+    found: Mapping[tuple[Resource, str, str], Sequence[Object]] = field(default_factory=dict)
+    served: frozenset[Resource] = frozenset()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The settings of the process that planners may depend on."""
 
     def child(self, resource: Resource, name: str) -> Object | None:
-        """Return a child of the object, None if there is none or the name is somebody else's."""
+        """Return a child of the object; None if there is none, or if another owner has the name."""
+        wanted = (resource.api_version, resource.kind, name)
+        for child in self.children:
+            if (child["apiVersion"], child["kind"], child["metadata"]["name"]) == wanted:
+                return child
+        return None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
-        """Return the objects in the same namespace whose index `index` has `value`."""
+        """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
+        return self.found.get((resource, index, value), ())
 
     def serves(self, resource: Resource) -> bool:
-        """Tell whether the API server has this resource."""
+        """Return whether the API server has this resource."""
+        return resource in self.served

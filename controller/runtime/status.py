@@ -1,27 +1,28 @@
-"""What a status says after a plan was carried out: pure functions over the plan and what failed."""
+"""What a status says after a plan was carried out: conditions and phase, as pure functions."""
 
 import re
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from controller.runtime.conditions import READY, condition, dated, of_type
-from controller.runtime.plan import Object, Plan, Problem, Step, incomplete
-from controller.runtime.result import TerminalError
-from kube.errors import ApiError
+from controller.runtime.plan import Plan, Problem, Step, incomplete
+from controller.runtime.types import Object, TerminalError
+from kube.errors import AlreadyExists, ApiError, Conflict, ServerError, TooManyRequests, Unreachable
 
+READY = "Ready"
 FAILED = "Failed"
-PLAN_FAILED = "PlanFailed"  # the reason of a mistake in the code, not in the object
+PLAN_FAILED = "PlanFailed"  # the reason of an exception in the planner: an error of the code, not of the object
+MAX_MESSAGE = 1024
+MAX_QUOTED = 200  # characters of an exception's text
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of a Python object: another one at each try
-QUOTED = 200  # characters of an exception's text
-REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # what a condition takes: no sentence of some webhook
-READIED = frozenset({"Updating", "Degraded"})  # reasons of an object that was ready before
+REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # what a condition takes
+REASONS_AFTER_READY = frozenset({"Updating", "Degraded"})
 
 
 class Failure(NamedTuple):
-    """A step that could not be done."""
+    """A step that failed."""
 
     step: Step
     error: Exception
@@ -34,22 +35,32 @@ class Failure(NamedTuple):
         return isinstance(self.error, TerminalError)
 
     @property
+    def is_conflict(self) -> bool:
+        """Whether the next try, in milliseconds, reads newer state."""
+        return isinstance(self.error, Conflict | AlreadyExists)
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether it says something about the API server, and nothing about the object."""
+        return isinstance(self.error, TooManyRequests | ServerError | Unreachable | Conflict | AlreadyExists)
+
+    @property
     def problem(self) -> Problem:
-        """The failure as a condition says it, in the one line that a column shows: first what was being done."""
-        reason, said = type(self.error).__name__.removesuffix("Error"), str(self.error)
+        """The failure as a condition says it, in one line: first what was being done."""
+        reason, text = type(self.error).__name__.removesuffix("Error"), str(self.error)
         if isinstance(self.error, ApiError):
-            reason, said = self.error.reason or "ReconcileFailed", self.error.message
+            reason, text = self.error.reason or "ReconcileFailed", self.error.message
             if not REASON.fullmatch(reason):
                 reason = type(self.error).__name__
-        return Problem(f"{self.step.failed_to}: {' '.join(said.splitlines())}", reason)
+        return Problem(f"{self.step.failed_to}: {' '.join(text.splitlines())}", reason)
 
 
 def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, generation: int, now: datetime) -> Object:
     """Return the status of an object whose plan was carried out, as far as that went."""
     old = stored.get("conditions") or []
     status = plan.status.to_api()
-    failed = {each.step.name: each.problem for each in failures} if failures else {}
-    if "phase" in status and (plan.problem or (failures and any(each.is_permanent for each in failures))):
+    failed = {each.step.name: each.problem for each in failures}
+    if "phase" in status and (plan.problem or any(each.is_permanent for each in failures)):
         status["phase"] = FAILED
     elif failures and plan.failing:
         status["phase"] = plan.failing
@@ -66,42 +77,10 @@ def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, genera
     }
 
 
-def says(stored: Object, status: Object) -> bool:
-    """Tell whether a stored status says just this, beside conditions of other types that are somebody else's.
-
-    All that we write speaks of one generation: a condition that does not speak of this one is none that we wrote last.
-    """
-    conditions = stored.get("conditions") or ()
-    if len(conditions) <= len(status["conditions"]):
-        return stored == status
-    types, generation = {each["type"] for each in status["conditions"]}, status["observedGeneration"]
-    ours = [each for each in conditions if each["type"] in types or each.get("observedGeneration") == generation]
-    return {**stored, "conditions": ours} == status
-
-
-def unreadable(error: ValidationError) -> Problem:
-    """Return the problem of a stored object that is not what its type says, naming each field."""
-    faults = [(".".join(map(str, each["loc"])), each) for each in error.errors(include_input=False)]
-    if missing := [path for path, each in faults if each["type"] == "missing"]:
-        return incomplete(*missing)
-    return Problem("; ".join(f"{path}: {each['msg']}" for path, each in faults), "Invalid")
-
-
-def mistaken(kind: str, error: Exception) -> Problem:
-    """Return the problem of an object whose plan met an exception that nobody meant to raise.
-
-    Of its text the first line, shortened: what follows often quotes whole objects.
-    """
-    said, name = ADDRESS.sub("", str(error).strip().partition("\n")[0]), type(error).__name__
-    what = f"{name}: {said[:QUOTED]}{'…' if len(said) > QUOTED else ''}" if said else name
-    whose = "a mistake in the code, of which the controller's log has the traceback"
-    return Problem(f"failed to plan {kind}: {what}; {whose}; tried again up to every five minutes", PLAN_FAILED)
-
-
 def status_of_unplanned(
     problem: Problem, stored: Object, *, shows_phase: bool, generation: int, now: datetime
 ) -> Object:
-    """Return the status of an object that no plan can be made for: what was observed stays, and its phase is Failed.
+    """Return the status of an object that cannot be planned: what was observed stays, and its phase is Failed.
 
     It has a phase where it had one, or where its kind `shows_phase`.
     """
@@ -116,44 +95,106 @@ def status_of_unplanned(
     }
 
 
+def is_same(stored: Object, status: Object) -> bool:
+    """Return whether a stored status says just this, beside conditions of other types that other writers set.
+
+    All our conditions have one generation: a condition with another one, or none, is not ours.
+    """
+    conditions = stored.get("conditions") or ()
+    if len(conditions) <= len(status["conditions"]):
+        return stored == status
+    types, generation = {each["type"] for each in status["conditions"]}, status["observedGeneration"]
+    own = [each for each in conditions if each["type"] in types or each.get("observedGeneration") == generation]
+    return {**stored, "conditions": own} == status
+
+
+def unreadable(error: ValidationError) -> Problem:
+    """Return the problem of a stored object that its type refuses, naming each field."""
+    faults = [(".".join(map(str, each["loc"])), each) for each in error.errors(include_input=False)]
+    if missing := [path for path, each in faults if each["type"] == "missing"]:
+        return incomplete(*missing)
+    return Problem("; ".join(f"{path}: {each['msg']}" for path, each in faults), "Invalid")
+
+
+def unplannable(kind: str, error: Exception) -> Problem:
+    """Return the problem of an object whose planner raised; of the exception's text the first line, shortened.
+
+    What follows the first line often quotes whole objects.
+    """
+    text, name = ADDRESS.sub("", str(error).strip().partition("\n")[0]), type(error).__name__
+    what = f"{name}: {text[:MAX_QUOTED]}{'…' if len(text) > MAX_QUOTED else ''}" if text else name
+    hint = "internal error; the controller log has the traceback; retried at most every five minutes"
+    return Problem(f"failed to plan {kind}: {what}; {hint}", PLAN_FAILED)
+
+
+def was_ready(ready: Object | None) -> bool:
+    """Return whether an object with this condition Ready is ready, or was before."""
+    return ready is not None and (ready["status"] == "True" or ready["reason"] in REASONS_AFTER_READY)
+
+
+def is_ready(status: Object) -> bool:
+    """Return whether a status has the condition Ready with status True."""
+    ready = ready_in(status)
+    return ready is not None and ready["status"] == "True"
+
+
+def ready_in(status: Object) -> Object | None:
+    """Return the condition Ready of a status."""
+    return of_type(READY, status.get("conditions") or ())
+
+
+def of_type(type: str, conditions: Sequence[Object]) -> Object | None:
+    """Return the condition of a type."""
+    return next((each for each in conditions if each["type"] == type), None)
+
+
+def condition(type: str, holds: bool, reason: str, message: str = "") -> Object:
+    """Return a condition without the time of its last transition."""
+    return {"type": type, "status": str(holds), "reason": reason, "message": message[:MAX_MESSAGE]}
+
+
+def dated(new: Sequence[Object], old: Sequence[Object], *, generation: int, now: datetime) -> list[Object]:
+    """Return the new conditions with their generation and the time their status last changed."""
+    found = []
+    for each in new:
+        before, since = of_type(each["type"], old), None
+        if before is not None and before["status"] == each["status"]:
+            since = before.get("lastTransitionTime")
+        found.append({**each, "observedGeneration": generation, "lastTransitionTime": since or rfc3339(now)})
+    return found
+
+
+def rfc3339(moment: datetime) -> str:
+    """Return a moment as the API's Time: UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _of_step(step: Step, failed: Problem | None, old: Sequence[Object], *, is_new: bool) -> Object:
-    """Return the condition that a step has of its own."""
-    if problem := failed or (None if step.holds else step.problem):
+    """Return a step's own condition."""
+    if problem := failed or (None if step.ready else step.problem):
         return condition(step.condition, False, problem.reason, problem.message)
-    said = step.note if isinstance(step.note, str) else ""
-    if step.holds:
-        return condition(step.condition, True, "Ready", said)
+    note = step.note if isinstance(step.note, str) else ""
+    if step.ready:
+        return condition(step.condition, True, "Ready", note)
     reason = _waiting_reason(of_type(step.condition, old), is_new=is_new)
-    return condition(step.condition, False, reason, said or f"waiting for {step.name}")
+    return condition(step.condition, False, reason, note or f"waiting for {step.name}")
 
 
 def _ready(plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is_new: bool) -> Object:
-    if plan.problem:
-        return condition(READY, False, plan.problem.reason, plan.problem.message)
-    if failures:
-        failed = failures[0].problem
-        return condition(READY, False, failed.reason, failed.message)
-    missing, said = [], ""
-    for step in plan.steps:
-        if not step.holds:
-            if problem := step.problem:
-                return condition(READY, False, problem.reason, problem.message)
-            missing.append(step.name)
-            if step.note and not (said or step.condition):
-                said = f": {step.note}"
-    if missing:
+    problem = plan.problem or (failures[0].problem if failures else None)
+    waiting = [step for step in plan.steps if not step.ready]
+    problem = problem or next((each.problem for each in waiting if each.problem), None)
+    if problem:
+        return condition(READY, False, problem.reason, problem.message)
+    if waiting:
         reason = _waiting_reason(of_type(READY, old), is_new=is_new)
-        return condition(READY, False, reason, f"waiting for {', '.join(missing)}{said}")
+        note = next((f": {each.note}" for each in waiting if each.note and not each.condition), "")
+        return condition(READY, False, reason, f"waiting for {', '.join(each.name for each in waiting)}{note}")
     return condition(READY, True, "AllReady")
 
 
 def _waiting_reason(old: Object | None, *, is_new: bool) -> str:
-    """Tell apart what is being made, what is being changed, and what was ready and is not any more."""
-    if old is None or not was_ready(old):
+    """Return the reason of an object that is being created, is being changed, or was ready and is not any more."""
+    if not was_ready(old):
         return "Progressing"
-    return "Updating" if is_new or old.get("reason") == "Updating" else "Degraded"
-
-
-def was_ready(ready: Object | None) -> bool:
-    """Tell whether an object with this condition Ready is ready, or was before."""
-    return ready is not None and (ready["status"] == "True" or ready["reason"] in READIED)
+    return "Updating" if is_new or (old or {}).get("reason") == "Updating" else "Degraded"

@@ -6,7 +6,7 @@ import click
 
 from config.settings import Settings
 from controller.reconcilers.resources import SECRET
-from controller.runtime.lease import LEASE
+from controller.runtime.leader import LEASE
 from gatewright import logs
 from gatewright.options import CLUSTER, settings_options
 from gatewright.registering import CONFIGURATION

@@ -16,7 +16,7 @@ from config.manifests import generated, plain
 from config.settings import Settings
 from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
-from controller.runtime.kind_metrics import KindMetrics
+from controller.runtime.metrics import KindMetrics
 from controller.runtime.metrics import Metrics as Controllers
 from gatewright import pages, reference
 from gatewright.cli import COMMANDS

@@ -14,7 +14,16 @@ NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 def kind(**says) -> SimpleNamespace:
     """A kind that declares nothing but what is given."""
     return SimpleNamespace(
-        **{"type": WebApp, "owns": (), "once": (), "reads": (), "patches": (), "deletes": (), "finalizer": None, **says}
+        **{
+            "type": WebApp,
+            "owns": (),
+            "creates_only": (),
+            "reads": (),
+            "patches": (),
+            "deletes": (),
+            "finalizer": None,
+            **says,
+        }
     )
 
 
@@ -32,7 +41,7 @@ def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
         ({}, "example.com", "webapps/status", {"patch"}),
         ({}, "example.com", "webapps/finalizers", {"update"}),
         ({"owns": [DEPLOYMENTS]}, "apps", "deployments", {"get", "list", "watch", "create", "patch"}),
-        ({"owns": [NODES], "once": [NODES]}, "", "nodes", {"get", "list", "watch", "create"}),
+        ({"owns": [NODES], "creates_only": [NODES]}, "", "nodes", {"get", "list", "watch", "create"}),
         ({"reads": [NODES]}, "", "nodes", {"get", "list", "watch"}),
         (
             {"owns": [DEPLOYMENTS], "reads": [DEPLOYMENTS]},

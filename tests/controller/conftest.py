@@ -14,9 +14,8 @@ from prometheus_client import CollectorRegistry
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.events import EVENT
-from controller.runtime.leader import LeaseSettings
-from controller.runtime.lease import LEASE
-from controller.runtime.runtime import Runtime
+from controller.runtime.leader import LEASE, LeaseSettings
+from controller.runtime.manager import Manager
 from kube import credentials
 from kube.client import Client
 from tests.controller.observer import Observer, observing
@@ -56,9 +55,9 @@ async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
 class Process(logging.Handler):
     """A running controller; `agent` is the name it has in the audit log. Hears what the controller logs."""
 
-    def __init__(self, runtime: Runtime, agent: str) -> None:
+    def __init__(self, manager: Manager, agent: str) -> None:
         super().__init__(logging.INFO)
-        self.runtime = runtime
+        self.manager = manager
         self.agent = agent
         self.stop = asyncio.Event()
         self.kill: Callable[[], object]
@@ -84,17 +83,17 @@ async def running(plane: ControlPlane, namespace: str, *, lease: LeaseSettings |
     """Run a controller that sees one namespace only; end it as SIGTERM would."""
     agent = f"controller-{uuid.uuid4()}"
     endpoint = await credentials.load(plane.kubeconfig, environment={})
-    runtime = Runtime(
+    manager = Manager(
         endpoint, CollectorRegistry(), identity=agent, lease=lease, namespaces=[namespace], user_agent=agent
     )
-    runtime.add_kind(WEBAPP)
-    process = Process(runtime, agent)
+    manager.add_kind(WEBAPP)
+    process = Process(manager, agent)
     log = logging.getLogger("gatewright.controller")
     level = log.level
     log.addHandler(process)
     log.setLevel(logging.INFO)
     async with asyncio.timeout(120), asyncio.TaskGroup() as group:
-        task = group.create_task(runtime.run(process.stop))
+        task = group.create_task(manager.run(process.stop))
         process.kill = task.cancel
         try:
             yield process

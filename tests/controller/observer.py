@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from controller.runtime.caches import Cache
+from controller.runtime.cache import Cache
 from kube.changes import Change
 from kube.client import Client
 from kube.resource import Resource
@@ -28,7 +28,7 @@ class Observer:
             cache.subscribe(self._noter(resource))
 
     def get(self, resource: Resource, name: str) -> Object | None:
-        """Return an object as it was last seen."""
+        """Return an object as it was last observed."""
         return self.caches[resource].get(f"{self.namespace}/{name}")
 
     async def until(
@@ -41,11 +41,11 @@ class Observer:
         """Wait until an object exists for which `holds` is true, and return it."""
         found: list[Object] = []
 
-        def seen() -> bool:
+        def observed() -> bool:
             found[:] = [each for each in [self.get(resource, name)] if each is not None and holds(each)]
             return bool(found)
 
-        await self._until(seen, lambda: f"{resource.kind} {name}: {self.get(resource, name)}", within)
+        await self._until(observed, lambda: f"{resource.kind} {name}: {self.get(resource, name)}", within)
         return found[0]
 
     async def until_gone(self, resource: Resource, name: str) -> None:
@@ -58,20 +58,20 @@ class Observer:
         """Wait until any object of a resource is as expected, and return it."""
         cache, found = self.caches[resource], list[Object]()
 
-        def seen() -> bool:
+        def observed() -> bool:
             found[:] = [each for each in map(cache.get, cache) if each is not None and holds(each)]
             return bool(found)
 
-        await self._until(seen, lambda: f"none of {len(cache)} {resource.plural}")
+        await self._until(observed, lambda: f"none of {len(cache)} {resource.plural}")
         return found[0]
 
-    async def _until(self, seen: Callable[[], bool], otherwise: Callable[[], str], within: float = WITHIN) -> None:
+    async def _until(self, observed: Callable[[], bool], otherwise: Callable[[], str], within: float = WITHIN) -> None:
         try:
             async with asyncio.timeout(within):
-                while not seen():
+                while not observed():
                     await self._changed.wait()
         except TimeoutError:
-            raise AssertionError(f"not seen within {within:g} s: {otherwise()}") from None
+            raise AssertionError(f"not observed within {within:g} s: {otherwise()}") from None
 
     def _noter(self, resource: Resource) -> Callable[[Change], None]:
         def on_change(change: Change) -> None:

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.leader import LeaseSettings
-from controller.runtime.lease import LEASE
+from controller.runtime.leader import LEASE, LeaseSettings
 from kube.client import Client
 from tests.controller.conftest import Process, Start
 from tests.controller.observer import Observer
@@ -26,9 +25,9 @@ def lease(namespace: str) -> LeaseSettings:
 
 async def until_leading(process: Process) -> None:
     """Wait until a process leads."""
-    assert process.runtime.election is not None
+    assert process.manager.election is not None
     async with asyncio.timeout(20):
-        await process.runtime.election.leading.wait()
+        await process.manager.election.leading.wait()
 
 
 def times_of_writes(plane: ControlPlane, since: int, agent: str) -> list[str]:

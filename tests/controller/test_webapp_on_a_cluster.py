@@ -9,16 +9,15 @@ import pytest
 from controller.reconcilers.application import deployment
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP, application_of
-from controller.runtime.caches import Caches
-from controller.runtime.conditions import ready_in
+from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError
+from controller.runtime.cache import Caches
+from controller.runtime.conflicts import Conflicts
 from controller.runtime.events import EVENT
-from controller.runtime.guard import NameTakenError
-from controller.runtime.own_writes import OwnWrites
-from controller.runtime.parent import Parent
+from controller.runtime.expectations import Expectations
+from controller.runtime.observed import Owner, Snapshot
 from controller.runtime.plan import Apply
-from controller.runtime.result import Request
-from controller.runtime.view import View
-from controller.runtime.writes import FIELD_MANAGER, Writer
+from controller.runtime.status import ready_in
+from controller.runtime.types import Request
 from kube.client import Client
 from kube.resource import Resource
 from tests.controller.conftest import Start
@@ -228,10 +227,11 @@ async def test_an_object_that_the_caches_do_not_know_is_never_touched(client: Cl
     desired = deployment(application_of(WEBAPP.type.model_validate(stored)))
     theirs = await client.create(DEPLOYMENT, desired)
     caches = {each: Caches(client).of(each) for each in (WEBAPPS, DEPLOYMENT, SERVICE)}
-    parent = Parent(Request(namespace, "shop"), WEBAPPS, stored)
-    view = View(parent.request, WEBAPP, caches, {})
+    request = Request(namespace, "shop")
+    owner, observed = Owner(request, WEBAPPS, stored), Snapshot(request, WEBAPP, caches, {})
+    applier = Applier(WEBAPP, client, caches, Expectations(), Conflicts(), owner, observed)
     with pytest.raises(NameTakenError):
-        await Writer(WEBAPP, client, caches, OwnWrites()).write(Apply(desired), parent, view, may_create=True)
+        await applier.write(Apply(desired), may_create=True)
     now = await client.get(DEPLOYMENT, "shop", namespace)
     assert now["spec"] == theirs["spec"]
     assert now["metadata"]["labels"] == theirs["metadata"]["labels"]

@@ -9,8 +9,7 @@ from typing import Any
 
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object
+from controller.runtime.plan import Apply, Object, Observed
 from tests.databases.s3 import BUCKET, ObjectStore
 
 SCRIPTS = Path(__file__).parents[2] / "images/backup"
@@ -53,7 +52,7 @@ class BackupPod:
 
     def container(self) -> Object:
         """The container that is planned."""
-        plan = BACKUP.plan(self.backup, Given(), datetime.now(UTC))
+        plan = BACKUP.plan(self.backup, Observed(), datetime.now(UTC))
         (cronjob,) = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
         return dict(cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0])
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Once
+from controller.runtime.plan import Apply, CreateOnly, Object, Observed
 from tests.databases.pods import SECONDS, Machine, Pod
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -23,8 +22,8 @@ PASSWORDS = {"password": "it's a \\secret: 1", "replication-password": "also' \\
 def planned(name: str, **spec: Any) -> dict[tuple[str, str], Object]:
     """Return all that is made of a PostgreSQL, by kind and name."""
     object = PostgreSQL.model_validate({"metadata": {"name": name, "namespace": "default", "uid": "1"}, "spec": spec})
-    writes = [write for step in POSTGRESQL.plan(object, Given(), NOW).steps for write in step.writes]
-    made = [write.object for write in writes if isinstance(write, Apply | Once)]
+    writes = [write for step in POSTGRESQL.plan(object, Observed(), NOW).steps for write in step.writes]
+    made = [write.object for write in writes if isinstance(write, Apply | CreateOnly)]
     return {(each["kind"], each["metadata"]["name"]): each for each in made}
 
 
@@ -87,7 +86,7 @@ class Database:
             server = int(place.read_text().split()[0])
             with suppress(ProcessLookupError):
                 os.kill(server, signal.SIGKILL)
-            while Path(f"/proc/{server}").exists():  # until whoever inherited it has seen its end
+            while Path(f"/proc/{server}").exists():  # until whoever inherited it has observed its end
                 assert time.monotonic() < deadline, f"{server} is still there"
                 time.sleep(0.01)
 

@@ -107,7 +107,9 @@ def test_a_foreign_deployment_is_never_touched(laptop: Laptop, namespace: str) -
     laptop.wait("webapp/shop", "condition=Ready=False", namespace)
     laptop.wait("webapp/shop", "jsonpath={.status.phase}=Failed", namespace)
     ready = laptop.get("webapp/shop", namespace)["status"]["conditions"][0]
-    reason = "failed to create deployment: Deployment shop exists and was not made by this WebApp; rename one of them"
+    reason = (
+        "failed to create deployment: Deployment shop exists and was not created by this WebApp; rename one of them"
+    )
     assert (ready["type"], ready["reason"], ready["message"]) == ("Ready", "NameTaken", reason)
     laptop.kubectl("wait", "events", "--for=create", "--field-selector=reason=NameTaken", "-n", namespace)
     events = ("get", "events", "--field-selector=reason=NameTaken", "-n", namespace)

@@ -12,7 +12,7 @@ from config.documents import DocumentError, parse_documents
 from controller.fake_apiserver import FakeApiServer
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.given import Given
+from controller.runtime.plan import Observed
 from gatewright.differences import Cluster, Difference
 from gatewright.plans import parent_of
 from kube.client import Client
@@ -96,7 +96,7 @@ async def test_what_is_there_is_compared_and_what_is_right_is_not_printed(server
     """Only fields that would change are told; what nobody of ours made stays as it is, and is told in a line."""
     (document,) = parse_documents(SHOP.encode(), "shop.yaml")
     server.create(WEBAPP.resource, document.value)
-    planned = parent_of(document, "shop").plan(Given(), TODAY)
+    planned = parent_of(document, "shop").plan(Observed(), TODAY)
     deployment, service = (step.writes[0].object for step in planned.steps)
     server.create(DEPLOYMENT, owned(server, deployment, replicas=5))
     server.create(SERVICE, service)

@@ -14,7 +14,7 @@ from config.api.widget import Widget
 from config.settings import Settings
 from controller.fake_apiserver import FakeApiServer
 from gatewright import testing
-from gatewright.runtime import Resource, Runtime
+from gatewright.runtime import Manager, Resource
 from tests.gatewright.documented import PAGE, blocks, executed
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
@@ -43,13 +43,13 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(setup: Callable[[Runtime], object], *definitions: dict[str, Any]) -> AsyncIterator[Cluster]:
+async def cluster(setup: Callable[[Manager], object], *definitions: dict[str, Any]) -> AsyncIterator[Cluster]:
     """Run what is set up until the end of the block."""
     stop = asyncio.Event()
     async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
         for each in definitions:
             server.define(each)
-        runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+        runtime = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
         setup(runtime)
         group.create_task(runtime.run(stop))
         try:

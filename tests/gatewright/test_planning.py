@@ -14,7 +14,7 @@ from config.defaulting import defaulted
 from config.documents import parse_documents, read_documents
 from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
 from gatewright.planning import planner, planners_of
 from tests.webhook.asking import in_force
 from tests.webhook.test_any_review import PLANNERS, TEXT
@@ -282,7 +282,7 @@ def test_a_claim_is_asked_of_the_parent(spec, field):
 def test_a_planner_that_raises_is_told_as_an_error():
     """A kind whose plan fails denies its objects: nobody knows what would be made."""
 
-    def plan(webapp, seen, now):
+    def plan(webapp, observed, now):
         raise ZeroDivisionError(webapp.name)
 
     engine = Engine([], Planners([planner(PlannedKind(WebApp, plan=plan), {})]))

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from config import crds
 from controller.fake_apiserver import FakeApiServer
 from controller.reconcilers import planned_kinds
-from controller.runtime.runtime import Runtime
+from controller.runtime.manager import Manager
 from gatewright.cli import main
 from gatewright.scaffolding import NewKind, in_package, in_project, plural_of
 from kube.resource import Resource
@@ -320,7 +320,7 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
     async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
         server.storage.listeners.append(lambda _: changed.set())
         server.define(crds.definition(sprocket.type))
-        runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
+        runtime = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
         runtime.add_kind(sprocket)
         group.create_task(runtime.run(stop))
         server.create(sprocket.resource, sample | {"metadata": {"name": "my-sprocket", "namespace": "default"}})

@@ -6,7 +6,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
 1 Idempotency: made once, a full pass and a restart write nothing and change no version
     controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
-    controller/runtime/test_claims.py::test_a_field_that_a_new_release_does_not_set_goes
+    controller/runtime/test_apply.py::test_a_field_that_a_new_release_does_not_set_goes
     controller/properties/test_writes.py::test_what_others_say_in_a_status_costs_nothing
     controller/properties/test_writes.py::test_what_a_new_release_says_no_more_goes_from_a_status
 2 Exact writes: each child and each status once
@@ -15,13 +15,13 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
 3 No hot loop: failures, flipping statuses, defaults, rewritten fields
     controller/properties/test_writes.py::test_what_always_fails_is_tried_ever_more_seldom
     controller/properties/test_writes.py::test_a_status_that_is_never_the_same_is_no_loop
-    controller/runtime/test_mistakes.py::test_it_shows_until_it_is_mended
+    controller/runtime/test_planner_errors.py::test_it_shows_until_it_is_mended
     controller/properties/test_writes.py::test_what_the_server_fills_in_is_no_loop
-    controller/runtime/test_contests.py::test_a_field_that_is_rewritten_again_and_again
-    controller/runtime/test_contests.py::test_who_is_overruled_on_the_way_in_does_not_insist
+    controller/runtime/test_conflicts.py::test_a_field_that_is_rewritten_again_and_again
+    controller/runtime/test_conflicts.py::test_who_is_overruled_on_the_way_in_does_not_insist
 4 One reconcile of a key at a time, and one after its last change
     controller/properties/test_keys.py::test_keys_are_reconciled_one_at_a_time_and_after_their_last_change
-    controller/runtime/test_queue.py::TestQueueMachine
+    controller/runtime/test_workqueue.py::TestQueueMachine
 5 No lost update
     controller/properties/test_edits.py::test_nobodys_fields_are_lost
     controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost
@@ -68,7 +68,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
 14 Memory
     controller/properties/test_memory.py::test_a_store_costs_little_more_than_the_json_in_it
     controller/properties/test_memory.py::test_nothing_is_remembered_of_what_is_gone
-    controller/runtime/test_queue.py::test_times_that_were_overtaken_do_not_pile_up
+    controller/runtime/test_workqueue.py::test_times_that_were_overtaken_do_not_pile_up
 15 The event loop turns
     controller/properties/test_memory.py::test_others_have_their_turn_while_much_is_read
     gatewright/test_plain_http.py::test_a_page_may_be_finished_beside_the_loop
@@ -79,5 +79,5 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/test_webapp_on_a_cluster.py::test_a_foreign_deployment_is_never_touched
     controller/test_webapp_on_a_cluster.py::test_an_object_that_the_caches_do_not_know_is_never_touched
     controller/test_webapp_on_a_cluster.py::test_an_owner_that_was_made_anew_gets_children_of_its_own
-    controller/runtime/test_guard.py::test_a_child_of_an_earlier_parent_is_waited_for
+    controller/runtime/test_reconciler.py::test_the_child_of_an_earlier_object_of_the_name_is_waited_for
 """

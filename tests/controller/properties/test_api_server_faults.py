@@ -13,7 +13,7 @@ import kube.session
 import kube.watch
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.runtime import Runtime
+from controller.runtime.manager import Manager
 from kube import credentials
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError
@@ -34,20 +34,20 @@ TRIES_OF_A_KEY = 3 * 3  # after 0, 1 and 3 seconds, each with at most three requ
 
 
 @asynccontextmanager
-async def controller_through(plane: ControlPlane, place: str, proxy: Proxy) -> AsyncIterator[Runtime]:
+async def controller_through(plane: ControlPlane, place: str, proxy: Proxy) -> AsyncIterator[Manager]:
     """Run a controller of WebApps that reaches the API server through a proxy."""
     kubeconfig = plane.certificate_kubeconfig("through-the-proxy", "system:masters")
     text = kubeconfig.read_text()
     kubeconfig.write_text(text.replace(f":{urlsplit(plane.url).port}", f":{proxy.port}"))
     endpoint = await credentials.load(kubeconfig, environment={})
-    runtime = Runtime(endpoint, CollectorRegistry(), identity="the-test", namespaces=[place])
-    runtime.add_kind(WEBAPP)
+    manager = Manager(endpoint, CollectorRegistry(), identity="the-test", namespaces=[place])
+    manager.add_kind(WEBAPP)
     stop = asyncio.Event()
     async with asyncio.TaskGroup() as group:
-        group.create_task(runtime.run(stop))
+        group.create_task(manager.run(stop))
         try:
-            await runtime.caches.synced()
-            yield runtime
+            await manager.caches.synced()
+            yield manager
         finally:
             stop.set()
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+import controller.runtime.conflicts
 from controller.fake_apiserver.storage import Event
-from controller.runtime import contests
-from controller.runtime.plan import Apply, Plan, Seen, Step
+from controller.runtime.plan import Apply, Observed, Plan, Step
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
 
 NAMES = [f"thing-{number}" for number in range(40)]
 
 
-def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """One ConfigMap with what the user and the autoscaler ask for."""
-    del seen, now
+    del observed, now
     spec = thing.spec
     child = configmap(thing.metadata["name"], size=str(spec.size), scale=str(spec.scale))
     return Plan((Step("config", [Apply(child)]),), Status({"size": spec.size}))
@@ -128,7 +128,9 @@ def field(object: Object, path: str) -> Any:
 @pytest.mark.parametrize("edits", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
 async def test_nobodys_fields_are_lost(running: Running, monkeypatch: pytest.MonkeyPatch, edits: int) -> None:
     """At no moment is a field of somebody else reverted, and in the end all is as the specs say."""
-    monkeypatch.setattr(contests, "SOON", 0.0)  # what vandals are answered with has tests of its own
+    monkeypatch.setattr(
+        controller.runtime.conflicts, "REPAIRS_WINDOW", 0.0
+    )  # what vandals are answered with has tests of its own
     async with running(plan) as things:
         for name in NAMES:
             things.server.create(

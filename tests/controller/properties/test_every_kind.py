@@ -10,8 +10,8 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from controller.reconcilers import planned_kinds
-from controller.runtime.result import Request
-from controller.runtime.runtime import Runtime
+from controller.runtime.manager import Manager
+from controller.runtime.types import Request
 from kube import credentials
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
@@ -26,13 +26,13 @@ QUIET = 1.0
 class Reconciled:
     """A process with all kinds, which knows when each object has been looked at."""
 
-    def __init__(self, runtime: Runtime) -> None:
-        self.runtime = runtime
+    def __init__(self, manager: Manager) -> None:
+        self.manager = manager
 
     @property
     def count(self) -> float:
         """How many reconciles have ended."""
-        samples = [each for metric in self.runtime.metrics.registry.collect() for each in metric.samples]
+        samples = [each for metric in self.manager.metrics.registry.collect() for each in metric.samples]
         return sum(each.value for each in samples if each.name == "controller_runtime_reconcile_total")
 
     async def until_quiet(self, reconciles: float) -> None:
@@ -45,7 +45,7 @@ class Reconciled:
 
     def look_again(self) -> int:
         """Look at every object again, as the periodic pass does; return how many there are."""
-        keys = [(each, key) for each in self.runtime.controllers for key in each.caches[0]]
+        keys = [(each, key) for each in self.manager.controllers for key in each.caches[0]]
         for controller, key in keys:
             controller.add(Request.of(key))
         return len(keys)
@@ -55,15 +55,15 @@ class Reconciled:
 async def all_kinds(plane: ControlPlane, namespace: str, agent: str) -> AsyncIterator[Reconciled]:
     """Run the controllers of all kinds, in one namespace."""
     endpoint = await credentials.load(plane.kubeconfig, environment={})
-    runtime = Runtime(endpoint, CollectorRegistry(), identity=agent, namespaces=[namespace], user_agent=agent)
+    manager = Manager(endpoint, CollectorRegistry(), identity=agent, namespaces=[namespace], user_agent=agent)
     for kind in planned_kinds():
-        runtime.add_kind(kind, settings={"registry": ""})
+        manager.add_kind(kind, settings={"registry": ""})
     stop = asyncio.Event()
     async with asyncio.timeout(240), asyncio.TaskGroup() as group:
-        group.create_task(runtime.run(stop))
+        group.create_task(manager.run(stop))
         try:
-            await runtime.caches.synced()
-            yield Reconciled(runtime)
+            await manager.caches.synced()
+            yield Reconciled(manager)
         finally:
             stop.set()
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.lease import LEASE, holder_of
+from controller.runtime.leader import LEASE, holder_of
 from kube.client import Client
 from kube.errors import NotFound
 from tests.controller.observer import observing

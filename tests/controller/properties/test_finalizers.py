@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from controller.fake_apiserver.requests import Fault, Logged
-from controller.runtime.lease import LEASE
-from controller.runtime.plan import Apply, Delete, Plan, Reference, Seen, Step
-from controller.runtime.planned_kind import Reads
+from controller.runtime.kind import Reads
+from controller.runtime.leader import LEASE
+from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
 
 FINALIZER = "test.example/external"
@@ -19,14 +19,14 @@ DECLARED: Any = {
 }
 
 
-def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """A ConfigMap; and whoever goes sees to it that the Lease of its name, somebody else's, goes before."""
     del now
     name = str(thing.metadata["name"])
     config = Step("config", [Apply(configmap(name))])
     if "deletionTimestamp" not in thing.metadata:
         return Plan((config,), Status(), finalized=False)
-    external = seen.find(LEASE, "thing", name)
+    external = observed.find(LEASE, "thing", name)
     references = [Reference(LEASE, name, each["metadata"]["uid"], each["metadata"]["namespace"]) for each in external]
     undo = Step("external", [Delete(each) for each in references], doing="failed to give the lease back")
     return Plan((config, undo), Status(), finalized=not external)
@@ -158,8 +158,8 @@ async def test_a_finalizer_that_cannot_be_written_is_seen(running: Running) -> N
         event = await things.until_told("CleanUpFailed")
         things.server.requests.faults.clear()
         await things.until_gone(things.resource, "thing")
-    assert unheld["message"] == "failed to put on the finalizer: a fault of the test: 403"
-    assert event["note"] == stuck["message"] == "failed to take off the finalizer: a fault of the test: 403"
+    assert unheld["message"] == "failed to add the finalizer: a fault of the test: 403"
+    assert event["note"] == stuck["message"] == "failed to remove the finalizer: a fault of the test: 403"
 
 
 async def test_what_is_gone_already_counts_as_undone(running: Running) -> None:

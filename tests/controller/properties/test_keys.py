@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
-from controller.runtime.result import Request, Result
+from controller.runtime.types import Request, Result
 
 KEYS = [Request("default", str(number)) for number in range(20)]
 ADDITIONS = 2000
@@ -20,7 +20,7 @@ async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(see
     """32 workers, keys that come at any time, before, during and after their reconcile."""
     chance = random.Random(seed)
     busy: set[Request] = set()
-    changed, seen = dict.fromkeys(KEYS, 0), dict.fromkeys(KEYS, 0)
+    changed, observed = dict.fromkeys(KEYS, 0), dict.fromkeys(KEYS, 0)
     twice: list[Request] = []
     at_once, quiet = 0, asyncio.Event()
 
@@ -33,9 +33,9 @@ async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(see
         state = changed[request]
         for _ in range(chance.randrange(6)):
             await asyncio.sleep(0)
-        seen[request] = state
+        observed[request] = state
         busy.discard(request)
-        if seen == changed:
+        if observed == changed:
             quiet.set()
         return Result()
 
@@ -52,5 +52,5 @@ async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(see
         await quiet.wait()
         keys.stop()
     assert twice == []
-    assert seen == changed
+    assert observed == changed
     assert at_once > 1

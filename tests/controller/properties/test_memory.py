@@ -11,15 +11,15 @@ import pytest
 
 import kube.watch
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.claims import FIELD_MANAGER
-from controller.runtime.result import Request
+from controller.runtime.apply import FIELD_MANAGER
+from controller.runtime.types import Request
 from kube.changes import Changes
 from kube.client import Client
 from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running
-from tests.controller.runtime.test_planned import single
+from tests.controller.runtime.test_reconciler import single
 
 OBJECTS = 400
 TEXT = "x" * 5600
@@ -94,11 +94,11 @@ async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
         await things.until_quiet()
     gc.collect()
     tracked = gc.get_objects()
-    overtaken = {key.name for _, _, key in things.runtime.controllers[0].queue._delayed}  # let go when its time comes
+    overtaken = {key.name for _, _, key in things.manager.controllers[0].queue._delayed}  # let go when its time comes
     requests = ({each.name for each in tracked if isinstance(each, Request)} & set(names)) - overtaken
     places = [each for each in tracked if type(each) is tuple and len(each) == 2 and isinstance(each[0], Resource)]
     remembered = {each[1] for each in places} & {f"{NAMESPACE}/{name}" for name in names}
-    series = "".join(str(each) for each in things.runtime.metrics.registry.collect())
+    series = "".join(str(each) for each in things.manager.metrics.registry.collect())
     assert requests == set()
     assert remembered == set()
     assert "fleeting" not in series

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+import controller.runtime.conflicts
 import kube.backoff
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime import contests
-from controller.runtime.planned_kind import PlannedKind
-from controller.runtime.runtime import Runtime
+from controller.runtime.kind import PlannedKind
+from controller.runtime.manager import Manager
 from kube import credentials
 from kube.client import Client
 from kube.resource import Resource
@@ -38,18 +38,18 @@ AT_ONCE = 16
 
 
 @asynccontextmanager
-async def controlling(plane: ControlPlane, place: str, kind: PlannedKind[Any]) -> AsyncIterator[Runtime]:
+async def controlling(plane: ControlPlane, place: str, kind: PlannedKind[Any]) -> AsyncIterator[Manager]:
     """Run a controller of one kind in one namespace, as a user of its own."""
     kubeconfig = plane.certificate_kubeconfig(f"controller-of-{place}", "system:masters")
     endpoint = await credentials.load(kubeconfig, environment={})
-    runtime = Runtime(endpoint, CollectorRegistry(), identity="the-test", namespaces=[place])
-    runtime.add_kind(kind)
+    manager = Manager(endpoint, CollectorRegistry(), identity="the-test", namespaces=[place])
+    manager.add_kind(kind)
     stop = asyncio.Event()
     async with asyncio.timeout(120 + EDITS / 10), asyncio.TaskGroup() as group:
-        group.create_task(runtime.run(stop))
+        group.create_task(manager.run(stop))
         try:
-            await runtime.caches.synced()
-            yield runtime
+            await manager.caches.synced()
+            yield manager
         finally:
             stop.set()
 
@@ -121,7 +121,7 @@ async def test_nobodys_fields_are_lost(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sixteen editors at once and the controller: in the end each field is as its owner wrote it last."""
-    monkeypatch.setattr(contests, "SOON", 0.0)
+    monkeypatch.setattr(controller.runtime.conflicts, "REPAIRS_WINDOW", 0.0)
     async with (
         controlling(plane, place, WEBAPP),
         observing(user, place, [WEBAPPS, DEPLOYMENT, SERVICE]) as observer,
@@ -165,10 +165,10 @@ async def test_an_api_that_is_removed_takes_its_objects_along(
     kind = kind_of(plan, **DECLARED)
     await define(plane, user)
     async with (
-        controlling(plane, place, kind) as runtime,
+        controlling(plane, place, kind) as manager,
         observing(user, place, [CONFIGMAP, LEASE]) as observer,
     ):
-        things, gone = runtime.caches.of(kind.resource), asyncio.Event()
+        things, gone = manager.caches.of(kind.resource), asyncio.Event()
         things.subscribe(lambda change: gone.set() if change.new is None else None)
         await user.create(LEASE, {"metadata": {"name": "thing", "namespace": place}})
         thing = {"metadata": {"name": "thing", "namespace": place}, "spec": {"size": 1}}
@@ -186,7 +186,7 @@ async def test_an_api_that_is_removed_takes_its_objects_along(
         await define(plane, user)
         await user.create(kind.resource, thing)
         await observer.until(CONFIGMAP, "thing")
-        assert runtime.readiness.check() is None
+        assert manager.readiness.check() is None
         events = await asyncio.to_thread(plane.audit_events, mark, user=f"controller-of-{place}", verb=WRITES)
     assert "patch things" in {f"{each['verb']} {each['objectRef']['resource']}" for each in events}
     await user.delete(kind.resource, "thing", place)

@@ -9,19 +9,19 @@ from urllib.parse import urlsplit
 import pytest
 from prometheus_client import CollectorRegistry
 
-import controller.runtime.backoff
+import controller.runtime.workqueue
 import kube.watch
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.health import SILENCE, Readiness
-from controller.runtime.queue import LOW, NORMAL
-from controller.runtime.result import Request
-from controller.runtime.runtime import Runtime
+from controller.runtime.health import MAX_SILENCE, Readiness
+from controller.runtime.manager import Manager
+from controller.runtime.types import Request
+from controller.runtime.workqueue import LOW, NORMAL
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.store import Store
 from kube.watch import Watch
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things, kind_of
-from tests.controller.runtime.test_planned import single
+from tests.controller.runtime.test_reconciler import single
 from tests.fakes.proxy import Proxy
 
 pytestmark = pytest.mark.long
@@ -72,7 +72,7 @@ async def test_what_is_listed_anew_waits_for_what_people_change(running: Running
         await things.until_quiet()
         things.server.requests.clear()
         woken: list[tuple[str, int]] = []
-        queue = things.runtime.controllers[0].queue
+        queue = things.manager.controllers[0].queue
         add = queue.add
 
         def noted(key: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
@@ -121,14 +121,14 @@ async def test_connections_that_break_or_fall_silent(server: FakeApiServer, monk
     monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 0.3)
     target = urlsplit(server.url)
     async with Proxy(target.hostname or "", target.port or 0) as proxy:
-        runtime = Runtime(Endpoint(f"http://127.0.0.1:{proxy.port}"), CollectorRegistry(), identity="the-test")
+        manager = Manager(Endpoint(f"http://127.0.0.1:{proxy.port}"), CollectorRegistry(), identity="the-test")
         kind = kind_of(single)
-        runtime.add_kind(kind)
+        manager.add_kind(kind)
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            group.create_task(runtime.run(stop))
-            await runtime.caches.synced()
-            things = Things(server, runtime, kind)
+            group.create_task(manager.run(stop))
+            await manager.caches.synced()
+            things = Things(server, manager, kind)
             for name, fault in (("first", proxy.silence), ("second", proxy.cut), ("third", proxy.silence)):
                 fault()
                 things.create(name)
@@ -155,8 +155,8 @@ async def test_a_server_that_asks_for_patience_gets_it(
 
 async def test_an_overloaded_server_meets_no_storm(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each key fails once and waits; nobody fails on behalf of others."""
-    monkeypatch.setattr(controller.runtime.backoff, "FIRST", 0.1)
-    monkeypatch.setattr(controller.runtime.backoff, "JITTER", 0.1)
+    monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.1)
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.1)
     names = [f"thing-{number:02}" for number in range(30)]
     async with running(single) as things:
         for name in names:
@@ -180,13 +180,13 @@ async def test_a_right_that_is_lost_concerns_one_resource(running: Running) -> N
         await things.server.requests.until(lambda log: sum(each.code == 403 for each in log.watches) >= 3)
         things.create("after")
         await things.until_ready(name="after")
-        heard = [watch.last_heard or 0.0 for watch in things.runtime.caches.of(things.resource).watches]
-        late = Readiness(things.runtime.caches, clock=lambda: min(heard) + SILENCE)
+        heard = [watch.last_heard or 0.0 for watch in things.manager.caches.of(things.resource).watches]
+        late = Readiness(things.manager.caches, clock=lambda: min(heard) + MAX_SILENCE)
         fault = late.check() or ""
         things.server.requests.faults.clear()
         await things.server.requests.until(lambda log: log.watches[-1].code == 200)
         await things.until_quiet()
-        assert things.runtime.readiness.check() is None
+        assert things.manager.readiness.check() is None
         assert time.monotonic() > min(heard)
     assert fault.startswith("configmaps: nothing heard for ")
     assert "403 Forbidden: a fault of the test: 403" in fault

@@ -9,9 +9,9 @@ import pytest
 
 from controller.fake_apiserver.storage import Event
 from controller.runtime.controller import Controller
-from controller.runtime.own_writes import OwnWrites
-from controller.runtime.plan import Apply, Once, Plan, Random, Seen, Step
-from controller.runtime.result import Request, Result
+from controller.runtime.expectations import Expectations
+from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Random, Step
+from controller.runtime.types import Request, Result
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
@@ -29,15 +29,15 @@ pytestmark = pytest.mark.long
 NAMES = [f"thing-{number}" for number in range(20)]
 
 
-def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
+def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """A password that is made once, then a ConfigMap; the phase says how far it is."""
     del now
     name = str(thing.metadata["name"])
     secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
-    made = [seen.child(resource, name) is not None for resource in (SECRET, CONFIGMAP)]
+    made = [observed.child(resource, name) is not None for resource in (SECRET, CONFIGMAP)]
     steps = (
-        Step("secret", [Once(secret, {"data.password": Random()})], holds=made[0]),
-        Step("config", [Apply(configmap(name, size=str(thing.spec.size)))], needs=("secret",), holds=made[1]),
+        Step("secret", [CreateOnly(secret, {"data.password": Random()})], ready=made[0]),
+        Step("config", [Apply(configmap(name, size=str(thing.spec.size)))], depends_on=("secret",), ready=made[1]),
     )
     return Plan(steps, Status({"made": sum(made)}))
 
@@ -88,17 +88,17 @@ async def test_caches_that_lag_make_nothing_twice(
 
     A reconcile that waits for the caches begins when they know, long before a patience of a minute is out.
     """
-    assert OwnWrites.__init__.__kwdefaults__ is not None
-    monkeypatch.setitem(OwnWrites.__init__.__kwdefaults__, "patience", patience)
+    assert Expectations.__init__.__kwdefaults__ is not None
+    monkeypatch.setitem(Expectations.__init__.__kwdefaults__, "patience", patience)
     chance = random.Random(6)
     async with running(plan) as things:
-        history, looks = History(things), Looks(things.runtime.controllers[0])
+        history, looks = History(things), Looks(things.manager.controllers[0])
         things.server.watches.delay = lambda: chance.uniform(0.0, 0.05)
         for name in NAMES:
             things.create(name)
         for name in NAMES:
             await things.until_ready(name=name)
-            things.runtime.controllers[0].add(things.request(name))
+            things.manager.controllers[0].add(things.request(name))
         await things.until_quiet()
         await looks.until_twice()
         requests = things.server.requests.log
@@ -112,11 +112,11 @@ async def test_caches_that_lag_make_nothing_twice(
         assert not asked  # an apply that can only create finds out whether a name is free
 
 
-def told_of(thing: Thing, seen: Seen, now: datetime) -> Plan:
+def told_of(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """A ConfigMap; the status says what somebody else wrote into it."""
     del now
     name = str(thing.metadata["name"])
-    theirs = (seen.child(CONFIGMAP, name) or {}).get("data", {}).get("theirs")
+    theirs = (observed.child(CONFIGMAP, name) or {}).get("data", {}).get("theirs")
     return Plan((Step("config", [Apply(configmap(name, size=str(thing.spec.size)))]),), Status({"theirs": theirs}))
 
 

@@ -8,14 +8,14 @@ from itertools import count
 import pytest
 from prometheus_client import CollectorRegistry
 
-import controller.runtime.backoff
+import controller.runtime.workqueue
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
-from controller.runtime.plan import Plan, Seen, Step
-from controller.runtime.queue import LOW
-from controller.runtime.result import Request, Result
+from controller.runtime.plan import Observed, Plan, Step
+from controller.runtime.types import Request, Result
+from controller.runtime.workqueue import LOW
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Planner, Running, Status, Thing, Things
-from tests.controller.runtime.test_planned import single
+from tests.controller.runtime.test_reconciler import single
 
 MANY = 100
 
@@ -53,7 +53,7 @@ async def test_objects_cost_their_writes_once_and_then_nothing(running: Running)
         before = versions(things)
         things.server.requests.clear()
         for number in range(MANY):  # what the periodic pass does
-            things.runtime.controllers[0].add(Request(NAMESPACE, f"thing-{number}"), priority=LOW)
+            things.manager.controllers[0].add(Request(NAMESPACE, f"thing-{number}"), priority=LOW)
         await things.until_quiet()
         passed = [each for each in things.server.requests.log if "thing-" in each.path]
         assert versions(things).items() >= before.items()
@@ -77,7 +77,7 @@ async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> No
         await things.until_quiet()
         before = versions(things)
         things.server.requests.clear()
-        things.runtime.controllers[0].add(things.request(), priority=LOW)
+        things.manager.controllers[0].add(things.request(), priority=LOW)
         await things.until_quiet()
         passed = requests_for("thing", things)
         assert versions(things).items() >= before.items()
@@ -105,8 +105,8 @@ async def test_what_a_new_release_says_no_more_goes_from_a_status(
     """One write for each object, whatever others say there; the next start costs none."""
 
     def release(conditions: list[str], fields: list[str]) -> Planner:
-        def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
-            del thing, seen, now
+        def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
+            del thing, observed, now
             steps = [Step(each.lower(), (), condition=each) for each in conditions]
             return Plan(steps, Status(dict.fromkeys(fields, 1)))
 
@@ -152,7 +152,7 @@ async def test_what_might_be_ours_is_asked_of_the_server_at_a_start(running: Run
     async with running(single) as things:
         await things.until_quiet()
         for name in ("one", "two"):
-            things.runtime.controllers[0].add(things.request(name), priority=LOW)
+            things.manager.controllers[0].add(things.request(name), priority=LOW)
         await things.until_quiet()
         assert sorted(requests_for("one", things) + requests_for("two", things)) == [
             "PATCH things/one/status",
@@ -165,8 +165,8 @@ async def test_a_status_that_is_never_the_same_is_no_loop(running: Running) -> N
     """It is written once for each change of something else: our own status wakes nobody."""
     numbers = count()
 
-    def plan(thing: Thing, seen: Seen, now: datetime) -> Plan:
-        del thing, seen, now
+    def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
+        del thing, observed, now
         return Plan((), Status({"number": next(numbers)}))
 
     async with running(plan) as things:
@@ -197,8 +197,8 @@ async def test_what_always_fails_is_tried_ever_more_seldom(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The waits of a reconcile that always raises double from attempt to attempt (here: milliseconds for seconds)."""
-    monkeypatch.setattr(controller.runtime.backoff, "FIRST", 0.001)
-    monkeypatch.setattr(controller.runtime.backoff, "LONGEST", 0.05)
+    monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.001)
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_DELAY", 0.05)
     caplog.set_level(logging.WARNING, "gatewright.controller")
     attempts = count(1)
 

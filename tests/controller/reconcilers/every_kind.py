@@ -1,29 +1,22 @@
-"""An object of every kind, samples and some that ask for more, and a cluster in memory where they become ready."""
+"""An object of every kind, samples and some that ask for more, and an API server in memory where they become ready."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry
-
 from config.converters import stored
 from config.defaulting import defaulted
 from config.documents import parse_documents, read_documents
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.resources import POD
-from controller.runtime.caches import Caches
-from controller.runtime.conditions import ready_in
-from controller.runtime.events import EVENT, Recorder
-from controller.runtime.fake_client import FakeClient
-from controller.runtime.metrics import Metrics
+from controller.runtime.events import EVENT
+from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Object
-from controller.runtime.planned import Planned
-from controller.runtime.planned_kind import PlannedKind
-from controller.runtime.result import Request, RetryableError, TerminalError
-from controller.runtime.testing import fill
+from controller.runtime.status import ready_in
+from controller.runtime.types import RetryableError, TerminalError
+from gatewright.testing import ApiServer, reconcile
 from kube.resource import Resource
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -130,75 +123,67 @@ def placed(object: Object) -> Object:
 
 
 class World:
-    """A cluster in memory with one object, whose children get ready by themselves."""
+    """An API server in memory with one object, whose children become ready by themselves."""
 
-    def __init__(self, case: Case, **metadata: Any) -> None:
+    def __init__(self, case: Case, server: ApiServer, **metadata: Any) -> None:
         self.case = case
-        self.client = FakeClient()
+        self.server = server
         self.error: Exception | None = None
         self._object = case.object | {"metadata": case.object["metadata"] | metadata}
 
-    async def begin(self) -> None:
-        """Create the object, and the Secrets that it may name."""
+    def begin(self) -> None:
+        """Create the object, and what it may name: Secrets and a StorageClass."""
         secret = Resource("", "v1", "secrets", "Secret")
         for name in ("shop-db-login", "backup-store"):
-            await self.client.create(secret, self.theirs(name))
-        await self.client.create(self.case.kind.resource, self._object)
+            self.server.create(secret, self.theirs(name))
+        self.server.create(self.case.kind.resource, self._object)
 
     async def look(self) -> None:
-        """Look at the object once, as the controller does that has just started; `error` is what came of it."""
-        caches, recorder = Caches(self.client), Recorder(self.client, "test")
-        settings = {"registry": REGISTRY}
-        planned = Planned(
-            self.case.kind, self.client, caches, recorder, Metrics(CollectorRegistry()), settings=settings
-        )
-        await fill(caches, self.client)
+        """Reconcile the object once, as a controller that has just started; `error` is what came of it."""
         self.error = None
         try:
-            await planned.reconcile(Request(NAMESPACE, self.case.name))
+            await reconcile(self.case.kind, self.server, self.case.name, NAMESPACE, registry=REGISTRY)
         except (TerminalError, RetryableError) as error:
             self.error = error
-        telling = asyncio.create_task(recorder.run())
-        await recorder.flush()
-        telling.cancel()
 
-    async def events(self) -> list[tuple[str, str, str]]:
+    def events(self) -> list[tuple[str, str, str]]:
         """All events so far: type, reason and note."""
-        pages = [page async for page in self.client.pages(EVENT, NAMESPACE)]
-        return [(each["type"], each["reason"], each["note"]) for page in pages for each in page["items"]]
+        return [(each["type"], each["reason"], each["note"]) for each in self.server.list(EVENT, NAMESPACE)]
 
     async def settle(self) -> Object:
-        """Look until there is nothing to write, what was made being ready each time; return the object."""
+        """Reconcile until there is nothing to write, the children being ready each time; return the object."""
         before = -1
-        while before != self.client.version:
-            before = self.client.version
+        while before != self.server.storage.version:
+            before = self.server.storage.version
             await self.look()
-            for resource, child in await self.children():
-                await self._make_ready(resource, child)
-        return await self.parent()
+            for resource, child in self.children():
+                self._make_ready(resource, child)
+        return self.parent()
 
-    async def parent(self) -> Object:
+    def parent(self) -> Object:
         """The object as it is now."""
-        return await self.client.get(self.case.kind.resource, self.case.name, NAMESPACE)
+        stored = self.server.get(self.case.kind.resource, self.case.name, NAMESPACE)
+        assert stored
+        return stored
 
     @staticmethod
     def theirs(name: str) -> Object:
-        """Somebody else's object."""
+        """An object with another owner."""
         return {"metadata": {"name": name, "namespace": NAMESPACE, "labels": THEIRS}}
 
-    async def ready(self) -> tuple[str, str]:
+    def ready(self) -> tuple[str, str]:
         """Status and reason of its condition Ready."""
-        found = ready_in((await self.parent()).get("status", {}))
+        found = ready_in(self.parent().get("status", {}))
         return (found["status"], found["reason"]) if found else ("", "")
 
-    async def children(self) -> list[tuple[Resource, Object]]:
-        """Return what was made for the object, each with where it lives."""
-        pages = [(each, page) for each in self.case.kind.owns async for page in self.client.pages(each, NAMESPACE)]
-        found = ((resource, child) for resource, page in pages for child in page["items"])
+    def children(self) -> list[tuple[Resource, Object]]:
+        """Return the object's children, each with its resource."""
+        served = [each for each in self.case.kind.owns if self.server.serves(each)]
+        found = ((resource, child) for resource in served for child in self.server.list(resource, NAMESPACE))
         return [(resource, child) for resource, child in found if child["metadata"].get("labels") != THEIRS]
 
-    async def _make_ready(self, resource: Resource, child: Object) -> None:
-        name, generation = child["metadata"]["name"], child["metadata"]["generation"]
+    def _make_ready(self, resource: Resource, child: Object) -> None:
+        name, generation = child["metadata"]["name"], child["metadata"].get("generation")
         status: Object = {}
         if resource.kind in RUNNING:
             count = child["spec"]["replicas"]
@@ -208,16 +193,16 @@ class World:
             status = {"conditions": [{"type": "Complete", "status": "True"}]}
         if (resource.api_version, resource.kind) in KINDS:
             ready = {"type": "Ready", "status": "True", "reason": "AllReady", "message": ""}
+            ready["lastTransitionTime"] = "2026-01-01T00:00:00Z"
             status = {"phase": "Running", "conditions": [ready], "observedGeneration": generation}
         if not status or child.get("status") == status:
             return
-        await self.client.patch(resource, name, {"status": status}, NAMESPACE, subresource="status")
+        self.server.change(resource, name, {"status": status}, NAMESPACE, "status")
         if resource.kind == "StatefulSet":
             pod = {"name": f"{name}-0", "namespace": NAMESPACE, **child["spec"]["template"]["metadata"]}
+            self.server.apply(POD, {"metadata": pod}, "kubelet")
             conditions = [{"type": "Ready", "status": "True"}]
-            await self.client.apply(
-                POD, {"metadata": pod, "status": {"conditions": conditions}}, field_manager="kubelet"
-            )
+            self.server.change(POD, f"{name}-0", {"status": {"conditions": conditions}}, NAMESPACE, "status")
 
 
 def templates(value: Any) -> Iterator[Object]:

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Delete, Object, Plan
+from controller.runtime.plan import Apply, Delete, Object, Observed, Plan
 
 IMAGES: Mapping[str, Any] = {"backend": {"image": "shop/backend:v2"}, "frontend": {"image": "shop/frontend:v2"}}
 
@@ -46,6 +45,7 @@ def ready(object: Object) -> Object:
             status = {"readyReplicas": replicas, "updatedReplicas": replicas, "observedGeneration": 1}
         case "PostgreSQL":
             condition = {"type": "Ready", "status": "True", "reason": "AllReady", "message": ""}
+            condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
             status = {"observedGeneration": 1, "conditions": [condition]}
     metadata = {**object["metadata"], "uid": object["metadata"]["name"], "generation": 1}
     return {**object, "metadata": metadata, "status": status}
@@ -56,9 +56,9 @@ def unready(object: Object, **status: Any) -> Object:
     return ready(object) | {"status": status}
 
 
-def given(objects: Iterable[Object], **more: Any) -> Given:
-    """What was seen: these children, ready."""
-    return Given(children=[ready(each) for each in objects], **more)
+def given(objects: Iterable[Object], **more: Any) -> Observed:
+    """What was observed: these children, ready."""
+    return Observed(children=[ready(each) for each in objects], **more)
 
 
 def container(objects: Mapping[tuple[str, str], Object], name: str) -> Object:

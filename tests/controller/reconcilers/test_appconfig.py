@@ -8,17 +8,16 @@ import pytest
 from config.api.appconfig import AppConfig
 from controller.reconcilers.appconfig import APPCONFIG, by_config_map
 from controller.reconcilers.rolling import checksum_of
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Plan
+from controller.runtime.plan import Apply, Observed, Plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def planned(status: Any = None, seen: Given | None = None, **spec: Any) -> Plan:
+def planned(status: Any = None, observed: Observed | None = None, **spec: Any) -> Plan:
     """The plan of an AppConfig."""
     metadata = {"name": "settings", "namespace": "sales", "uid": "1", "labels": {"platform": "store", "team": "a"}}
     object = {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
-    return APPCONFIG.plan(AppConfig.model_validate(object), seen or Given(), NOW)
+    return APPCONFIG.plan(AppConfig.model_validate(object), observed or Observed(), NOW)
 
 
 def test_it_makes_one_configmap() -> None:
@@ -45,7 +44,7 @@ def test_it_makes_one_configmap() -> None:
         "metadata.name": "spec.application",
         "data": "spec.config",
     }
-    assert not step.holds
+    assert not step.ready
     assert plan.status.to_api() == {}
 
 
@@ -57,8 +56,8 @@ def test_the_status_speaks_of_what_is_there() -> None:
         "kind": "ConfigMap",
         "metadata": {"name": "shop-config", "annotations": {"checksum.gatewright.io/data": checksum}},
     }
-    seen = Given(children=[child])
-    status = planned(seen=seen, application="shop", config={"a": "1"}).status.to_api()
+    observed = Observed(children=[child])
+    status = planned(observed=observed, application="shop", config={"a": "1"}).status.to_api()
     assert status == {
         "configMapName": "shop-config",
         "checksum": checksum,
@@ -66,9 +65,9 @@ def test_the_status_speaks_of_what_is_there() -> None:
         "lastUpdated": "2026-01-01T00:00:00Z",
     }
     before = status | {"lastUpdated": "2025-01-01T00:00:00Z", "conditions": [], "observedGeneration": 1}
-    again = planned(before, seen, application="shop", config={"a": "1"}).status.to_api()
+    again = planned(before, observed, application="shop", config={"a": "1"}).status.to_api()
     assert again == status | {"lastUpdated": "2025-01-01T00:00:00Z"}
-    assert planned(before, seen, application="shop", config={"a": "2"}).status.to_api() == again
+    assert planned(before, observed, application="shop", config={"a": "2"}).status.to_api() == again
     assert planned(before, application="other", config={"a": "1"}).status.to_api() == {}
 
 

@@ -1,4 +1,4 @@
-"""What an AppStack becomes: tables of (spec, seen) -> plan."""
+"""What an AppStack becomes: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -7,17 +7,16 @@ import pytest
 
 from controller.reconcilers.appstack import APP_STACK
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.runtime.given import Given
-from controller.runtime.plan import Object, Once, Plan
+from controller.runtime.plan import CreateOnly, Object, Observed, Plan
 from tests.controller.reconcilers.platforms import IMAGES, container, deleted, given, made, ready, stack
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EVERYTHING: Object = {"database": {}, "cache": {}, **IMAGES}
 
 
-def planned(object: Object, seen: Given | None = None) -> Plan:
+def planned(object: Object, observed: Observed | None = None) -> Plan:
     """The plan of a stack."""
-    return APP_STACK.plan(APP_STACK.type.model_validate(object), seen or Given(), NOW)
+    return APP_STACK.plan(APP_STACK.type.model_validate(object), observed or Observed(), NOW)
 
 
 @pytest.mark.parametrize(
@@ -41,9 +40,9 @@ def test_each_waits_for_all_before_it(wanted: list[str], needs: dict[str, tuple[
     """Of those that are asked for; the others have no condition and keep nobody waiting."""
     plan = planned(stack(**{name: EVERYTHING[name] for name in wanted}))
     asked_for = [step for step in plan.steps if step.condition]
-    assert {step.name: tuple(step.needs) for step in asked_for} == needs
+    assert {step.name: tuple(step.depends_on) for step in asked_for} == needs
     assert [step.condition for step in asked_for] == [f"{name.capitalize()}Ready" for name in needs]
-    assert all(not step.writes and step.holds for step in plan.steps if not step.condition)
+    assert all(not step.writes and step.ready for step in plan.steps if not step.condition)
 
 
 def test_components_are_those_of_a_platform() -> None:
@@ -106,8 +105,8 @@ def test_each_database_keeps_what_it_has_under_names_of_its_own(type: str, kept:
     plan = planned(stack(database={"type": type, "backup": {"enabled": True}}))
     if type == "postgresql":
         child = made(plan)["PostgreSQL", "shop-db"]
-        plan = POSTGRESQL.plan(POSTGRESQL.type.model_validate(child), Given(), NOW)
-    once = [write.object for step in plan.steps for write in step.writes if isinstance(write, Once)]
+        plan = POSTGRESQL.plan(POSTGRESQL.type.model_validate(child), Observed(), NOW)
+    once = [write.object for step in plan.steps for write in step.writes if isinstance(write, CreateOnly)]
     (template,) = made(plan)["StatefulSet", "shop-db"]["spec"]["volumeClaimTemplates"]
     claim = f"{template['metadata']['name']}-shop-db-0"
     assert [*(each["metadata"]["name"] for each in once), claim] == kept
@@ -117,10 +116,10 @@ def test_readiness_that_is_lost_is_reported_and_nothing_is_torn_down() -> None:
     """A database that fails later keeps the others as they are."""
     before = [ready(each) for each in made(planned(stack(**EVERYTHING))).values()]
     running = {"phase": "Running", "observedGeneration": 1}
-    seen = Given(children=[each for each in before if each["kind"] != "PostgreSQL"])
-    plan = planned(stack(**EVERYTHING) | {"status": running}, seen)
+    observed = Observed(children=[each for each in before if each["kind"] != "PostgreSQL"])
+    plan = planned(stack(**EVERYTHING) | {"status": running}, observed)
     assert plan.status.to_api()["phase"] == "Degraded"
-    assert [step.name for step in plan.steps if not step.holds] == ["database"]
+    assert [step.name for step in plan.steps if not step.ready] == ["database"]
     assert (deleted(plan), len(made(plan))) == ([], 7)
 
 

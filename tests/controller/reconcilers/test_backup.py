@@ -1,4 +1,4 @@
-"""What a Backup becomes: tables of (spec, seen) -> plan."""
+"""What a Backup becomes: tables of (spec, observed) -> plan."""
 
 import re
 from collections.abc import Sequence
@@ -12,9 +12,8 @@ import yaml
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP, by_secret
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Plan, Problem
-from controller.runtime.testing import FakeClient, reconcile
+from controller.runtime.plan import Apply, Object, Observed, Plan, Problem
+from gatewright.testing import ApiServer, reconcile
 
 ROOT = Path(__file__).parents[3]
 PAGE, SAMPLE = ROOT / "docs/kinds/backup.md", ROOT / "config/samples/nightly-backup.yaml"
@@ -85,19 +84,19 @@ def made(day: str) -> Object:
     return pod(day, 0, f'{{"backup":"202611{day}T020000Z-x","bytes":{int(day)}}}')
 
 
-def seen(
+def observed(
     *, jobs: Sequence[Object] = (), pods: Sequence[Object] = (), secrets: Sequence[str] = ("login", "store")
-) -> Given:
+) -> Observed:
     """What is there besides the CronJob."""
     there: dict[Any, Sequence[Object]] = {(SECRET, "secret", name): [{"metadata": {"name": name}}] for name in secrets}
-    return Given(
+    return Observed(
         children=[cronjob()], found={**there, (JOB, "backup", "nightly"): jobs, (POD, "backup", "nightly"): pods}
     )
 
 
-def planned(given: Given | None = None, status: Object | None = None, **spec: Any) -> Plan:
+def planned(given: Observed | None = None, status: Object | None = None, **spec: Any) -> Plan:
     """Its plan."""
-    return BACKUP.plan(backup(status, **spec), given or Given(), NOW)
+    return BACKUP.plan(backup(status, **spec), given or Observed(), NOW)
 
 
 def applied(plan: Plan) -> Object:
@@ -179,7 +178,7 @@ def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
 
 def test_the_image_follows_the_source_and_the_registry() -> None:
     """One image for each type, from where the images come that we choose."""
-    plan = BACKUP.plan(backup(source=source("mysql")), Given(settings={"registry": "registry.company.com"}), NOW)
+    plan = BACKUP.plan(backup(source=source("mysql")), Observed(settings={"registry": "registry.company.com"}), NOW)
     pod = applied(plan)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"] == "registry.company.com/gatewright-backup-mysql:1.0.0"
 
@@ -249,7 +248,7 @@ def test_the_environment_says_all_and_credentials_by_reference() -> None:
     ],
 )
 def test_the_environment_follows_the_spec(spec: Object, expected: dict[str, str]) -> None:
-    """Each field where it is to be seen."""
+    """Each field where it is to be observed."""
     found = environment(**spec)
     assert {name: found.get(name) for name in expected} == expected
 
@@ -283,7 +282,7 @@ def test_every_field_is_traced_to_the_users_own() -> None:
 )
 def test_what_is_missing_is_named(spec: Object, problem: str) -> None:
     """Every field at once; a CronJob that was made before stays as it is."""
-    plan = planned(seen(), **spec)
+    plan = planned(observed(), **spec)
     assert plan.problem == Problem(f"{problem}: must be set", "Incomplete")
     assert plan.steps == ()
 
@@ -297,21 +296,21 @@ def test_a_schedule_that_is_none_is_told() -> None:
 
 def test_the_cronjob_waits_for_its_secrets() -> None:
     """A Secret that is not there yet is waited for by name."""
-    plan = planned(seen(secrets=["store"]))
-    assert [(step.name, step.holds) for step in plan.steps] == [
+    plan = planned(observed(secrets=["store"]))
+    assert [(step.name, step.ready) for step in plan.steps] == [
         ("Secret store", True),
         ("Secret login", False),
         ("cronjob", True),
     ]
-    assert plan.steps[-1].needs == ["Secret store", "Secret login"]
+    assert plan.steps[-1].depends_on == ["Secret store", "Secret login"]
 
 
 def test_the_next_time_is_known_and_waited_for() -> None:
     """Once there is a CronJob that is not suspended; then it is looked at again."""
-    plan = planned(seen())
+    plan = planned(observed())
     assert plan.status.to_api()["nextTime"] == "2026-11-22T02:00:00Z"
     assert plan.requeue_after == timedelta(hours=8, minutes=59, seconds=30)
-    for other in (planned(), planned(seen(), suspend=True)):
+    for other in (planned(), planned(observed(), suspend=True)):
         assert ("nextTime" in other.status.to_api(), other.requeue_after) == (False, None)
 
 
@@ -323,7 +322,7 @@ def test_the_last_good_backup_is_known() -> None:
         job("22", "Complete", command="/restore.sh"),
         job("23", "Complete", owner="somebody"),
     ]
-    plan = planned(seen(jobs=jobs, pods=[made("19"), made("20"), made("22"), made("23")]))
+    plan = planned(observed(jobs=jobs, pods=[made("19"), made("20"), made("22"), made("23")]))
     status = plan.status.to_api()
     assert status["lastSuccessfulTime"] == "2026-11-20T02:10:00Z"
     assert (status["lastBackup"], status["lastSize"]) == ("20261120T020000Z-x", 20)
@@ -332,21 +331,21 @@ def test_the_last_good_backup_is_known() -> None:
 
 def test_what_was_known_stays_known() -> None:
     """Jobs and pods are removed with time: nothing changes by that."""
-    before = planned(seen(jobs=[job("20", "Complete")], pods=[made("20")])).status.to_api()
+    before = planned(observed(jobs=[job("20", "Complete")], pods=[made("20")])).status.to_api()
     for jobs in ([], [job("19", "Complete")], [job("20", "Complete")]):
-        after = planned(seen(jobs=jobs), before).status.to_api()
+        after = planned(observed(jobs=jobs), before).status.to_api()
         assert {key: after[key] for key in before if key != "conditions"} == {
             key: before[key] for key in before if key != "conditions"
         }
-    assert planned(seen(jobs=[job("20", "Complete")]), before).status.to_api()["conditions"] == before["conditions"]
-    assert planned(seen(), before).status.to_api()["conditions"] == before["conditions"]
+    assert planned(observed(jobs=[job("20", "Complete")]), before).status.to_api()["conditions"] == before["conditions"]
+    assert planned(observed(), before).status.to_api()["conditions"] == before["conditions"]
 
 
 def test_a_success_without_a_word_has_no_size() -> None:
     """A pod that is gone, or says something else, leaves the time alone."""
-    before = planned(seen(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
+    before = planned(observed(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
     for message in (None, "", "done", "[1]", '{"backup":"x"}', '{"backup":1,"bytes":"2"}'):
-        plan = planned(seen(jobs=[job("20", "Complete")], pods=[pod("20", 0, message)]), before)
+        plan = planned(observed(jobs=[job("20", "Complete")], pods=[pod("20", 0, message)]), before)
         status = plan.status.to_api()
         assert status["lastSuccessfulTime"] == "2026-11-20T02:10:00Z"
         assert ("lastBackup" in status, "lastSize" in status) == (False, False)
@@ -355,19 +354,19 @@ def test_a_success_without_a_word_has_no_size() -> None:
 
 def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
     """With what the script said last, also once its pod is gone; the last good backup stays the last good one."""
-    good = planned(seen(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
+    good = planned(observed(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
     attempts = [pod("20", 1, "dumping\nfailed while dumping shop.dump: no such table\n", state="lastState")]
-    failing = planned(seen(jobs=[job("19", "Complete"), job("20")], pods=attempts), good)
+    failing = planned(observed(jobs=[job("19", "Complete"), job("20")], pods=attempts), good)
     said = "Job nightly-20: failed while dumping shop.dump: no such table"
     assert backed_up(failing) == ("False", "Failing", said)
-    ending = planned(seen(jobs=[job("19", "Complete"), job("20", "FailureTarget")]), failing.status.to_api())
+    ending = planned(observed(jobs=[job("19", "Complete"), job("20", "FailureTarget")]), failing.status.to_api())
     assert backed_up(ending) == ("False", "Failing", said)
-    failed = planned(seen(jobs=[job("20", "FailureTarget", "Failed")]), ending.status.to_api())
+    failed = planned(observed(jobs=[job("20", "FailureTarget", "Failed")]), ending.status.to_api())
     assert backed_up(failed) == ("False", "Failed", said)
     assert failed.status.to_api()["lastSize"] == 19
-    unheard = planned(seen(jobs=[job("20", "Failed")]), good)
+    unheard = planned(observed(jobs=[job("20", "Failed")]), good)
     assert backed_up(unheard) == ("False", "Failed", "Job nightly-20: it is Failed")
-    silent = planned(seen(jobs=[job("20")], pods=[pod("20", 137, None)]))
+    silent = planned(observed(jobs=[job("20")], pods=[pod("20", 137, None)]))
     assert backed_up(silent) == ("False", "Failing", "Job nightly-20: Error, exit code 137")
 
 
@@ -378,18 +377,18 @@ def test_what_keeps_a_pod_from_starting_is_told() -> None:
         status = {"name": "backup", "state": {"waiting": {"reason": reason, "message": "no key password"}}}
         return {"metadata": owned("x", "pod-20", "job-20"), "status": {"containerStatuses": [status]}}
 
-    stuck = planned(seen(jobs=[job("20")], pods=[waiting("CreateContainerConfigError")]))
+    stuck = planned(observed(jobs=[job("20")], pods=[waiting("CreateContainerConfigError")]))
     said = ("False", "Failing", "Job nightly-20: CreateContainerConfigError: no key password")
     assert backed_up(stuck) == said
-    again = planned(seen(jobs=[job("20")], pods=[waiting("ContainerCreating")]), stuck.status.to_api())
+    again = planned(observed(jobs=[job("20")], pods=[waiting("ContainerCreating")]), stuck.status.to_api())
     assert backed_up(again) == said
 
 
 def test_a_first_attempt_changes_nothing() -> None:
     """While it runs, what is known is the backup before, or that there was none."""
-    assert backed_up(planned(seen(jobs=[job("20")]))) == ("False", "NoneYet", "no backup was made yet")
-    before = planned(seen(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
-    assert backed_up(planned(seen(jobs=[job("20")]), before))[:2] == ("True", "Succeeded")
+    assert backed_up(planned(observed(jobs=[job("20")]))) == ("False", "NoneYet", "no backup was made yet")
+    before = planned(observed(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
+    assert backed_up(planned(observed(jobs=[job("20")]), before))[:2] == ("True", "Succeeded")
 
 
 def test_what_wakes_a_backup_is_found() -> None:
@@ -400,12 +399,11 @@ def test_what_wakes_a_backup_is_found() -> None:
     assert list(by_secret({})) == []
 
 
-async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there() -> None:
+async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there(server: ApiServer) -> None:
     """First only a status that says what is waited for; then the CronJob; then no write more."""
-    client = FakeClient()
-    await client.create(BACKUP.resource, {"metadata": {"name": "nightly", "namespace": "default"}, "spec": SPEC})
-    await reconcile(BACKUP, client, "nightly")
-    stored = await client.get(BACKUP.resource, "nightly", "default")
+    server.create(BACKUP.resource, {"metadata": {"name": "nightly", "namespace": "default"}, "spec": SPEC})
+    await reconcile(BACKUP, server, "nightly")
+    stored = server.get(BACKUP.resource, "nightly", "default")
     ready = stored["status"]["conditions"][-1]
     assert (ready["type"], ready["status"], ready["message"]) == (
         "Ready",
@@ -413,13 +411,13 @@ async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there() -> N
         "waiting for Secret store, Secret login, cronjob",
     )
     for name in ("login", "store"):
-        await client.create(SECRET, {"metadata": {"name": name, "namespace": "default"}})
-    mark = len(client.writes)
-    await reconcile(BACKUP, client, "nightly")
-    assert client.writes[mark:] == ["apply cronjobs default/nightly-cronjob", "apply backups/status default/nightly"]
-    await reconcile(BACKUP, client, "nightly")
-    assert len(client.writes) == mark + 2
-    assert (await client.get(CRON_JOB, "nightly-cronjob", "default"))["spec"]["concurrencyPolicy"] == "Forbid"
+        server.create(SECRET, {"metadata": {"name": name, "namespace": "default"}})
+    mark = len(server.writes)
+    await reconcile(BACKUP, server, "nightly")
+    assert server.writes[mark:] == ["apply cronjobs default/nightly-cronjob", "apply backups/status default/nightly"]
+    await reconcile(BACKUP, server, "nightly")
+    assert len(server.writes) == mark + 2
+    assert (server.get(CRON_JOB, "nightly-cronjob", "default"))["spec"]["concurrencyPolicy"] == "Forbid"
 
 
 def test_the_page_restores_with_what_was_backed_up_with() -> None:
@@ -427,7 +425,7 @@ def test_the_page_restores_with_what_was_backed_up_with() -> None:
     (example, job) = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL))
     shown = {each["name"]: each for each in job["spec"]["template"]["spec"]["containers"][0]["env"]}
     example["metadata"]["namespace"] = "default"
-    plan = BACKUP.plan(Backup.model_validate(example), Given(), NOW)
+    plan = BACKUP.plan(Backup.model_validate(example), Observed(), NOW)
     template = applied(plan)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     planned = {each["name"]: each for each in template["containers"][0]["env"]}
     only_here = {"SOURCE_DATABASE", "RETENTION_SECONDS", "RCLONE_CONFIG_DESTINATION_NO_CHECK_BUCKET"}

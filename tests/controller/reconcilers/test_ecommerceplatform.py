@@ -1,17 +1,16 @@
-"""What an EcommercePlatform becomes: tables of (spec, seen) -> plan."""
+"""What an EcommercePlatform becomes: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from controller.fake_apiserver.server import NAMESPACE
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
 from controller.reconcilers.resources import POSTGRESQL
-from controller.runtime.fake_client import FakeClient
-from controller.runtime.given import Given
-from controller.runtime.plan import Object, Plan, Problem
-from controller.runtime.testing import reconcile
+from controller.runtime.plan import Object, Observed, Plan, Problem
+from gatewright.testing import ApiServer, reconcile
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready, unready
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,14 +18,14 @@ MONITORED = frozenset({SERVICE_MONITOR, PROMETHEUS_RULE})
 EVERYTHING: Object = {"environment": "production", "host": "shop.example.com"}
 
 
-def planned(object: Object, seen: Given | None = None) -> Plan:
+def planned(object: Object, observed: Observed | None = None) -> Plan:
     """The plan of a platform."""
-    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), seen or Given(), NOW)
+    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW)
 
 
 def test_all_of_it_is_planned_before_anything_exists() -> None:
     """What is judged at admission: every object of every step."""
-    assert list(made(planned(platform(**EVERYTHING), Given(served=MONITORED)))) == [
+    assert list(made(planned(platform(**EVERYTHING), Observed(served=MONITORED)))) == [
         ("PostgreSQL", "shop-db"),
         ("Deployment", "shop-cache"),
         ("Service", "shop-cache"),
@@ -44,7 +43,7 @@ def test_all_of_it_is_planned_before_anything_exists() -> None:
 
 def test_each_waits_for_what_it_needs() -> None:
     """The backend for the database, the frontend for the backend, the rest for the frontend."""
-    assert {step.name: tuple(step.needs) for step in planned(platform(**EVERYTHING)).steps} == {
+    assert {step.name: tuple(step.depends_on) for step in planned(platform(**EVERYTHING)).steps} == {
         "database": (),
         "cache": (),
         "backend": ("database",),
@@ -64,7 +63,7 @@ def test_each_has_a_condition_that_begins_with_what_was_being_done(name: str) ->
 
 def test_everything_carries_the_name_of_the_platform() -> None:
     """All objects, and the pods; selectors go by something else."""
-    for child in made(planned(platform(**EVERYTHING), Given(served=MONITORED))).values():
+    for child in made(planned(platform(**EVERYTHING), Observed(served=MONITORED))).values():
         assert child["metadata"]["labels"]["platform"] == "shop"
         if child["kind"] == "Deployment":
             assert child["spec"]["template"]["metadata"]["labels"] == child["metadata"]["labels"]
@@ -83,7 +82,7 @@ def test_the_environment_decides_where_the_spec_is_silent(
     environment: str, replicas: int, storage: str, backup: bool, spread: bool
 ) -> None:
     """The table of environments: database, backup, and what is done against loss."""
-    plan = planned(platform(environment=environment), Given(served=MONITORED))
+    plan = planned(platform(environment=environment), Observed(served=MONITORED))
     objects = made(plan)
     database = objects["PostgreSQL", "shop-db"]["spec"]
     assert (database["replicas"], database["storage"]) == (replicas, storage)
@@ -130,7 +129,7 @@ def test_the_spec_says_otherwise() -> None:
             },
             monitoring={"alerts": False},
         ),
-        Given(served=MONITORED),
+        Observed(served=MONITORED),
     )
     objects = made(plan)
     database = objects["PostgreSQL", "shop-db"]["spec"]
@@ -214,7 +213,7 @@ def test_the_cache_keeps_within_its_limit(cache: Object, memory: list[str]) -> N
 
 def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -> None:
     """The one setting moves the cache's image and no other."""
-    objects = made(planned(platform(), Given(settings={"registry": "registry.company.com"})))
+    objects = made(planned(platform(), Observed(settings={"registry": "registry.company.com"})))
     images = {name: container(objects, f"shop-{name}")["image"] for name in ("cache", "backend", "frontend")}
     assert images == {
         "cache": "registry.company.com/valkey/valkey:8.1",
@@ -251,12 +250,12 @@ def test_without_the_apis_of_prometheus_services_are_annotated() -> None:
     }
     (step,) = (each for each in plan.steps if each.name == "monitoring")
     note = "ServiceMonitor and PrometheusRule of monitoring.coreos.com not served here: Services are annotated instead"
-    assert (list(step.writes), step.holds, step.note) == ([], True, note)
+    assert (list(step.writes), step.ready, step.note) == ([], True, note)
 
 
 def test_with_the_apis_of_prometheus_services_are_selected() -> None:
     """The ServiceMonitor finds the Services of backend and frontend by their labels."""
-    objects = made(planned(platform(), Given(served=MONITORED)))
+    objects = made(planned(platform(), Observed(served=MONITORED)))
     assert objects["ServiceMonitor", "shop"]["spec"] == {
         "selector": {
             "matchLabels": {"platform": "shop"},
@@ -271,7 +270,7 @@ def test_with_the_apis_of_prometheus_services_are_selected() -> None:
 
 def test_production_alerts_on_missing_replicas_and_silent_pods() -> None:
     """Of this platform alone, by what kube-state-metrics and Prometheus itself say."""
-    rule = made(planned(platform(environment="production"), Given(served=MONITORED)))["PrometheusRule", "shop"]
+    rule = made(planned(platform(environment="production"), Observed(served=MONITORED)))["PrometheusRule", "shop"]
     (group,) = rule["spec"]["groups"]
     deployments = '{namespace="eu",deployment=~"shop-(cache|backend|frontend)"}'
     database = '{namespace="eu",statefulset="shop-db"}'
@@ -303,7 +302,7 @@ def test_production_alerts_on_missing_replicas_and_silent_pods() -> None:
 
 def test_what_is_switched_off_is_removed_by_its_uid() -> None:
     """Cache, monitoring and host; what stays wanted stays."""
-    before = made(planned(platform(**EVERYTHING), Given(served=MONITORED))).values()
+    before = made(planned(platform(**EVERYTHING), Observed(served=MONITORED))).values()
     off = platform(cache={"enabled": False}, monitoring={"enabled": False})
     plan = planned(off, given(before, served=MONITORED))
     assert deleted(plan) == [
@@ -328,10 +327,10 @@ def children(**spec: Any) -> list[Object]:
     return [ready(each) for each in made(planned(platform(**spec))).values()]
 
 
-def seen_without(kind: str, name: str, *more: Object) -> Given:
+def seen_without(kind: str, name: str, *more: Object) -> Observed:
     """All children ready but one, and others in its place."""
     others = [each for each in children() if (each["kind"], each["metadata"]["name"]) != (kind, name)]
-    return Given(children=[*others, *more])
+    return Observed(children=[*others, *more])
 
 
 RUNNING, DEPLOYING = {"phase": "Running", "observedGeneration": 1}, {"phase": "Deploying", "observedGeneration": 1}
@@ -353,9 +352,9 @@ QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "
 
 
 @pytest.mark.parametrize(
-    ("seen", "step", "note", "before", "phase"),
+    ("observed", "step", "note", "before", "phase"),
     [
-        (Given(), "backend", "waiting for database", {}, "Deploying"),
+        (Observed(), "backend", "waiting for database", {}, "Deploying"),
         (seen_without("PostgreSQL", "shop-db"), "database", "", {}, "Deploying"),
         (
             seen_without("PostgreSQL", "shop-db", condition("Progressing", "waiting for instances")),
@@ -415,18 +414,20 @@ QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "
         ),
     ],
 )
-def test_what_is_missing_is_told(seen: Given, step: str, note: str | Problem, before: Object, phase: str) -> None:
+def test_what_is_missing_is_told(
+    observed: Observed, step: str, note: str | Problem, before: Object, phase: str
+) -> None:
     """Each component says why it is not ready; the phase says whether it was."""
-    plan = planned(platform() | {"status": before}, seen)
+    plan = planned(platform() | {"status": before}, observed)
     (found,) = (each for each in plan.steps if each.name == step)
-    assert (found.holds, found.note, plan.status.to_api()["phase"], plan.failing) == (False, note, phase, phase)
+    assert (found.ready, found.note, plan.status.to_api()["phase"], plan.failing) == (False, note, phase, phase)
     assert plan.requeue_after == timedelta(seconds=30)
 
 
 def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
     """Its status says where everything is."""
-    plan = planned(platform(), Given(children=children()))
-    assert all(step.holds for step in plan.steps)
+    plan = planned(platform(), Observed(children=children()))
+    assert all(step.ready for step in plan.steps)
     assert (plan.requeue_after, plan.failing) == (timedelta(minutes=10), "Deploying")
     assert plan.status.to_api() == {
         "phase": "Running",
@@ -441,7 +442,7 @@ def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
 
 def test_an_image_that_nobody_named_is_asked_for() -> None:
     """Ready is False, reason Incomplete; the others are made, and what runs is left alone."""
-    plan = planned(platform(backend={}), Given(children=children()))
+    plan = planned(platform(backend={}), Observed(children=children()))
     assert plan.problem == Problem("Backend deployment failed: spec.backend.image: must be set", "Incomplete")
     assert deleted(plan) == []
     assert ("Deployment", "shop-frontend") in made(plan)
@@ -454,7 +455,7 @@ def test_an_image_that_nobody_named_is_asked_for() -> None:
 
 def test_another_type_of_database_leaves_the_data_alone() -> None:
     """What is there stays, and the condition says what to do; the backend keeps its login."""
-    plan = planned(platform(database={"type": "mysql"}), Given(children=children()))
+    plan = planned(platform(database={"type": "mysql"}), Observed(children=children()))
     wrong = "it is postgresql, and spec.database.type: mysql would leave its data behind; set it back"
     assert plan.problem == Problem(f"Database deployment failed: {wrong}", "TypeChanged")
     assert (deleted(plan), made(plan, "StatefulSet"), made(plan, "PostgreSQL")) == ([], {}, {})
@@ -462,27 +463,29 @@ def test_another_type_of_database_leaves_the_data_alone() -> None:
     assert made(plan)["Deployment", "shop-backend"]["spec"] == backend["spec"]
 
 
-async def test_from_nothing_to_running_and_quiet() -> None:
+async def test_from_nothing_to_running_and_quiet(server: ApiServer) -> None:
     """Whole passes on a fake client: each step once the one before it holds, then not one write more."""
-    client = FakeClient()
-    await client.create(ECOMMERCE_PLATFORM.resource, platform(host="shop.example.com"))
+    server.create(NAMESPACE, {"metadata": {"name": "eu"}})
+    for optional in ECOMMERCE_PLATFORM.optional:
+        server.serve(optional)
+    server.create(ECOMMERCE_PLATFORM.resource, platform(host="shop.example.com"))
     passes: list[list[str]] = []
 
     async def look() -> Object:
-        before = len(client.writes)
-        await reconcile(ECOMMERCE_PLATFORM, client, "shop", "eu")
-        passes.append(client.writes[before:])
-        return dict((await client.get(ECOMMERCE_PLATFORM.resource, "shop", "eu"))["status"])
+        before = len(server.writes)
+        await reconcile(ECOMMERCE_PLATFORM, server, "shop", "eu")
+        passes.append(server.writes[before:])
+        return dict((server.get(ECOMMERCE_PLATFORM.resource, "shop", "eu"))["status"])
 
     async def becomes_ready(resource: Any, name: str) -> None:
-        child = await client.get(resource, name, "eu")
+        child = server.get(resource, name, "eu")
         generation = child["metadata"].get("generation", 0)
         status = ready(child)["status"] | {"observedGeneration": generation}
-        await client.apply(
+        server.apply(
             resource,
             {"metadata": {"name": name, "namespace": "eu"}, "status": status},
-            field_manager="test",
-            subresource="status",
+            "test",
+            "status",
         )
 
     status = await look()
@@ -513,7 +516,7 @@ async def test_from_nothing_to_running_and_quiet() -> None:
         ["apply servicemonitors eu/shop", "apply ingresses eu/shop", of_status],
         [],
     ]
-    assert (await client.get(POSTGRESQL, "shop-db", "eu"))["metadata"]["labels"]["platform"] == "shop"
+    assert (server.get(POSTGRESQL, "shop-db", "eu"))["metadata"]["labels"]["platform"] == "shop"
 
 
 def test_a_label_of_its_own_is_not_lost_on_the_way() -> None:

@@ -1,12 +1,16 @@
-"""What every kind promises, held by each sample and by objects that ask for more: on a cluster in memory."""
+"""What every kind promises, held by each sample and by objects that ask for more: on an API server in memory."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from controller.reconcilers import planned_kinds
 from controller.runtime.plan import Object
+from gatewright.testing import ApiServer
 from kube.resource import Resource
-from tests.controller.reconcilers.every_kind import NAMESPACE, Case, World, cases
+from tests.controller.reconcilers.every_kind import KINDS, NAMESPACE, Case, World, cases
 
 SAME = {"test-app", "test-webapp", "test-db", "staging-platform", "of-a-class", "tea-or-coffee"}
 
@@ -19,17 +23,20 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 @pytest.fixture(params=[each for each in cases() if each.name not in SAME], ids=str)
-async def various(request: pytest.FixtureRequest) -> World:
+async def various(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """A cluster where an object is ready: each, but for those that make nothing that others do not."""
-    return await settled(request.param)
+    async with serving(request.param) as world:
+        await world.settle()
+        yield world
 
 
-async def settled(case: Case) -> World:
-    """Return a cluster where the object is ready."""
-    world = World(case)
-    await world.begin()
-    await world.settle()
-    return world
+@asynccontextmanager
+async def serving(case: Case, **metadata: Any) -> AsyncIterator[World]:
+    """An API server in memory with an object."""
+    async with ApiServer(*planned_kinds()) as server:
+        world = World(case, server, **metadata)
+        world.begin()
+        yield world
 
 
 async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
@@ -37,71 +44,79 @@ async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
 
     Each has one owner, which controls it and waits for it to go; but for claims, which outlive their parent.
     """
-    world = await settled(case)
-    stored = await world.parent()
-    assert await world.ready() == ("True", "AllReady")
-    assert stored["status"]["observedGeneration"] == stored["metadata"]["generation"]
-    before = list(world.client.writes)
-    await world.look()
-    assert (world.error, world.client.writes, await world.events()) == (None, before, [])
+    async with serving(case) as world:
+        await world.settle()
+        stored = world.parent()
+        assert world.ready() == ("True", "AllReady")
+        assert stored["status"]["observedGeneration"] == stored["metadata"]["generation"]
+        world.server.requests.clear()
+        await world.look()
+        assert (world.error, world.server.writes, world.events()) == (None, [], [])
     owner = {key: stored[key] for key in ("apiVersion", "kind")} | {
         "name": case.name,
         "uid": stored["metadata"]["uid"],
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    for resource, child in await world.children():
+    for resource, child in world.children():
         expected = [] if resource.kind == "PersistentVolumeClaim" else [owner]
         assert child["metadata"].get("ownerReferences", []) == expected, name_of(resource, child)
 
 
 async def test_what_is_deleted_or_edited_comes_back(various: World) -> None:
     """Children that go are made again; an edit of what is kept right is undone."""
-    before = await various.children()
+    before = various.children()
     for resource, child in before:
-        await various.client.delete(resource, child["metadata"]["name"], NAMESPACE)
+        various.server.delete(resource, child["metadata"]["name"], NAMESPACE)
     await various.settle()
-    again = await various.children()
+    again = various.children()
     assert [resource for resource, _ in again] == [resource for resource, _ in before]
     kept_right = [each for each in again if each[1]["metadata"].get("ownerReferences") and each[0].kind != "Secret"]
     for resource, child in kept_right:
-        await various.client.patch(resource, child["metadata"]["name"], an_edit(child), NAMESPACE)
+        various.server.change(resource, child["metadata"]["name"], an_edit(child), NAMESPACE)
     await various.settle()
-    assert await various.ready() == ("True", "AllReady")
+    assert various.ready() == ("True", "AllReady")
     for resource, child in kept_right:
-        now = await various.client.get(resource, child["metadata"]["name"], NAMESPACE)
+        now = various.server.get(resource, child["metadata"]["name"], NAMESPACE)
         assert content(now) == content(child), f"{name_of(resource, child)}: {an_edit(child)}"
 
 
 async def test_what_is_somebody_elses_is_never_touched(various: World) -> None:
     """Where any child's name is taken, that object stays as it is, and the parent says so, in status and event."""
-    for resource, child in await various.children():
+    for resource, child in various.children():
         name, told = child["metadata"]["name"], name_of(resource, child)
-        await various.client.delete(resource, name, NAMESPACE)
-        theirs = await various.client.create(resource, various.theirs(name))
+        various.server.delete(resource, name, NAMESPACE)
+        theirs = various.server.create(resource, various.theirs(name))
         await various.look()
-        assert await various.client.get(resource, name, NAMESPACE) == theirs, told
-        assert await various.ready() == ("False", "NameTaken"), told
-        expected = f"{told} exists and was not made by this {various.case.kind.resource.kind}; rename one of them"
+        assert various.server.get(resource, name, NAMESPACE) == theirs, told
+        assert various.ready() == ("False", "NameTaken"), told
+        expected = f"{told} exists and was not created by this {various.case.kind.resource.kind}; rename one of them"
         assert str(various.error).endswith(expected)
-        assert [each for each in await various.events() if each == ("Warning", "NameTaken", str(various.error))], told
-        await various.client.delete(resource, name, NAMESPACE)
-        await various.client.create(resource, child)
+        assert [each for each in various.events() if each == ("Warning", "NameTaken", str(various.error))], told
+        various.server.delete(resource, name, NAMESPACE)
+        various.server.create(resource, as_created(child))
+        if "status" in child:
+            various.server.change(resource, name, {"status": child["status"]}, NAMESPACE, "status")
 
 
 async def test_what_is_being_deleted_gets_nothing(case: Case) -> None:
     """Of an object that somebody deletes while another finalizer holds it, nothing is made."""
-    world = World(case, finalizers=["example.com/held", *filter(None, [case.kind.finalizer])])
-    await world.begin()
-    await world.client.delete(case.kind.resource, case.name, NAMESPACE)
-    await world.settle()
-    assert await world.children() == []
-    assert (await world.parent())["metadata"]["finalizers"] == ["example.com/held"]
+    async with serving(case, finalizers=["example.com/held", *filter(None, [case.kind.finalizer])]) as world:
+        world.server.delete(case.kind.resource, case.name, NAMESPACE)
+        await world.settle()
+        assert world.children() == []
+        assert world.parent()["metadata"]["finalizers"] == ["example.com/held"]
 
 
 def name_of(resource: Resource, child: Object) -> str:
     """Kind and name of a child."""
     return f"{resource.kind} {child['metadata']['name']}"
+
+
+def as_created(object: Object) -> Object:
+    """Return an object without what the API server adds to it."""
+    own = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
+    return object | {"metadata": {key: value for key, value in object["metadata"].items() if key not in own}}
 
 
 def content(object: Object) -> Object:
@@ -111,7 +126,9 @@ def content(object: Object) -> Object:
 
 
 def an_edit(object: Object) -> Object:
-    """Return a patch that changes something which the parent decides."""
+    """Return a patch that changes something which the parent decides, and that the schema takes."""
+    if (object["apiVersion"], object["kind"]) in KINDS:
+        return {"metadata": {"labels": dict.fromkeys(object["metadata"]["labels"], "edited")}}
     field = "data" if "data" in object else "spec"
     return {field: changed_leaf(object[field])}
 

@@ -9,20 +9,19 @@ from pydantic import ValidationError
 
 from config.crds import Schema, definition
 from controller.reconcilers import planned_kinds
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Once
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Apply, CreateOnly, Object, Observed
 from tests.controller.reconcilers.every_kind import REGISTRY, cases
 from webhook.engine.origins import traced
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-SEEN = Given(
+SEEN = Observed(
     settings={"registry": REGISTRY}, served=frozenset(each for kind in planned_kinds() for each in kind.optional)
 )
 STRINGS = ("7 7 * * *", "77Gi", "9d", "/x", "app")
 MAPS = ({"cpu": "7", "memory": "7Gi"}, {"a": "b"})
 Path = tuple[str | int, ...]
-Made = dict[tuple[str, str], Apply | Once]
+Made = dict[tuple[str, str], Apply | CreateOnly]
 CASES = cases()
 
 
@@ -45,7 +44,7 @@ def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None
 
 def changes(
     kind: PlannedKind[Any], object: Object, before: Made, path: Path, schema: Schema
-) -> list[tuple[Object, tuple[str, str], str, Apply | Once]]:
+) -> list[tuple[Object, tuple[str, str], str, Apply | CreateOnly]]:
     """Return what another value at a path changes in the children that there are with both."""
     for value in others(schema, at(object["spec"], path)):
         changed = object | {"spec": with_value(object["spec"], path, value)}
@@ -66,7 +65,7 @@ def made(kind: PlannedKind[Any], object: Object) -> Made:
         plan = kind.plan(kind.type.model_validate(object), SEEN, NOW)
     except ValidationError:
         return {}
-    writes = (write for step in plan.steps for write in step.writes if isinstance(write, Apply | Once))
+    writes = (write for step in plan.steps for write in step.writes if isinstance(write, Apply | CreateOnly))
     return {} if plan.problem else {(each.object["kind"], each.object["metadata"]["name"]): each for each in writes}
 
 

@@ -11,8 +11,8 @@ from config.crds import Schema, definition
 from config.defaulting import defaulted
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
-from controller.runtime.given import Given
-from controller.runtime.planned_kind import PlannedKind
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Observed
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, planned
 from gatewright.policies import engine_of
@@ -47,7 +47,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def made(case: Case) -> list[Planned]:
     """All that would be made of an object, and of that."""
-    given = Given(settings={"registry": REGISTRY}, served=SERVED)
+    given = Observed(settings={"registry": REGISTRY}, served=SERVED)
     return list(planned(Parent(case.kind, case.object), NOW, given.settings, lambda parent: given))
 
 
@@ -160,7 +160,7 @@ def test_what_is_missing_is_named(kind: PlannedKind[Any]) -> None:
     )
     if required:  # the API server refuses it
         return
-    plan = kind.plan(kind.type.model_validate(object), Given(served=SERVED), NOW)
+    plan = kind.plan(kind.type.model_validate(object), Observed(served=SERVED), NOW)
     if plan.problem is not None:
         assert plan.problem.reason == "Incomplete"
         assert re.search(r"\bspec\.[a-z]", plan.problem.message), plan.problem.message

@@ -13,17 +13,16 @@ from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import CLAIM
-from controller.runtime.given import Given
-from controller.runtime.plan import Object, Once, Patch, Plan, Problem, Random
+from controller.runtime.plan import CreateOnly, Object, Observed, Patch, Plan, Problem, Random
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def planned(seen: Given | None = None, **database: Any) -> Plan:
+def planned(observed: Observed | None = None, **database: Any) -> Plan:
     """The plan of a platform with a MySQL server."""
     object = platform(environment="production", database={"type": "mysql", **database})
-    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), seen or Given(), NOW)
+    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW)
 
 
 def server(plan: Plan) -> Object:
@@ -40,15 +39,15 @@ def test_a_server_its_services_and_its_passwords() -> None:
         ("Service", "shop-db"),
         ("CronJob", "shop-db-backup"),
     ]
-    once, claim = (write for step in plan.steps for write in step.writes if isinstance(write, Once))
-    assert (claim.object["metadata"]["name"], once.known_by) == ("shop-db-mysql-backup", {})
-    assert claim.known_by == {
+    once, claim = (write for step in plan.steps for write in step.writes if isinstance(write, CreateOnly))
+    assert (claim.object["metadata"]["name"], once.adopt_labels) == ("shop-db-mysql-backup", {})
+    assert claim.adopt_labels == {
         "app.kubernetes.io/name": "mysql",
         "app.kubernetes.io/managed-by": "gatewright",
         "app.kubernetes.io/component": "backup",
         "app": "shop-db-backup",
     }
-    assert claim.known_by.items() < claim.object["metadata"]["labels"].items()
+    assert claim.adopt_labels.items() < claim.object["metadata"]["labels"].items()
     assert once.object["metadata"]["name"] == "shop-db-mysql-credentials"
     assert once.object["metadata"]["labels"]["platform"] == "shop"
     assert once.generate == {"data.root-password": Random(32), "data.password": Random(32)}
@@ -133,7 +132,7 @@ def test_the_backend_gets_its_login() -> None:
 def test_it_is_ready_once_its_pod_is() -> None:
     """By the StatefulSet's own status."""
     plan = planned(given([server(planned())]))
-    assert plan.steps[0].holds
+    assert plan.steps[0].ready
     assert plan.status.to_api()["endpoints"]["database"] == "mysql://shop-db.eu.svc:3306"
 
 
@@ -224,7 +223,7 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
     """The StatefulSet keeps the template it was made with; the claim is what changes."""
     children = [ready(each) for each in made(planned()).values()]
     found = {(CLAIM, "database", "shop-db"): [claim("100Gi")]}
-    plan = planned(Given(children=children, found=found), storage=storage)
+    plan = planned(Observed(children=children, found=found), storage=storage)
     patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
     asked = [each.fields["spec"] for each in patches if "spec" in each.fields]
     assert [each["resources"]["requests"]["storage"] for each in asked] == patched
@@ -233,7 +232,7 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
     (template,) = server(plan)["spec"]["volumeClaimTemplates"]
     assert template["spec"]["resources"]["requests"]["storage"] == "100Gi"
     assert (plan.problem.message if plan.problem else None) == problem
-    assert plan.steps[0].holds is (problem is None)
+    assert plan.steps[0].ready is (problem is None)
     (found,) = READS_CLAIMS.indexes[INDEX](claim("1Gi"))
     assert [found] == list(by_parent({"metadata": {"name": "shop"}})) == ["shop-db"]
 
@@ -243,7 +242,7 @@ def test_labels_reach_claims_that_were_made_before() -> None:
     dumps = claim("10Gi")
     dumps["metadata"] |= {"name": "shop-db-mysql-backup", "labels": {"app": "shop-db-backup", "theirs": "yes"}}
     found = {(CLAIM, "database", "shop-db"): [claim("100Gi")], (CLAIM, "database", "shop-db-backup"): [dumps]}
-    plan = planned(Given(found=found))
+    plan = planned(Observed(found=found))
     patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
     labels = {"metadata": {"labels": {"platform": "shop"}}}
     assert [(each.reference.name, each.fields) for each in patches] == [
@@ -256,7 +255,7 @@ def test_what_a_default_made_stays_when_the_default_changes() -> None:
     """The version that runs and the size that there is, as long as nothing else is said."""
     children = [ready(each) for each in made(planned(version="8.0")).values()]
     found = {(CLAIM, "database", "shop-db"): [claim("900Gi")]}
-    plan = planned(Given(children=children, found=found))
+    plan = planned(Observed(children=children, found=found))
     assert (container(made(plan), "shop-db")["image"], plan.problem) == ("mysql:8.0", None)
 
 
@@ -321,8 +320,8 @@ def test_a_version_that_does_not_open_the_data_is_refused(
     if runs:
         stored = ready(made(planned(version=runs))["StatefulSet", "shop-db"])
         children = [stored if is_ready else stored | {"status": UNREADY}]
-    seen = Given(children=children, found={(CLAIM, "database", "shop-db"): [volume(data)]})
-    plan = planned(seen, **({"version": asked} if asked else {}))
+    observed = Observed(children=children, found={(CLAIM, "database", "shop-db"): [volume(data)]})
+    plan = planned(observed, **({"version": asked} if asked else {}))
     assert container(made(plan), "shop-db")["image"] == f"mysql:{server}"
     assert made(plan)["StatefulSet", "shop-db"]["metadata"]["labels"]["app.kubernetes.io/version"] == server
     told = plan.problem and (plan.problem.reason, plan.problem.message)
@@ -341,7 +340,7 @@ def test_a_version_that_does_not_open_the_data_is_refused(
 def test_the_class_of_a_volume_cannot_change() -> None:
     """It is refused, and the StatefulSet stays as it was made."""
     children = [ready(each) for each in made(planned(storageClassName="slow")).values()]
-    plan = planned(Given(children=children), storageClassName="fast")
+    plan = planned(Observed(children=children), storageClassName="fast")
     assert plan.problem is not None
     assert plan.problem.message == (
         "Database deployment failed: spec.database.storageClassName: fast; the volume's class is slow and cannot "
@@ -363,10 +362,10 @@ def test_a_storage_class_that_is_not_there_is_told() -> None:
         waiting = claim("100Gi")
         waiting["metadata"]["name"] = name
         waiting |= {"spec": {**waiting["spec"], "storageClassName": "fast"}, "status": {"phase": "Pending"}}
-        seen = Given(children=children, found={(CLAIM, "database", index): [waiting]})
-        step = planned(seen, storageClassName="fast", backup=backup).steps[0]
+        observed = Observed(children=children, found={(CLAIM, "database", index): [waiting]})
+        step = planned(observed, storageClassName="fast", backup=backup).steps[0]
         problem = Problem(told.format(name), "StorageClassNotFound") if is_told else None
-        assert (step.holds, step.problem) == (not is_told, problem)
+        assert (step.ready, step.problem) == (not is_told, problem)
 
 
 def test_the_class_that_a_volume_has_may_be_named() -> None:
@@ -374,8 +373,8 @@ def test_the_class_that_a_volume_has_may_be_named() -> None:
     volume = claim("100Gi")
     volume["spec"]["storageClassName"] = "default"
     children = [ready(each) for each in made(planned()).values()]
-    seen = Given(children=children, found={(CLAIM, "database", "shop-db"): [volume]})
-    plan = planned(seen, storageClassName="default")
+    observed = Observed(children=children, found={(CLAIM, "database", "shop-db"): [volume]})
+    plan = planned(observed, storageClassName="default")
     assert plan.problem is None
     assert "storageClassName" not in server(plan)["spec"]["volumeClaimTemplates"][0]["spec"]
 

@@ -1,4 +1,4 @@
-"""What a PostgreSQL becomes: tables of (spec, seen) -> plan."""
+"""What a PostgreSQL becomes: tables of (spec, observed) -> plan."""
 
 import json
 from collections.abc import Sequence
@@ -11,9 +11,8 @@ from config.api.postgresql import PostgreSQL
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CLAIM, JOB, POD, STORAGE_CLASS
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Delete, Object, Once, Patch, Plan, Problem, Random, Write
-from controller.runtime.testing import FakeClient, reconcile
+from controller.runtime.plan import Apply, CreateOnly, Delete, Object, Observed, Patch, Plan, Problem, Random, Write
+from gatewright.testing import ApiServer, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 APP = {"users": [{"name": "app"}], "databases": [{"name": "shop", "owner": "app"}]}
@@ -40,7 +39,9 @@ def planned(
         for index, by in indexes.items():
             for value in by(each):
                 look_ups.setdefault((resource, index, value), []).append(each)
-    return POSTGRESQL.plan(database, Given(children=children, found=look_ups, settings={"registry": "r.example"}), NOW)
+    return POSTGRESQL.plan(
+        database, Observed(children=children, found=look_ups, settings={"registry": "r.example"}), NOW
+    )
 
 
 def step_of(plan: Plan, name: str) -> Any:
@@ -55,13 +56,13 @@ def writes(plan: Plan, step: str) -> list[Write]:
 
 def made(plan: Plan, kind: str) -> list[Object]:
     """The objects of a kind that a plan makes."""
-    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | Once)]
+    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | CreateOnly)]
     return [each for each in objects if each["kind"] == kind]
 
 
 def holding(plan: Plan) -> list[str]:
     """The steps that hold."""
-    return [step.name for step in plan.steps if step.holds]
+    return [step.name for step in plan.steps if step.ready]
 
 
 def child(kind: str, name: str, **fields: Any) -> Object:
@@ -132,7 +133,7 @@ def test_each_step_waits_for_the_one_before(
     assert sorted(holding(plan)) == sorted([*holds, *nothing_to_do])
     assert plan.status.to_api()["phase"] == phase
     assert plan.requeue_after == timedelta(minutes=5)
-    assert {step.name: (step.needs, step.failed_to) for step in plan.steps} == {
+    assert {step.name: (step.depends_on, step.failed_to) for step in plan.steps} == {
         "credentials": ((), "failed to create credentials"),
         "database": (("credentials",), "failed to create database"),
         "service": (("database",), "failed to create service"),
@@ -147,8 +148,8 @@ def test_each_step_waits_for_the_one_before(
 def test_passwords_are_made_up_once_and_never_planned() -> None:
     """The superuser's and the standbys' in one Secret, each user's in another."""
     own, user = writes(planned(**APP), "credentials")
-    assert isinstance(own, Once)
-    assert isinstance(user, Once)
+    assert isinstance(own, CreateOnly)
+    assert isinstance(user, CreateOnly)
     assert (own.object["metadata"]["name"], own.object["stringData"], own.generate) == (
         "shop-credentials",
         {"username": "postgres", "replication-username": "replicator"},
@@ -230,7 +231,7 @@ def test_labels_are_on_everything() -> None:
     """Pods, claims, Jobs and children's children too; what selectors go by stays."""
     given = {"platform": "store", "app.kubernetes.io/name": "mine", "helm.sh/chart": "shop-1"}
     plan = planned(metadata={"labels": given}, **APP, **LOCAL)
-    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | Once)]
+    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | CreateOnly)]
     stateful, job, cron = (made(plan, kind)[0]["spec"] for kind in ("StatefulSet", "Job", "CronJob"))
     nested = [stateful["template"], *stateful["volumeClaimTemplates"], job["template"], cron["jobTemplate"]]
     for each in (*objects, *nested, cron["jobTemplate"]["spec"]["template"]):
@@ -307,7 +308,7 @@ def test_claims_grow_one_by_one() -> None:
     assert growing.fields["spec"] == {"resources": {"requests": {"storage": "2Gi"}}}
     assert isinstance(grown, Patch)
     assert "spec" not in pending.fields
-    assert not step_of(plan, "storage").holds
+    assert not step_of(plan, "storage").ready
 
 
 DEFAULT = {
@@ -351,9 +352,9 @@ def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> No
     told = Problem(f"failed to setup backups: {ABSENT}", "StorageClassNotFound")
     for spec, problem, holds in ((LOCAL, told, False), (REMOTE, None, False), ({}, None, True)):
         step = step_of(planned(children=children, found=found, **spec), "backups")
-        assert (step.problem, step.holds) == (problem, holds)
+        assert (step.problem, step.ready) == (problem, holds)
     there = step_of(planned(children=children, found=[*found, expandable()], **LOCAL), "backups")
-    assert (there.problem, there.holds) == (None, True)
+    assert (there.problem, there.ready) == (None, True)
 
 
 @pytest.mark.parametrize(("count", "said"), [(None, "0 of 3 replicas are ready"), (1, "1 of 3 replicas are ready")])
@@ -436,12 +437,12 @@ def test_a_change_makes_another_job() -> None:
     ],
 )
 def test_the_job_must_come_to_its_end(conditions: list[Object], holds: bool, said: str) -> None:
-    """Given up, it says where its log is."""
+    """Observed up, it says where its log is."""
     name = made(planned(**APP), "Job")[0]["metadata"]["name"]
     step = step_of(
         planned(children=[child("Job", name, status={"conditions": conditions})], **APP), "users and databases"
     )
-    assert (step.holds, step.problem and step.problem.message) == (holds, said.format(name) or None)
+    assert (step.ready, step.problem and step.problem.message) == (holds, said.format(name) or None)
 
 
 def test_names_that_cannot_be_are_said() -> None:
@@ -461,9 +462,9 @@ def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
     """The claim outlives the object, and grows; the CronJob runs one at a time."""
     plan = planned(children=ALL_THERE, found=[claim(component="backup"), expandable()], storage="3Gi", **LOCAL)
     once, growing, cron = writes(plan, "backups")
-    assert isinstance(once, Once)
+    assert isinstance(once, CreateOnly)
     assert once.object["metadata"]["name"] == "shop-backup"
-    assert once.known_by == {
+    assert once.adopt_labels == {
         "app.kubernetes.io/name": "postgresql",
         "app.kubernetes.io/instance": "shop",
         "app.kubernetes.io/component": "backup",
@@ -515,7 +516,7 @@ def test_a_backup_that_cannot_be_is_told(ready: Object | None, holds: bool, said
     step = step_of(
         planned(children=[child("Backup", "shop-backup", status={"conditions": conditions})], **REMOTE), "backups"
     )
-    assert (step.holds, step.problem and step.problem.message) == (holds, said)
+    assert (step.ready, step.problem and step.problem.message) == (holds, said)
 
 
 @pytest.mark.parametrize(("spec", "removed"), [({}, ["Backup", "CronJob"]), (LOCAL, ["Backup"]), (REMOTE, ["CronJob"])])
@@ -545,12 +546,11 @@ def test_the_dumps_go_only_when_asked(policy: str, is_deleted: bool, finalized: 
 # With the runtime
 
 
-async def test_the_steps_follow_each_other() -> None:
+async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     """One write for each object, in order; a second look writes nothing."""
-    client = FakeClient()
-    await client.create(POSTGRESQL.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": LOCAL})
-    await reconcile(POSTGRESQL, client, "shop")
-    assert client.writes[1:] == [
+    server.create(POSTGRESQL.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": LOCAL})
+    await reconcile(POSTGRESQL, server, "shop")
+    assert server.writes == [
         "create secrets default/shop-credentials",
         "apply configmaps default/shop-scripts",
         "apply statefulsets default/shop",
@@ -562,31 +562,32 @@ async def test_the_steps_follow_each_other() -> None:
         "app.kubernetes.io/instance": "shop",
     }
     up = {"conditions": [{"type": "Ready", "status": "True"}]}
-    await client.create(POD, {"metadata": {"name": "shop-0", "namespace": "default", "labels": labels}, "status": up})
-    await client.patch(
+    server.create(POD, {"metadata": {"name": "shop-0", "namespace": "default", "labels": labels}})
+    server.change(POD, "shop-0", {"status": up}, "default", "status")
+    server.change(
         POSTGRESQL.owned(child("StatefulSet", "shop")),
         "shop",
         {"status": {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "updatedReplicas": 1}},
         "default",
-        subresource="status",
+        "status",
     )
-    count = len(client.writes)
-    await reconcile(POSTGRESQL, client, "shop")
-    assert client.writes[count:] == [
+    count = len(server.writes)
+    await reconcile(POSTGRESQL, server, "shop")
+    assert server.writes[count:] == [
         "apply services default/shop-headless",
         "apply services default/shop",
         "create persistentvolumeclaims default/shop-backup",
         "apply cronjobs default/shop-backup",
         "apply postgresqls/status default/shop",
     ]
-    stored = await client.get(POSTGRESQL.resource, "shop", "default")
+    stored = server.get(POSTGRESQL.resource, "shop", "default")
     assert [(each["type"], each["status"]) for each in stored["status"]["conditions"]] == [
         ("PrimaryAvailable", "True"),
         ("Ready", "True"),
     ]
-    kept = await client.get(CLAIM, "shop-backup", "default")
+    kept = server.get(CLAIM, "shop-backup", "default")
     assert "ownerReferences" not in kept["metadata"]
-    count = len(client.writes)
-    await reconcile(POSTGRESQL, client, "shop")
-    assert client.writes[count:] == []
+    count = len(server.writes)
+    await reconcile(POSTGRESQL, server, "shop")
+    assert server.writes[count:] == []
     assert "password" not in json.dumps(stored)

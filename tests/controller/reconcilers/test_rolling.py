@@ -1,27 +1,29 @@
 """What a change of a ConfigMap's data restarts: exactly those who used it then, each once."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
+from controller.fake_apiserver.server import NAMESPACE
 from controller.reconcilers.appconfig import APPCONFIG
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHECKSUM, WORKLOADS, annotation_key, config_maps_of
 from controller.runtime.plan import Object
-from controller.runtime.result import TerminalError
-from controller.runtime.testing import FakeClient, reconcile
+from controller.runtime.types import RetryableError
+from gatewright.testing import ApiServer, reconcile
 
 DAEMON_SET, DEPLOYMENT, STATEFUL_SET = WORKLOADS
 USES: Object = {"containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "shop-config"}}]}]}
 KEY = "checksum.gatewright.io/shop-config"
 
 
-class Shop(FakeClient):
+class Shop(ApiServer):
     """An AppConfig of the application `shop`, and workloads."""
 
     async def begin(self, *workloads: str, **config: str) -> None:
         """Create the AppConfig, workloads that use its ConfigMap, and look once."""
-        await self.create(
+        self.create(
             APPCONFIG.resource,
             {
                 "metadata": {"name": "settings", "namespace": "default"},
@@ -29,158 +31,157 @@ class Shop(FakeClient):
             },
         )
         for name in workloads:
-            await self.workload(name)
+            self.workload(name)
         await self.look()
 
-    async def workload(self, name: str, resource: Any = DEPLOYMENT, namespace: str = "default") -> None:
+    def workload(self, name: str, resource: Any = DEPLOYMENT, namespace: str = "default") -> None:
         """Create a workload that uses the ConfigMap."""
         spec = {"template": {"metadata": {"labels": {"app": name}}, "spec": USES}}
-        await self.create(resource, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
+        self.create(resource, {"metadata": {"name": name, "namespace": namespace}, "spec": spec})
 
-    async def change(self, **config: str) -> None:
+    async def configure(self, **config: str) -> None:
         """Change the settings and look once."""
         spec = {"application": "shop", "environment": "prod", "config": config}
-        await self.patch(APPCONFIG.resource, "settings", {"spec": spec}, "default")
+        super().change(APPCONFIG.resource, "settings", {"spec": spec}, "default")
         await self.look()
 
     async def look(self) -> None:
         """Reconcile once, as a process that has just started; `writes` are those of this time."""
-        self.writes.clear()
+        self.requests.clear()
         await reconcile(APPCONFIG, self, "settings")
 
-    async def annotation(self, name: str, resource: Any = DEPLOYMENT) -> str | None:
+    def annotation(self, name: str, resource: Any = DEPLOYMENT) -> str | None:
         """What the pods of a workload are annotated with."""
-        stored = await self.get(resource, name, "default")
+        stored = self.get(resource, name, "default")
+        assert stored
         return stored["spec"]["template"]["metadata"].get("annotations", {}).get(KEY)
 
-    async def status(self) -> Object:
+    def status(self) -> Object:
         """The AppConfig's status."""
-        return dict((await self.get(APPCONFIG.resource, "settings", "default"))["status"])
+        return dict((self.get(APPCONFIG.resource, "settings", "default"))["status"])
+
+
+@pytest.fixture
+async def shop() -> AsyncIterator[Shop]:
+    """Nothing but what serves AppConfigs."""
+    async with Shop(APPCONFIG) as shop:
+        yield shop
 
 
 MADE = ["apply configmaps default/shop-config", "apply appconfigs/status default/settings"]
 
 
-async def test_neither_making_nor_adopting_restarts() -> None:
+async def test_neither_making_nor_adopting_restarts(shop: Shop) -> None:
     """Two writes make it; who used it already, and who comes later, is left alone."""
-    client = Shop()
-    await client.begin("before", a="1")
-    assert client.writes == MADE
-    await client.workload("after")
-    await client.look()
-    assert client.writes == []
-    assert (await client.annotation("before"), await client.annotation("after")) == (None, None)
+    await shop.begin("before", a="1")
+    assert shop.writes == MADE
+    shop.workload("after")
+    await shop.look()
+    assert shop.writes == []
+    assert (shop.annotation("before"), shop.annotation("after")) == (None, None)
 
 
-async def test_a_change_restarts_all_who_use_it_once() -> None:
+async def test_a_change_restarts_all_who_use_it_once(shop: Shop) -> None:
     """Whatever their kind, here and in no other namespace: one field each, and nothing the next time."""
-    client = Shop()
-    await client.begin("web", a="1")
-    await client.workload("agent", DAEMON_SET)
-    await client.workload("queue", STATEFUL_SET)
-    await client.workload("elsewhere", namespace="other")
-    await client.create(DEPLOYMENT, {"metadata": {"name": "none", "namespace": "default"}, "spec": {"template": {}}})
-    await client.change(a="2")
-    assert client.writes == [
+    await shop.begin("web", a="1")
+    shop.workload("agent", DAEMON_SET)
+    shop.workload("queue", STATEFUL_SET)
+    shop.create(NAMESPACE, {"metadata": {"name": "other"}})
+    shop.workload("elsewhere", namespace="other")
+    shop.create(DEPLOYMENT, {"metadata": {"name": "none", "namespace": "default"}, "spec": {"template": {}}})
+    await shop.configure(a="2")
+    assert shop.writes == [
         MADE[0],
         "apply daemonsets default/agent",
         "apply deployments default/web",
         "apply statefulsets default/queue",
         MADE[1],
     ]
-    status = await client.status()
+    status = shop.status()
     assert {
-        await client.annotation("web"),
-        await client.annotation("agent", DAEMON_SET),
-        await client.annotation("queue", STATEFUL_SET),
+        shop.annotation("web"),
+        shop.annotation("agent", DAEMON_SET),
+        shop.annotation("queue", STATEFUL_SET),
     } == {status["checksum"]}
-    assert (await client.get(DEPLOYMENT, "web", "default"))["spec"]["template"]["metadata"]["labels"] == {"app": "web"}
-    await client.look()
-    assert client.writes == []
+    assert shop.get(DEPLOYMENT, "web", "default")["spec"]["template"]["metadata"]["labels"] == {"app": "web"}
+    await shop.look()
+    assert shop.writes == []
 
 
 @pytest.mark.parametrize("done", [0, 1, 2])
-async def test_what_a_crash_left_is_finished(done: int) -> None:
+async def test_what_a_crash_left_is_finished(shop: Shop, done: int) -> None:
     """After the ConfigMap and before the last patch: the rest is restarted, nobody twice, and no newcomer."""
-    client = Shop()
-    await client.begin("a", "b", x="1")
-    before = [await client.get(DEPLOYMENT, name, "default") for name in "ab"]
-    old = await client.get(APPCONFIG.resource, "settings", "default")
-    await client.change(x="2")
+    await shop.begin("a", "b", x="1")
+    before = [shop.get(DEPLOYMENT, name, "default") for name in "ab"]
+    old = shop.get(APPCONFIG.resource, "settings", "default")
+    await shop.configure(x="2")
     for unreached in before[done:]:
         spec = unreached["spec"]["template"]["metadata"] | {"annotations": {KEY: None}}
-        await client.patch(
-            DEPLOYMENT, unreached["metadata"]["name"], {"spec": {"template": {"metadata": spec}}}, "default"
-        )
-    await client.patch(APPCONFIG.resource, "settings", {"status": old["status"]}, "default")
-    await client.workload("newcomer")
-    await client.look()
-    assert client.writes == [*(f"apply deployments default/{name}" for name in "ab"[done:]), MADE[1]]
-    assert (await client.annotation("newcomer")) is None
+        shop.change(DEPLOYMENT, unreached["metadata"]["name"], {"spec": {"template": {"metadata": spec}}}, "default")
+    shop.change(APPCONFIG.resource, "settings", {"status": old["status"]}, "default", "status")
+    shop.workload("newcomer")
+    await shop.look()
+    assert shop.writes == [*(f"apply deployments default/{name}" for name in "ab"[done:]), MADE[1]]
+    assert shop.annotation("newcomer") is None
 
 
-async def test_a_change_that_is_taken_back_before_it_is_through() -> None:
+async def test_a_change_that_is_taken_back_before_it_is_through(shop: Shop) -> None:
     """Who was restarted for it restarts again; the data is as at first, and all run with it."""
-    client = Shop()
-    await client.begin("reached", x="1")
-    first = await client.get(APPCONFIG.resource, "settings", "default")
-    await client.change(x="2")
-    await client.patch(APPCONFIG.resource, "settings", {"status": first["status"]}, "default")
-    await client.change(x="1")
-    status = await client.status()
+    await shop.begin("reached", x="1")
+    first = shop.get(APPCONFIG.resource, "settings", "default")
+    await shop.configure(x="2")
+    shop.change(APPCONFIG.resource, "settings", {"status": first["status"]}, "default", "status")
+    await shop.configure(x="1")
+    status = shop.status()
     assert (status["checksum"], status["revision"]) == (first["status"]["checksum"], 3)
-    assert await client.annotation("reached") == status["checksum"]
+    assert shop.annotation("reached") == status["checksum"]
 
 
-async def test_whoever_takes_the_annotation_away_is_not_fought() -> None:
+async def test_whoever_takes_the_annotation_away_is_not_fought(shop: Shop) -> None:
     """A tool that strips it restarts the pods once, and not for ever."""
-    client = Shop()
-    await client.begin("web", a="1")
-    await client.change(a="2")
+    await shop.begin("web", a="1")
+    await shop.configure(a="2")
     stripped = {"spec": {"template": {"metadata": {"annotations": {KEY: None}}}}}
-    await client.patch(DEPLOYMENT, "web", stripped, "default")
-    await client.look()
-    assert client.writes == []
+    shop.change(DEPLOYMENT, "web", stripped, "default")
+    await shop.look()
+    assert shop.writes == []
 
 
-async def test_a_hand_edit_is_put_back_and_restarts_nobody() -> None:
+async def test_a_hand_edit_is_put_back_and_restarts_nobody(shop: Shop) -> None:
     """Neither does a ConfigMap that was deleted, and is the same again."""
-    client = Shop()
-    await client.begin("web", a="1")
-    updated = (await client.status())["lastUpdated"]
-    await client.patch(CONFIG_MAP, "shop-config", {"data": {"a": "9"}}, "default")
-    await client.look()
-    assert client.writes == MADE[:1]
-    assert (await client.get(CONFIG_MAP, "shop-config", "default"))["data"] == {"a": "1"}
-    await client.delete(CONFIG_MAP, "shop-config", "default")
-    await client.look()
-    assert client.writes == MADE[:1]
-    assert (await client.status())["lastUpdated"] == updated
+    await shop.begin("web", a="1")
+    updated = shop.status()["lastUpdated"]
+    shop.change(CONFIG_MAP, "shop-config", {"data": {"a": "9"}}, "default")
+    await shop.look()
+    assert shop.writes == MADE[:1]
+    assert shop.get(CONFIG_MAP, "shop-config", "default")["data"] == {"a": "1"}
+    shop.delete(CONFIG_MAP, "shop-config", "default")
+    await shop.look()
+    assert shop.writes == MADE[:1]
+    assert shop.status()["lastUpdated"] == updated
 
 
-async def test_a_change_while_the_configmap_is_gone_restarts() -> None:
+async def test_a_change_while_the_configmap_is_gone_restarts(shop: Shop) -> None:
     """The status still knows what its users were started with."""
-    client = Shop()
-    await client.begin("web", a="1")
-    await client.delete(CONFIG_MAP, "shop-config", "default")
-    await client.change(a="2")
-    assert "apply deployments default/web" in client.writes
+    await shop.begin("web", a="1")
+    shop.delete(CONFIG_MAP, "shop-config", "default")
+    await shop.configure(a="2")
+    assert "apply deployments default/web" in shop.writes
 
 
-async def test_the_second_of_one_application_has_no_name_and_restarts_nobody() -> None:
+async def test_the_second_of_one_application_has_no_name_and_restarts_nobody(shop: Shop) -> None:
     """Only the first may write the ConfigMap that both would make."""
-    client = Shop()
-    await client.begin("web", a="1")
+    await shop.begin("web", a="1")
     other = {
         "metadata": {"name": "other", "namespace": "default"},
         "spec": {"application": "shop", "config": {"a": "2"}},
     }
-    await client.create(APPCONFIG.resource, other)
-    client.writes.clear()
-    with pytest.raises(TerminalError, match="ConfigMap shop-config exists and belongs to AppConfig settings"):
-        await reconcile(APPCONFIG, client, "other")
-    assert client.writes == ["apply appconfigs/status default/other"]
-    status = (await client.get(APPCONFIG.resource, "other", "default"))["status"]
+    shop.create(APPCONFIG.resource, other)
+    shop.requests.clear()
+    with pytest.raises(RetryableError, match="ConfigMap shop-config exists and belongs to AppConfig settings"):
+        await reconcile(APPCONFIG, shop, "other")
+    assert shop.writes == ["apply appconfigs/status default/other"]
+    status = shop.get(APPCONFIG.resource, "other", "default")["status"]
     assert [each["reason"] for each in status["conditions"]] == ["NameTaken"]
     assert "checksum" not in status
 

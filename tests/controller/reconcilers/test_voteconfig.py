@@ -10,9 +10,8 @@ from config.api.voteconfig import VoteConfig
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import checksum_of
 from controller.reconcilers.voteconfig import FINALIZER, VOTECONFIG
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Plan
-from controller.runtime.testing import FakeClient, reconcile
+from controller.runtime.plan import Apply, Object, Observed, Plan
+from gatewright.testing import ApiServer, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POLL = {"question": "Which?"}
@@ -22,7 +21,7 @@ OPTIONS = [{"id": "a", "label": "Cats", "description": "Purr."}, {"id": "b-2"}]
 def planned(**spec: Any) -> Plan:
     """The plan of a VoteConfig."""
     object = {"metadata": {"name": "pets", "namespace": "sales", "uid": "1"}, "spec": spec}
-    return VOTECONFIG.plan(VoteConfig.model_validate(object), Given(), NOW)
+    return VOTECONFIG.plan(VoteConfig.model_validate(object), Observed(), NOW)
 
 
 def data_of(plan: Plan) -> dict[str, str]:
@@ -81,45 +80,44 @@ def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) 
     assert (plan.problem.reason, plan.problem.message) == (reason, message)
 
 
-async def stored(client: FakeClient, **spec: Any) -> None:
+async def stored(server: ApiServer, **spec: Any) -> None:
     """Create a VoteConfig."""
     object = {"metadata": {"name": "pets", "namespace": "default"}, "spec": {"poll": POLL, **spec}}
-    await client.create(VOTECONFIG.resource, object)
+    server.create(VOTECONFIG.resource, object)
 
 
-async def current(client: FakeClient) -> Object:
+async def current(server: ApiServer) -> Object:
     """The VoteConfig as it is stored."""
-    return await client.get(VOTECONFIG.resource, "pets", "default")
+    return server.get(VOTECONFIG.resource, "pets", "default")
 
 
-async def test_three_writes_make_it_and_none_follow() -> None:
+async def test_three_writes_make_it_and_none_follow(server: ApiServer) -> None:
     """Its finalizer, the ConfigMap and its status."""
-    client = FakeClient()
-    await stored(client, options=OPTIONS)
-    await reconcile(VOTECONFIG, client, "pets")
-    await reconcile(VOTECONFIG, client, "pets")
-    assert client.writes[1:] == [
+    await stored(server, options=OPTIONS)
+    await reconcile(VOTECONFIG, server, "pets")
+    await reconcile(VOTECONFIG, server, "pets")
+    assert server.writes == [
         "patch voteconfigs default/pets",
         "apply configmaps default/pets-config",
         "apply voteconfigs/status default/pets",
     ]
-    object = await current(client)
+    object = await current(server)
     assert object["metadata"]["finalizers"] == [FINALIZER] == ["voting.schoolofdevops.com/finalizer"]
-    data = (await client.get(CONFIG_MAP, "pets-config", "default"))["data"]
+    data = (server.get(CONFIG_MAP, "pets-config", "default"))["data"]
     status = object["status"]
     assert (status["configMapName"], status["checksum"]) == ("pets-config", checksum_of(data))
     assert [each["status"] for each in status["conditions"]] == ["True"]
 
 
 @pytest.mark.parametrize("spec", [{"options": OPTIONS}, {"options": []}, {"options": "what?"}])
-async def test_it_goes_in_the_first_pass(spec: Any) -> None:
+async def test_it_goes_in_the_first_pass(server: ApiServer, spec: Any) -> None:
     """Whatever is wrong with it: the finalizer is dropped, and that is all that is written."""
-    client = FakeClient()
-    await stored(client, **spec)
-    await client.patch(VOTECONFIG.resource, "pets", {"metadata": {"finalizers": [FINALIZER, "theirs"]}}, "default")
-    await client.delete(VOTECONFIG.resource, "pets", "default")
-    client.writes.clear()
-    await reconcile(VOTECONFIG, client, "pets")
-    await reconcile(VOTECONFIG, client, "pets")
-    assert client.writes == ["patch voteconfigs default/pets"]
-    assert (await current(client))["metadata"]["finalizers"] == ["theirs"]
+    server.serve(VOTECONFIG.resource)
+    await stored(server, **spec)
+    server.change(VOTECONFIG.resource, "pets", {"metadata": {"finalizers": [FINALIZER, "theirs"]}}, "default")
+    server.delete(VOTECONFIG.resource, "pets", "default")
+    server.requests.clear()
+    await reconcile(VOTECONFIG, server, "pets")
+    await reconcile(VOTECONFIG, server, "pets")
+    assert server.writes == ["patch voteconfigs default/pets"]
+    assert (await current(server))["metadata"]["finalizers"] == ["theirs"]

@@ -1,4 +1,4 @@
-"""What a WebApp becomes: tables of (spec, seen) -> plan."""
+"""What a WebApp becomes: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,10 +8,9 @@ import pytest
 from config.api.webapp import WebApp
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.webapp import FINALIZER, WEBAPP, by_image
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Plan, Problem
-from controller.runtime.result import TerminalError
-from gatewright.testing import FakeClient, reconcile
+from controller.runtime.plan import Apply, Object, Observed, Plan, Problem
+from controller.runtime.types import TerminalError
+from gatewright.testing import ApiServer, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SEEN: Object = {"observedGeneration": 2, "updatedReplicas": 3}  # as the Deployment's controller leaves it
@@ -26,9 +25,9 @@ def webapp(**spec: Any) -> WebApp:
     return WebApp.model_validate({"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21", **spec}})
 
 
-def planned(seen: Given | None = None, **spec: Any) -> Plan:
+def planned(observed: Observed | None = None, **spec: Any) -> Plan:
     """Its plan."""
-    return WEBAPP.plan(webapp(**spec), seen or Given(), NOW)
+    return WEBAPP.plan(webapp(**spec), observed or Observed(), NOW)
 
 
 def made(plan: Plan) -> list[Object]:
@@ -112,9 +111,9 @@ def test_resources_and_security_context_are_passed_on() -> None:
 )
 def test_the_status_follows_the_deployment(children: list[Object], status: Object) -> None:
     """Running once as many pods are ready as the spec asks for, and no old ones among them."""
-    plan = planned(Given(children=children))
+    plan = planned(Observed(children=children))
     assert plan.status.to_api() == {**status, "selector": "app=shop"}
-    assert plan.steps[0].holds == (status["phase"] == "Running")
+    assert plan.steps[0].ready == (status["phase"] == "Running")
 
 
 GOING = "3 of 3 replicas are ready, and old ones are still to go"
@@ -136,24 +135,23 @@ GOING = "3 of 3 replicas are ready, and old ones are still to go"
 )
 def test_how_far_it_is_is_told(stored: Object | None, note: str) -> None:
     """In numbers that the status has too: while neither they nor the phase change, nor does what is told."""
-    assert planned(Given(children=[stored] if stored else [])).steps[0].note == note
+    assert planned(Observed(children=[stored] if stored else [])).steps[0].note == note
 
 
-async def test_the_numbers_cost_no_write_of_their_own() -> None:
+async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None:
     """One status write for each change of phase, replicas and readyReplicas, through a whole rollout."""
-    client = FakeClient()
     metadata = {"name": "shop", "namespace": "default"}
-    await client.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21"}})
-    await reconcile(WEBAPP, client, "shop")
+    server.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21"}})
+    await reconcile(WEBAPP, server, "shop")
 
     async def told(ready: int, updated: int, replicas: int) -> tuple[int, str]:
         """What another status of the Deployment costs in writes, and what Ready says then."""
-        count = len(client.writes)
+        count = len(server.writes)
         status = {"readyReplicas": ready, "updatedReplicas": updated, "replicas": replicas, "observedGeneration": 9}
-        await client.patch(DEPLOYMENT, "shop", {"status": status}, "default", subresource="status")
-        await reconcile(WEBAPP, client, "shop")
-        conditions = (await client.get(WEBAPP.resource, "shop", "default"))["status"]["conditions"]
-        return len(client.writes) - count - 1, conditions[-1]["message"]
+        server.change(DEPLOYMENT, "shop", {"status": status}, "default", "status")
+        await reconcile(WEBAPP, server, "shop")
+        conditions = (server.get(WEBAPP.resource, "shop", "default"))["status"]["conditions"]
+        return len(server.writes) - count, conditions[-1]["message"]
 
     waiting = "waiting for deployment: "
     assert await told(0, 3, 3) == (0, f"{waiting}0 of 3 replicas are ready")
@@ -176,10 +174,10 @@ async def test_the_numbers_cost_no_write_of_their_own() -> None:
 def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: str) -> None:
     """The Deployment's own reason and message, after what was being done."""
     condition = {"type": type, "status": status, "reason": reason, "message": message}
-    plan = planned(Given(children=[deployment(2, conditions=[condition])]))
+    plan = planned(Observed(children=[deployment(2, conditions=[condition])]))
     assert plan.steps[0].problem == Problem(f"failed to create deployment: {message}", reason)
     fine = {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated", "message": "…"}
-    assert planned(Given(children=[deployment(2, conditions=[fine])])).steps[0].problem is None
+    assert planned(Observed(children=[deployment(2, conditions=[fine])])).steps[0].problem is None
 
 
 def test_a_paused_deployment_is_told_only_where_it_stands_in_the_way() -> None:
@@ -190,11 +188,11 @@ def test_a_paused_deployment_is_told_only_where_it_stands_in_the_way() -> None:
         "Deployment shop is paused, and its pods are not replaced; kubectl rollout resume deployment/shop",
         "DeploymentPaused",
     )
-    step = planned(Given(children=[paused])).steps[0]
+    step = planned(Observed(children=[paused])).steps[0]
     assert step.problem == Problem(f"failed to create deployment: {message}", reason)
     paused["status"] |= SEEN
-    step = planned(Given(children=[paused])).steps[0]
-    assert (step.holds, step.problem) == (True, None)
+    step = planned(Observed(children=[paused])).steps[0]
+    assert (step.ready, step.problem) == (True, None)
 
 
 def test_webapps_are_found_by_image() -> None:
@@ -203,47 +201,41 @@ def test_webapps_are_found_by_image() -> None:
     assert list(by_image({})) == []
 
 
-async def test_s7_one_reconcile_makes_the_deployment() -> None:
+async def test_s7_one_reconcile_makes_the_deployment(server: ApiServer) -> None:
     """S7: one WebApp (3 replicas, port 80), one reconcile, Deployment test-webapp with 3 replicas."""
-    client = FakeClient()
     spec = {"replicas": 3, "image": "nginx:alpine", "port": 80}
-    await client.create(WEBAPP.resource, {"metadata": {"name": "test-webapp", "namespace": "default"}, "spec": spec})
-    await reconcile(WEBAPP, client, "test-webapp")
-    deployment = await client.get(DEPLOYMENT, "test-webapp", "default")
+    server.create(WEBAPP.resource, {"metadata": {"name": "test-webapp", "namespace": "default"}, "spec": spec})
+    await reconcile(WEBAPP, server, "test-webapp")
+    deployment = server.get(DEPLOYMENT, "test-webapp", "default")
     assert deployment["spec"]["replicas"] == 3
-    assert client.writes[1:] == [
+    assert server.writes == [
         "apply deployments default/test-webapp",
         "apply services default/test-webapp",
         "apply webapps/status default/test-webapp",
     ]
-    await reconcile(WEBAPP, client, "test-webapp")
-    assert len(client.writes) == 4
+    await reconcile(WEBAPP, server, "test-webapp")
+    assert len(server.writes) == 3
 
 
-async def test_our_finalizer_is_taken_off_and_never_put_on() -> None:
+async def test_our_finalizer_is_taken_off_and_never_put_on(server: ApiServer) -> None:
     """There is nothing to clean up outside of the cluster; what somebody else waits for stays."""
-    client = FakeClient()
     metadata = {"name": "shop", "namespace": "default", "finalizers": [FINALIZER, "example.com/theirs"]}
-    await client.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx"}})
-    await reconcile(WEBAPP, client, "shop")
-    stored = await client.get(WEBAPP.resource, "shop", "default")
+    server.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx"}})
+    await reconcile(WEBAPP, server, "shop")
+    stored = server.get(WEBAPP.resource, "shop", "default")
     assert stored["metadata"]["finalizers"] == ["example.com/theirs"]
-    await client.create(
-        WEBAPP.resource, {"metadata": {"name": "other", "namespace": "default"}, "spec": stored["spec"]}
-    )
-    await reconcile(WEBAPP, client, "other")
-    assert "finalizers" not in (await client.get(WEBAPP.resource, "other", "default"))["metadata"]
+    server.create(WEBAPP.resource, {"metadata": {"name": "other", "namespace": "default"}, "spec": stored["spec"]})
+    await reconcile(WEBAPP, server, "other")
+    assert "finalizers" not in (server.get(WEBAPP.resource, "other", "default"))["metadata"]
 
 
-async def test_a_spec_that_cannot_be_is_a_failed_webapp() -> None:
+async def test_a_spec_that_cannot_be_is_a_failed_webapp(server: ApiServer) -> None:
     """As an older schema may have let it in: phase Failed, and the field is named."""
-    client = FakeClient()
-    await client.create(
-        WEBAPP.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"replicas": 1}}
-    )
+    server.serve(WEBAPP.resource)
+    server.create(WEBAPP.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"replicas": 1}})
     with pytest.raises(TerminalError, match="must be set"):
-        await reconcile(WEBAPP, client, "shop")
-    status = (await client.get(WEBAPP.resource, "shop", "default"))["status"]
+        await reconcile(WEBAPP, server, "shop")
+    status = (server.get(WEBAPP.resource, "shop", "default"))["status"]
     (ready,) = status.pop("conditions")
     assert (ready["status"], ready["reason"], ready["message"]) == ("False", "Incomplete", "spec.image: must be set")
     assert status == {"phase": "Failed", "observedGeneration": 1}
@@ -255,7 +247,7 @@ def test_labels_are_handed_on(given: dict[str, str]) -> None:
     labelled = WebApp.model_validate(
         {"metadata": {"name": "shop", "labels": given}, "spec": {"replicas": 1, "image": "nginx"}}
     )
-    deployment, service = made(WEBAPP.plan(labelled, Given(), NOW))
+    deployment, service = made(WEBAPP.plan(labelled, Observed(), NOW))
     labels = {"app": "shop"} | ({"platform": "store", "team": "web"} if given else {})
     assert deployment["metadata"]["labels"] == service["metadata"]["labels"] == labels
     assert deployment["spec"]["template"]["metadata"]["labels"] == labels

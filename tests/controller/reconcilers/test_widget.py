@@ -1,4 +1,4 @@
-"""What a Widget becomes: tables of (spec, seen) -> plan."""
+"""What a Widget becomes: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -8,17 +8,18 @@ import pytest
 from config.api.widget import Widget
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.widget import WIDGET
-from controller.runtime.given import Given
-from controller.runtime.plan import Apply, Object, Plan
-from gatewright.testing import FakeClient, reconcile
+from controller.runtime.plan import Apply, Object, Observed, Plan
+from gatewright.testing import ApiServer, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def planned(seen: Given | None = None, **labels: str) -> Plan:
+def planned(observed: Observed | None = None, **labels: str) -> Plan:
     """The plan of a Widget of two replicas."""
     metadata = {"name": "gears", "namespace": "default", "labels": labels}
-    return WIDGET.plan(Widget.model_validate({"metadata": metadata, "spec": {"replicas": 2}}), seen or Given(), NOW)
+    return WIDGET.plan(
+        Widget.model_validate({"metadata": metadata, "spec": {"replicas": 2}}), observed or Observed(), NOW
+    )
 
 
 def made(plan: Plan) -> Object:
@@ -78,7 +79,7 @@ def test_a_deployment_of_pause_containers() -> None:
 
 def test_the_image_comes_from_the_registry_that_is_set() -> None:
     """As all images that we choose."""
-    pod = made(planned(Given(settings={"registry": "registry.company.com"})))["spec"]["template"]["spec"]
+    pod = made(planned(Observed(settings={"registry": "registry.company.com"})))["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"] == "registry.company.com/pause:3.10"
 
 
@@ -101,21 +102,18 @@ def test_labels_are_handed_on() -> None:
 )
 def test_it_is_ready_once_all_pods_are_available(children: list[Object], available: int, holds: bool) -> None:
     """The status follows the Deployment's."""
-    plan = planned(Given(children=children))
+    plan = planned(Observed(children=children))
     status = {"availableReplicas": available, "selector": "app=gears"}
-    assert (plan.status.to_api(), plan.steps[0].holds) == (status, holds)
+    assert (plan.status.to_api(), plan.steps[0].ready) == (status, holds)
     assert holds or plan.steps[0].note == f"{available} of 2 replicas are ready"
 
 
-async def test_none_asked_for_and_none_there_is_ready() -> None:
+async def test_none_asked_for_and_none_there_is_ready(server: ApiServer) -> None:
     """Two writes make a Widget of no replicas ready, and a second look makes none."""
-    client = FakeClient()
-    await client.create(
-        WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {"replicas": 0}}
-    )
-    await reconcile(WIDGET, client, "gears")
-    await reconcile(WIDGET, client, "gears")
-    stored = await client.get(WIDGET.resource, "gears", "default")
+    server.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {"replicas": 0}})
+    await reconcile(WIDGET, server, "gears")
+    await reconcile(WIDGET, server, "gears")
+    stored = server.get(WIDGET.resource, "gears", "default")
     assert stored["status"]["conditions"][0]["status"] == "True"
-    assert (await client.get(DEPLOYMENT, "gears", "default"))["spec"]["replicas"] == 0
-    assert client.writes[1:] == ["apply deployments default/gears", "apply widgets/status default/gears"]
+    assert (server.get(DEPLOYMENT, "gears", "default"))["spec"]["replicas"] == 0
+    assert server.writes == ["apply deployments default/gears", "apply widgets/status default/gears"]

@@ -16,7 +16,7 @@ from controller.registration.certificates import Certificates, Names
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.conversion import Conversion
 from controller.registration.registrar import Registrar
-from controller.runtime.runtime import Runtime
+from controller.runtime.manager import Manager
 from kube.client import Client
 from kube.endpoint import Endpoint
 from kube.resource import Resource
@@ -99,7 +99,7 @@ async def working(
     endpoint: Endpoint, directory: Path, *, makes_them: bool = False, own_certificates: bool = True
 ) -> AsyncIterator[System]:
     """Run the reconcilers and the webhook, whose files are not mounted yet."""
-    runtime = Runtime(endpoint, CollectorRegistry(), identity="test")
+    runtime = Manager(endpoint, CollectorRegistry(), identity="test")
     policies = Policies()
     metrics = Metrics(CollectorRegistry())
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)

@@ -9,7 +9,7 @@ from certs import issue_ca, issue_serving, join
 from controller.registration import conversion, registrar
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.conversion import CRD, without_conversion
-from controller.runtime.result import Request
+from controller.runtime.types import Request
 from kube.client import Client
 from tests.controller.registration.conftest import CONVERTED, NAME, NAMES, NAMESPACE, install, working
 

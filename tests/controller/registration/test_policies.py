@@ -11,8 +11,8 @@ import pytest
 from config.documents import read_documents
 from controller.fake_apiserver import FakeApiServer
 from controller.registration.policies import PolicyStatuses
-from controller.runtime.caches import Cache
-from controller.runtime.result import Request
+from controller.runtime.cache import Cache
+from controller.runtime.types import Request
 from kube.client import Client
 from kube.resource import Resource
 from webhook.engine import BoundPolicy

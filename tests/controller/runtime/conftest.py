@@ -13,15 +13,15 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
-import controller.runtime.backoff
+import controller.runtime.workqueue
 import kube.backoff
 from config.api.definition import Column, Definition
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
-from controller.runtime.plan import Plan, Seen
-from controller.runtime.planned_kind import PlannedKind
-from controller.runtime.result import Request
-from controller.runtime.runtime import Runtime
+from controller.runtime.kind import PlannedKind
+from controller.runtime.manager import Manager
+from controller.runtime.plan import Observed, Plan
+from controller.runtime.types import Request
 from kube.resource import Resource
 
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -100,9 +100,9 @@ def configmap(name: str, **data: str) -> Object:
 class Things:
     """A fake API server with a running controller of Things."""
 
-    def __init__(self, server: FakeApiServer, runtime: Runtime, kind: PlannedKind[Thing]) -> None:
+    def __init__(self, server: FakeApiServer, manager: Manager, kind: PlannedKind[Thing]) -> None:
         self.server = server
-        self.runtime = runtime
+        self.manager = manager
         self.resource = kind.resource
         self._changed = asyncio.Event()
         server.storage.listeners.append(lambda _: self._wake())
@@ -144,7 +144,7 @@ class Things:
         marker = f"marker-{self.server.storage.version}"
         self.create(marker)
         await self.until_ready(name=marker)
-        queue = self.runtime.controllers[0].queue
+        queue = self.manager.controllers[0].queue
         async with asyncio.timeout(WITHIN):  # what it found at its start goes after the marker
             while queue.processing or any(  # noqa: ASYNC110  turns, as few as it takes: the queue tells nobody
                 each.ready_at <= time.monotonic() for each in queue._entries.values()
@@ -176,16 +176,16 @@ class Things:
         changed.set()
 
 
-Planner = Callable[[Thing, Seen, datetime], Plan]
+Planner = Callable[[Thing, Observed, datetime], Plan]
 Running = Callable[..., AbstractAsyncContextManager[Things]]
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure everybody tries again soon: milliseconds for seconds."""
-    monkeypatch.setattr(controller.runtime.backoff, "FIRST", 0.01)
-    monkeypatch.setattr(controller.runtime.backoff, "JITTER", 0.01)
-    monkeypatch.setattr(controller.runtime.backoff, "LONGEST", 0.1)
+    monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.01)
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_DELAY", 0.1)
     monkeypatch.setattr(kube.backoff, "LONGEST", 0.05)
     monkeypatch.setattr(kube.backoff, "LONGEST_UNREACHABLE", 0.05)
 
@@ -210,14 +210,14 @@ def running(server: FakeApiServer) -> Running:
     @asynccontextmanager
     async def start(plan: Planner, **declared: Any) -> AsyncIterator[Things]:
         kind = kind_of(plan, **declared)
-        runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
-        runtime.add_kind(kind)
+        manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
+        manager.add_kind(kind)
         stop = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            group.create_task(runtime.run(stop))
+            group.create_task(manager.run(stop))
             try:
-                await runtime.caches.synced()
-                yield Things(server, runtime, kind)
+                await manager.caches.synced()
+                yield Things(server, manager, kind)
             finally:
                 stop.set()
 

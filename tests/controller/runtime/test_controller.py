@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-import controller.runtime.runtime
+import controller.runtime.manager
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.controller import Controller
-from controller.runtime.own_writes import OwnWrites
-from controller.runtime.result import Request, Result, TerminalError
-from controller.runtime.runtime import Runtime
-from controller.runtime.wakes import itself
+from controller.runtime.expectations import Expectations
+from controller.runtime.manager import Manager
+from controller.runtime.sources import itself
+from controller.runtime.types import Request, Result, TerminalError
 from kube.changes import Change
 from kube.errors import Conflict
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
@@ -26,18 +26,18 @@ ONE = Request(NAMESPACE, "one")
 
 @asynccontextmanager
 async def running(
-    server: FakeApiServer, reconcile: Callable[[Request], Awaitable[Result]], **options: Any
-) -> AsyncIterator[Runtime]:
+    server: FakeApiServer, reconcile: Callable[[Request], Awaitable[Result]], *, primary: bool = True, **options: Any
+) -> AsyncIterator[Manager]:
     """A process with one controller that is woken by the ConfigMap `one`."""
-    runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
-    controller = Controller("test", reconcile=reconcile, metrics=runtime.metrics, **options)
-    controller.watch(runtime.caches.one(CONFIGMAP, "one", NAMESPACE), itself, periodic=True)
-    runtime.add(controller)
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
+    controller = Controller("test", reconcile=reconcile, metrics=manager.metrics, **options)
+    controller.watch(manager.caches.one(CONFIGMAP, "one", NAMESPACE), itself, primary=primary)
+    manager.add(controller)
     stop = asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        group.create_task(runtime.run(stop))
+        group.create_task(manager.run(stop))
         try:
-            yield runtime
+            yield manager
         finally:
             stop.set()
 
@@ -55,11 +55,11 @@ async def test_a_single_named_object_is_watched(server: FakeApiServer) -> None:
         looked.put_nowait(request)
         return Result()
 
-    async with running(server, reconcile) as runtime:
+    async with running(server, reconcile) as manager:
         configmap(server, "other")
         configmap(server)
         assert await looked.get() == ONE
-        assert list(runtime.caches.one(CONFIGMAP, "one", NAMESPACE)) == [ONE.key]
+        assert list(manager.caches.one(CONFIGMAP, "one", NAMESPACE)) == [ONE.key]
         server.delete(CONFIGMAP, "one", NAMESPACE)
         assert await looked.get() == ONE
 
@@ -78,50 +78,18 @@ async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer,
         mended.set()
         return Result()
 
-    async with running(server, reconcile, workers=1, uniform=lambda low, high: low) as runtime:
+    async with running(server, reconcile, workers=1, uniform=lambda low, high: low) as manager:
         configmap(server)
         await mended.wait()
-    assert counted(runtime, "errors") == 1
-    assert counted(runtime, "panics") == (1 if isinstance(error, ValueError) else 0)
-    assert counted(runtime, "timeouts") == 0
+    assert counted(manager, "errors") == 1
+    assert counted(manager, "panics") == (1 if isinstance(error, ValueError) else 0)
+    assert counted(manager, "timeouts") == 0
 
 
-@pytest.mark.usefixtures("hasty")
-async def test_who_tells_of_a_mistake_may_fail_too(server: FakeApiServer, caplog: pytest.LogCaptureFixture) -> None:
-    """What nobody meant to raise is told, and nothing else; that telling fails ends nothing, and the log has both."""
-    caplog.set_level(logging.WARNING, "gatewright.controller")
-    raised = [Conflict(409, "Conflict", "again"), TimeoutError(), ValueError("a bug"), TerminalError("never")]
-    met, ended, told = iter(raised), asyncio.Event(), []
-
-    async def reconcile(request: Request) -> Result:
-        error = next(met)
-        if isinstance(error, TerminalError):
-            ended.set()
-        raise error
-
-    async def tell(request: Request, error: Exception) -> None:
-        told.append((request, error))
-        raise KeyError("conditions")
-
-    async with running(server, reconcile, workers=1, on_mistake=tell):
-        configmap(server)
-        await ended.wait()
-    assert told == [(ONE, raised[2])]
-    retried = "Retryable error occurred, requeuing"
-    logged = [(each.getMessage(), each.exc_info and type(each.exc_info[1])) for each in caplog.records]
-    assert logged == [
-        (retried, None),
-        (retried, None),
-        (retried, ValueError),
-        ("The mistake could not be told", KeyError),
-        ("Permanent error occurred", None),
-    ]
-
-
-def counted(runtime: Runtime, what: str) -> float | None:
+def counted(manager: Manager, what: str) -> float | None:
     """How often something happened to the controller's reconciles."""
     name = f"controller_runtime_reconcile_{what}_total"
-    return runtime.metrics.registry.get_sample_value(name, {"controller": "test"})
+    return manager.metrics.registry.get_sample_value(name, {"controller": "test"})
 
 
 async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> None:
@@ -132,10 +100,10 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
         attempts.put_nowait(1)
         raise TerminalError("never")
 
-    async with running(server, reconcile) as runtime:
+    async with running(server, reconcile) as manager:
         configmap(server)
         await attempts.get()
-        (controller,) = runtime.controllers
+        (controller,) = manager.controllers
         assert len(controller.queue) == 0
         server.change(CONFIGMAP, "one", {"data": {"a": "b"}}, NAMESPACE)
         await attempts.get()
@@ -152,8 +120,8 @@ async def test_a_task_that_dies_takes_the_process_along(server: FakeApiServer) -
         raise ValueError(change.key)
 
     async def until_it_dies() -> None:
-        async with running(server, reconcile) as runtime:
-            runtime.caches.one(CONFIGMAP, "one", NAMESPACE).subscribe(mistaken)
+        async with running(server, reconcile) as manager:
+            manager.caches.one(CONFIGMAP, "one", NAMESPACE).subscribe(mistaken)
             configmap(server)
             await asyncio.Event().wait()
 
@@ -178,10 +146,10 @@ async def test_a_reconcile_that_takes_too_long_is_ended(
         ended.set()
         return Result()
 
-    async with running(server, reconcile, timeout=0.01, uniform=lambda low, high: low) as runtime:
+    async with running(server, reconcile, timeout=0.01, uniform=lambda low, high: low) as manager:
         configmap(server)
         await ended.wait()
-    assert [counted(runtime, what) for what in ("timeouts", "errors", "panics")] == [1, 1, 0]
+    assert [counted(manager, what) for what in ("timeouts", "errors", "panics")] == [1, 1, 0]
     assert [each.fields["error"] for each in caplog.records] == ["not done within 0.01 s"]
 
 
@@ -218,41 +186,41 @@ async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer) -> Non
 
 async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(server: FakeApiServer) -> None:
     """It is woken by the very event it waits for."""
-    own_writes, seen = OwnWrites(patience=60), asyncio.Queue[int]()
+    expectations, observed = Expectations(patience=60), asyncio.Queue[int]()
 
     async def reconcile(request: Request) -> Result:
-        entry = runtime.caches.one(CONFIGMAP, "one", NAMESPACE).entry(request.key)
-        seen.put_nowait(entry.resource_version if entry else 0)
+        entry = manager.caches.one(CONFIGMAP, "one", NAMESPACE).entry(request.key)
+        observed.put_nowait(entry.resource_version if entry else 0)
         return Result()
 
-    async with running(server, reconcile, own_writes=own_writes) as runtime:
-        await runtime.caches.synced()
+    async with running(server, reconcile, expectations=expectations) as manager:
+        await manager.caches.synced()
         next_but_one = server.storage.version + 2
-        own_writes.wrote(ONE, runtime.caches.one(CONFIGMAP, "one", NAMESPACE), ONE.key, next_but_one)
-        runtime.controllers[0].add(ONE)
+        expectations.wrote(ONE, manager.caches.one(CONFIGMAP, "one", NAMESPACE), ONE.key, next_but_one)
+        manager.controllers[0].add(ONE)
         configmap(server)
         server.change(CONFIGMAP, "one", {"data": {"a": "b"}}, NAMESPACE)
-        assert await seen.get() == next_but_one
+        assert await observed.get() == next_but_one
 
 
 async def test_what_a_reconcile_wrote_does_not_wake_it(server: FakeApiServer) -> None:
     """Its own change is shown while it is at work, and is no news afterwards; what somebody else changes is."""
-    own_writes, looked, shown = OwnWrites(), asyncio.Queue[Any](), asyncio.Event()
+    expectations, looked, shown = Expectations(), asyncio.Queue[Any](), asyncio.Event()
 
     async def reconcile(request: Request) -> Result:
-        cache = runtime.caches.one(CONFIGMAP, "one", NAMESPACE)
+        cache = manager.caches.one(CONFIGMAP, "one", NAMESPACE)
         cache.subscribe(lambda change: shown.set())
         looked.put_nowait((cache.get(request.key) or {}).get("data"))
-        answer = await runtime.client.patch(CONFIGMAP, "one", {"data": {"ours": "1"}}, NAMESPACE)
+        answer = await manager.client.patch(CONFIGMAP, "one", {"data": {"ours": "1"}}, NAMESPACE)
         version = int(answer["metadata"]["resourceVersion"])
         while not cache.has_seen(request.key, version):
             shown.clear()
             await shown.wait()
-        own_writes.wrote(request, cache, request.key, version)
+        expectations.wrote(request, cache, request.key, version)
         looked.put_nowait("done")
         return Result()
 
-    async with running(server, reconcile, own_writes=own_writes) as runtime:
+    async with running(server, reconcile, expectations=expectations, primary=False) as manager:
         configmap(server)
         assert [await looked.get(), await looked.get()] == [None, "done"]
         server.change(CONFIGMAP, "one", {"data": {"theirs": "2"}}, NAMESPACE)
@@ -266,11 +234,11 @@ async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> No
 
     async def reconcile(request: Request) -> Result:
         begun.set()
-        await runtime.client.create(CONFIGMAP, {"metadata": {"name": "made", "namespace": NAMESPACE}})
+        await manager.client.create(CONFIGMAP, {"metadata": {"name": "made", "namespace": NAMESPACE}})
         finished.set()
         return Result()
 
-    async with running(server, reconcile) as runtime:
+    async with running(server, reconcile) as manager:
         configmap(server)
         await begun.wait()
     assert finished.is_set()
@@ -279,7 +247,7 @@ async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> No
 
 async def test_what_does_not_end_in_time_is_cancelled(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reconcile that hangs does not keep the process from ending."""
-    monkeypatch.setattr(controller.runtime.runtime, "DRAIN_SECONDS", 0.05)
+    monkeypatch.setattr(controller.runtime.manager, "SHUTDOWN_TIMEOUT", 0.05)
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
     async def reconcile(request: Request) -> Result:

@@ -9,7 +9,7 @@ import pytest
 from controller.fake_apiserver.refusals import Refusal
 from kube.errors import ApiError
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Things
-from tests.controller.runtime.test_planned import single
+from tests.controller.runtime.test_reconciler import single
 
 NAMES = ("a", "b", "c", "d", "e")
 STEPS = 150

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.events import BURST, EVENT, Recorder
+from controller.runtime.events import BURST, EVENT, EventRecorder
 from controller.runtime.plan import Event
 from kube.client import Client
 from tests.controller.runtime.conftest import NAMESPACE, Object
@@ -35,12 +35,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def recorder(client: Client, clock: Clock) -> Recorder:
+def recorder(client: Client, clock: Clock) -> EventRecorder:
     """A recorder that writes when the test says so."""
-    return Recorder(client, "controller-1", clock=clock)
+    return EventRecorder(client, "controller-1", clock=clock)
 
 
-async def written(server: FakeApiServer, recorder: Recorder) -> list[Object]:
+async def written(server: FakeApiServer, recorder: EventRecorder) -> list[Object]:
     """Write all that was told, and return what is stored."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(recorder.run())
@@ -49,9 +49,9 @@ async def written(server: FakeApiServer, recorder: Recorder) -> list[Object]:
     return server.list(EVENT)
 
 
-async def test_an_event_names_its_object(server: FakeApiServer, recorder: Recorder) -> None:
+async def test_an_event_names_its_object(server: FakeApiServer, recorder: EventRecorder) -> None:
     """What kubectl describe shows of it."""
-    recorder.tell(THING, FAILED)
+    recorder.record(THING, FAILED)
     (event,) = await written(server, recorder)
     assert event["regarding"] == {
         "apiVersion": "test.example/v1",
@@ -65,61 +65,61 @@ async def test_an_event_names_its_object(server: FakeApiServer, recorder: Record
     assert event["reportingController"] == "gatewright.io/controller"
 
 
-async def test_repetitions_become_a_series(server: FakeApiServer, recorder: Recorder, clock: Clock) -> None:
+async def test_repetitions_become_a_series(server: FakeApiServer, recorder: EventRecorder, clock: Clock) -> None:
     """One event, written again at the second time and then every half hour."""
     for _ in range(10):
-        recorder.tell(THING, FAILED)
+        recorder.record(THING, FAILED)
         clock.now += 60
     (event,) = await written(server, recorder)
     assert event["series"]["count"] == 2
     assert len(server.requests.writes) == 2
     for _ in range(30):
-        recorder.tell(THING, FAILED)
+        recorder.record(THING, FAILED)
         clock.now += 60
     (event,) = await written(server, recorder)
     assert event["series"]["count"] > 30
     assert len(server.requests.writes) == 3
 
 
-async def test_another_note_is_another_event(server: FakeApiServer, recorder: Recorder) -> None:
+async def test_another_note_is_another_event(server: FakeApiServer, recorder: EventRecorder) -> None:
     """Who mends one thing and is told of the next reads of the next, and not the first again."""
     for event in (FAILED, replace(FAILED, note="no luck either"), FAILED):
-        recorder.tell(THING, event)
+        recorder.record(THING, event)
     told = await written(server, recorder)
     assert {each["note"]: "series" in each for each in told} == {"no luck": True, "no luck either": False}
 
 
-async def test_after_a_pause_it_is_a_new_event(server: FakeApiServer, recorder: Recorder, clock: Clock) -> None:
+async def test_after_a_pause_it_is_a_new_event(server: FakeApiServer, recorder: EventRecorder, clock: Clock) -> None:
     """What happens again much later is told as new."""
-    recorder.tell(THING, FAILED)
+    recorder.record(THING, FAILED)
     clock.now += 400
-    recorder.tell(THING, FAILED)
+    recorder.record(THING, FAILED)
     assert len(await written(server, recorder)) == 2
 
 
-async def test_an_object_has_an_allowance(server: FakeApiServer, recorder: Recorder) -> None:
+async def test_an_object_has_an_allowance(server: FakeApiServer, recorder: EventRecorder) -> None:
     """One object cannot flood the API server, whatever happens to it."""
     for number in range(BURST + 10):
-        recorder.tell(THING, Event(f"Reason{number}", ""))
+        recorder.record(THING, Event(f"Reason{number}", ""))
     other = {**THING, "metadata": {**THING["metadata"], "uid": "2"}}
-    recorder.tell(other, FAILED)
+    recorder.record(other, FAILED)
     assert len(await written(server, recorder)) == BURST + 1
 
 
 async def test_an_event_that_cannot_be_written_is_told_anew_the_next_time(
-    server: FakeApiServer, recorder: Recorder, clock: Clock
+    server: FakeApiServer, recorder: EventRecorder, clock: Clock
 ) -> None:
     """Events are never worth a failure; but what goes on is told, though nobody heard of its beginning."""
     server.fail(1, 500)
-    recorder.tell(THING, FAILED)
+    recorder.record(THING, FAILED)
     assert await written(server, recorder) == []
     clock.now += 60
-    recorder.tell(THING, FAILED)
+    recorder.record(THING, FAILED)
     (event,) = await written(server, recorder)
     assert "series" not in event
     server.delete(EVENT, event["metadata"]["name"], NAMESPACE)  # as its time to live does
     for _ in range(2):
         clock.now += 60
-        recorder.tell(THING, FAILED)
+        recorder.record(THING, FAILED)
         told = await written(server, recorder)
     assert [each["reason"] for each in told] == ["ReconcileFailed"]

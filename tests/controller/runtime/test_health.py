@@ -7,48 +7,48 @@ from prometheus_client import CollectorRegistry
 
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.health import Heartbeat, Readiness
-from controller.runtime.runtime import Runtime
+from controller.runtime.manager import Manager
 from tests.controller.runtime.conftest import CONFIGMAP, SECRET
 from tests.controller.runtime.test_leader import Clock
 
 
 @pytest.fixture
-def runtime(server: FakeApiServer) -> Runtime:
+def manager(server: FakeApiServer) -> Manager:
     """A process that watches two resources and makes nothing."""
-    runtime = Runtime(server.endpoint, CollectorRegistry(), identity="the-test")
-    runtime.caches.of(CONFIGMAP)
-    runtime.caches.of(SECRET)
-    return runtime
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
+    manager.caches.of(CONFIGMAP)
+    manager.caches.of(SECRET)
+    return manager
 
 
-async def test_a_process_that_has_read_nothing_says_what_it_waits_for(runtime: Runtime) -> None:
+async def test_a_process_that_has_read_nothing_says_what_it_waits_for(manager: Manager) -> None:
     """Each cache by the name of its resource."""
-    assert runtime.readiness.check() == "configmaps: not synced; secrets: not synced"
+    assert manager.readiness.check() == "configmaps: not synced; secrets: not synced"
 
 
-async def test_a_synced_process_is_ready(runtime: Runtime) -> None:
+async def test_a_synced_process_is_ready(manager: Manager) -> None:
     """Whether it leads does not matter; it says so when nothing was heard for long."""
     stop = asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        group.create_task(runtime.run(stop))
-        await runtime.caches.synced()
-        assert runtime.readiness.check() is None
-        heard = [watch.last_heard for cache in runtime.caches for watch in cache.watches]
+        group.create_task(manager.run(stop))
+        await manager.caches.synced()
+        assert manager.readiness.check() is None
+        heard = [watch.last_heard for cache in manager.caches for watch in cache.watches]
         clock = Clock()
         clock.now = max(each for each in heard if each is not None) + 200
-        late = Readiness(runtime.caches, clock=clock).check()
+        late = Readiness(manager.caches, clock=clock).check()
         stop.set()
     assert late == "configmaps: nothing heard for 200 s; secrets: nothing heard for 200 s"
 
 
-async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(runtime: Runtime, server: FakeApiServer) -> None:
+async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(manager: Manager, server: FakeApiServer) -> None:
     """A right that is missing shows at once, and holds up nobody else."""
     server.fail(1000, 403, path="/configmaps")
     stop = asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
-        group.create_task(runtime.run(stop))
-        await runtime.caches.of(SECRET).synced()
-        fault = runtime.readiness.check() or ""
+        group.create_task(manager.run(stop))
+        await manager.caches.of(SECRET).synced()
+        fault = manager.readiness.check() or ""
         stop.set()
     assert fault.startswith("configmaps: not synced")
     assert "secrets" not in fault

@@ -1,13 +1,14 @@
 """What the controllers count."""
 
+from datetime import UTC, datetime
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from controller.runtime.kind_metrics import KindMetrics
-from controller.runtime.metrics import Metrics
-from controller.runtime.planned_kind import Counts
-from controller.runtime.queue import WorkQueue
-from controller.runtime.result import Outcome, Request
+from controller.runtime.kind import Counts
+from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.types import Outcome, Request
+from controller.runtime.workqueue import WorkQueue
 
 SHOP = Request("production", "shop")
 
@@ -36,18 +37,6 @@ def test_a_kind_counts_its_reconciles_by_result(metrics: Metrics, outcome: Outco
     assert value(metrics, "webapp_reconcile_duration_seconds_bucket", le="0.1", **labels) == 0
 
 
-def test_what_was_collected_changes_no_more(metrics: Metrics) -> None:
-    """It is written down in a thread of its own, while the counting goes on; objects that come and go do not matter."""
-    kind = KindMetrics("WebApp", metrics)
-    kind.reconciled(SHOP, "success", 0.3)
-    (total,) = [each for each in metrics.registry.collect() if each.name == "webapp_reconcile"]
-    kind.reconciled(SHOP, "success", 0.3)
-    kind.reconciled(Request("production", "other"), "error", 0.3)
-    kind.forget(SHOP)
-    labels = {"namespace": "production", "name": "shop", "result": "success"}
-    assert [(each.name, each.labels, each.value) for each in total.samples] == [("webapp_reconcile_total", labels, 1.0)]
-
-
 def test_errors_are_counted_by_type(metrics: Metrics) -> None:
     """Both types are there from the start, so that a rate can be taken."""
     kind = KindMetrics("WebApp", metrics)
@@ -70,7 +59,7 @@ def test_the_series_of_a_deleted_object_go(metrics: Metrics) -> None:
 
 
 def test_changes_of_a_status_are_counted_under_a_name_of_their_own(metrics: Metrics) -> None:
-    """The kinds that share the name share the counter; a value that is first seen counts, the same again does not."""
+    """The kinds that share the name share the counter; a first value counts, the same again does not."""
     counts = Counts("gatewright_config_changes", "checksum", "Changes.")
     one, other = (KindMetrics(kind, metrics, counts) for kind in ("AppConfig", "VoteConfig"))
     assert value(metrics, "gatewright_config_changes_total") == 0
@@ -90,9 +79,13 @@ def test_large_clusters_count_without_names() -> None:
     assert value(metrics, "webapp_reconcile_total", result="success") == 1
 
 
-def test_creation_is_timed_by_namespace(metrics: Metrics) -> None:
-    """In the published buckets."""
-    KindMetrics("WebApp", metrics).created(SHOP, 20)
+def test_creation_is_timed_once_by_namespace(metrics: Metrics) -> None:
+    """In the published buckets; an object that was ready before, or is counted already, is not counted."""
+    kind, metadata = KindMetrics("WebApp", metrics), {"uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    now = datetime(2026, 1, 1, 0, 0, 20, tzinfo=UTC)
+    for was_ready in (False, False, True):
+        kind.ready(SHOP, metadata, was_ready=was_ready, now=now)
+    kind.ready(SHOP._replace(name="other"), metadata, was_ready=True, now=now)
     assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="30.0") == 1
     assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="10.0") == 0
 
@@ -108,17 +101,18 @@ def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
 
 def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
     """Dashboards for other controllers show ours."""
-    queue: WorkQueue[Request] = WorkQueue(clock=lambda: 0.0)
-    metrics.follow("webapp", queue, 5)
+    webapp = metrics.of_controller("webapp", 5)
+    queue: WorkQueue[Request] = WorkQueue(clock=lambda: 0.0, on_add=webapp.adds.inc)
+    webapp.follow(queue)
     assert value(metrics, "controller_runtime_reconcile_total", controller="webapp", result="requeue") == 0
     queue.add(SHOP)
     queue.add(SHOP)
     assert value(metrics, "workqueue_depth", name="webapp") == 1
     queue.take()
     assert value(metrics, "controller_runtime_active_workers", controller="webapp") == 1
-    metrics.reconciled("webapp", "terminal_error", 0.2, 0.1)
+    webapp.reconciled("terminal_error", 0.2, 0.1)
     metrics.requests_to("127.0.0.1:6443")("GET", 200, 0.1)
-    metrics.leading("gatewright-controller-lock", leads=True)
+    metrics.leading("gatewright-controller-lock", lambda: True)
     for name, labels in {
         "workqueue_adds_total": {"name": "webapp"},
         "workqueue_queue_duration_seconds_count": {"name": "webapp"},

@@ -15,8 +15,8 @@ class NoStatus:
 
 def test_a_step_may_only_need_what_stands_before_it() -> None:
     """A circle, or a name with a typing error, is found when the plan is made."""
-    with pytest.raises(ValueError, match="step a needs b"):
-        Plan((Step("a", [], needs=["b"]), Step("b", [])), NoStatus())
+    with pytest.raises(ValueError, match="step a depends on b, which does not precede it"):
+        Plan((Step("a", [], depends_on=["b"]), Step("b", [])), NoStatus())
 
 
 def test_a_step_says_what_it_was_doing() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from controller.runtime.conditions import ready_in
 from controller.runtime.plan import Plan, Problem, Step
-from controller.runtime.status import Failure, mistaken, says, status_of, status_of_unplanned
+from controller.runtime.status import Failure, is_same, ready_in, status_of, status_of_unplanned, unplannable
 from kube.errors import ApiError, Forbidden, Invalid, ServerError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -28,14 +27,14 @@ class Status:
 
 def written(
     *failures: Failure,
-    holds: bool = True,
+    ready: bool = True,
     problem: Problem | None = None,
     stored: dict[str, Any] | None = None,
     generation: int = 1,
     now: datetime = NOW,
 ) -> dict[str, Any]:
     """The status of a plan with one step."""
-    plan = Plan((Step("database", [], holds=holds),), Status(), problem=problem)
+    plan = Plan((Step("database", [], ready=ready),), Status(), problem=problem)
     return status_of(plan, failures, stored or {}, generation=generation, now=now)
 
 
@@ -68,7 +67,7 @@ def test_the_time_moves_only_when_the_status_flips() -> None:
     """A second look that finds the same writes the same."""
     first = written()
     assert written(stored=first, now=LATER) == first
-    flipped = ready_in(written(holds=False, stored=first, now=LATER))
+    flipped = ready_in(written(ready=False, stored=first, now=LATER))
     assert flipped is not None
     assert flipped["lastTransitionTime"] == "2026-01-02T03:05:05Z"
 
@@ -96,7 +95,7 @@ def test_a_message_is_one_line() -> None:
 )
 def test_waiting_says_whether_it_was_ready_before(stored: dict[str, Any], generation: int, reason: str) -> None:
     """What is being made, changed and broken are three different reasons."""
-    status = written(holds=False, stored=stored, generation=generation)
+    status = written(ready=False, stored=stored, generation=generation)
     assert ready(status) == ("False", reason, "waiting for database")
 
 
@@ -109,7 +108,7 @@ def test_what_is_waited_for_says_how_far_it_is() -> None:
         ("pods", "", note),
         ("job", "", "x"),
     ):
-        steps[name] = Step(name, (), holds=False, condition=condition, note=said)
+        steps[name] = Step(name, (), ready=False, condition=condition, note=said)
     for names, message in (
         (("secret", "database", "pods", "job"), f"waiting for secret, database, pods, job: {note}"),
         (("pods",), f"waiting for pods: {note}"),
@@ -121,8 +120,8 @@ def test_what_is_waited_for_says_how_far_it_is() -> None:
 
 def test_degraded_stays_degraded_until_ready() -> None:
     """A second look at a broken object does not take it for a new one."""
-    broken = written(holds=False, stored=written())
-    assert ready(written(holds=False, stored=broken))[1] == "Degraded"
+    broken = written(ready=False, stored=written())
+    assert ready(written(ready=False, stored=broken))[1] == "Degraded"
 
 
 @pytest.mark.parametrize(
@@ -179,13 +178,11 @@ def faults() -> ValidationError:
 )
 def test_a_mistake_is_told_by_its_type_and_the_first_line_of_its_text(error: Exception, said: str) -> None:
     """Short, the same at each try, and without the object that it may quote further down."""
-    hint = (
-        "a mistake in the code, of which the controller's log has the traceback; tried again up to every five minutes"
-    )
-    assert mistaken("Gear", error) == (f"failed to plan Gear: {said}; {hint}", "PlanFailed")
+    hint = "internal error; the controller log has the traceback; retried at most every five minutes"
+    assert unplannable("Gear", error) == (f"failed to plan Gear: {said}; {hint}", "PlanFailed")
 
 
-HOLDS, WAITS = Step("cache", [], condition="CacheReady"), Step("cache", [], holds=False, condition="CacheReady")
+HOLDS, WAITS = Step("cache", [], condition="CacheReady"), Step("cache", [], ready=False, condition="CacheReady")
 NOT_PULLED = Problem("no such image", "ImagePull")
 
 
@@ -253,13 +250,13 @@ APPROVED = {"type": "Approved", "status": "True", "reason": "Looked", "message":
 def test_what_others_say_beside_ours(more: dict[str, Any], first: list[dict[str, Any]], said: bool) -> None:
     """Only a condition that does not speak of our generation is surely not one that we wrote and want no more."""
     status = written(generation=7)
-    assert says({**status, **more, "conditions": [*first, *status["conditions"]]}, status) is said
+    assert is_same({**status, **more, "conditions": [*first, *status["conditions"]]}, status) is said
 
 
 def test_what_is_not_said_yet() -> None:
     """An object without a status, with one of an earlier generation, or with less than all conditions."""
     status = written(generation=7)
-    assert not says({}, status)
-    assert not says({"conditions": None}, status)
-    assert not says(written(generation=6), status)
-    assert not says({**status, "conditions": [APPROVED]}, status)
+    assert not is_same({}, status)
+    assert not is_same({"conditions": None}, status)
+    assert not is_same(written(generation=6), status)
+    assert not is_same({**status, "conditions": [APPROVED]}, status)

@@ -1,0 +1,254 @@
+"""Carries out the writes of a plan: server-side apply, creation, patches and deletions, each with its safeguards."""
+
+import base64
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from controller.runtime.cache import Cache
+from controller.runtime.conflicts import Conflicts
+from controller.runtime.diff import cut, difference, digest, is_replaced
+from controller.runtime.expectations import Expectations
+from controller.runtime.kind import PlannedKind
+from controller.runtime.observed import Owner, Snapshot, is_controlled_by
+from controller.runtime.plan import Apply, CreateOnly, Delete, Patch, Random, Reference, Write
+from controller.runtime.types import Object, Request, RetryableError, TerminalError
+from kube.client import Client
+from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
+from kube.resource import Resource
+from kube.store import controller_of
+
+FIELD_MANAGER = "gatewright-controller"
+APPLIED = "gatewright.io/applied"  # the annotation of a child with the digest of what was last applied to it
+REPLACED = "replaced"  # its value while lists are written anew
+NO_VERSION = "1"  # the resourceVersion of no object (etcd begins with 2): an apply with it creates, or is a Conflict
+
+
+class NameTakenError(TerminalError):
+    """An object with the needed name exists and has another owner, or none: it is never written."""
+
+
+class StillThereError(RetryableError):
+    """A child is still terminating, or the garbage collector has not removed that of an earlier owner yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """Makes the writes of one owner's plan, and skips those that would change nothing."""
+
+    kind: PlannedKind[Any]
+    client: Client
+    caches: Mapping[Resource, Cache]
+    expectations: Expectations
+    conflicts: Conflicts
+    owner: Owner
+    observed: Snapshot
+
+    async def write(self, write: Write, *, may_create: bool) -> bool:
+        """Make one write of a plan if it is needed and allowed; return whether something was sent."""
+        match write:
+            case Apply(desired):
+                return await self._apply(desired, may_create=may_create)
+            case CreateOnly():
+                return await self._create_only(write, may_create=may_create)
+            case Patch():
+                return await self._patch(write)
+            case Delete(reference):
+                return await self._delete(reference)
+
+    async def _apply(self, desired: Object, *, may_create: bool) -> bool:
+        """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
+        resource, key, desired = self._child(desired)
+        metadata, sent = desired["metadata"], digest(desired)
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), APPLIED: sent}
+        current = self._own_or_latest(resource, key)
+        if current is None:
+            if not may_create:
+                return False
+            only_new = {**desired, "metadata": {**metadata, "resourceVersion": NO_VERSION}}
+            try:
+                answer = await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
+            except (Conflict, Forbidden, Invalid):  # admission comes first, and may refuse what another owner has there
+                if (current := await self._live(resource, key)) is None:
+                    raise
+            else:
+                self._answered(resource, key, desired, sent, answer)
+                return True
+        self._check_owner(resource, key, current)
+        check_not_terminating(resource, current)
+        applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
+        was_applied = applied == sent
+        changed = difference(current, desired) if was_applied else ""
+        if applied == REPLACED or (changed and is_replaced(current, desired)):
+            self.conflicts.check((self.owner.request, resource, key), sent, repair=True)
+            current = await self._replace_lists(resource, current, desired)
+        return await self._update(resource, key, current, desired, sent, changed, FIELD_MANAGER, repairs=was_applied)
+
+    async def _replace_lists(self, resource: Resource, current: Object, desired: Object) -> Object:
+        """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
+
+        Only what an apply owns goes again when it leaves the plan. The annotation says that this is under way, so that
+        a crash, or another write in between, does not leave it half done.
+        """
+        name, namespace = desired["metadata"]["name"], desired["metadata"].get("namespace")
+        content = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind", "metadata")}
+        metadata = {key: current["metadata"][key] for key in ("uid", "resourceVersion")}
+        begun = content | {"metadata": metadata | {"annotations": {APPLIED: REPLACED}}}
+        live = await self.client.patch(resource, name, begun, namespace, field_manager=FIELD_MANAGER)
+        metadata = {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
+        owners = [each for each in live["metadata"].get("managedFields") or () if not _is_own_update(each)]
+        disowned = {"metadata": metadata | {"managedFields": owners}}
+        return await self.client.patch(resource, name, disowned, namespace, field_manager=FIELD_MANAGER)
+
+    async def _patch(self, patch: Patch) -> bool:
+        """Set fields of an object with another owner where they differ, under a field manager of this owner."""
+        reference, resource = patch.reference, patch.reference.resource
+        key = resource.key(reference.namespace, reference.name)
+        current = self.observed.get(resource, key)
+        if current is None or current["metadata"]["uid"] != reference.uid:
+            return False
+        named = {"name": reference.name, "namespace": reference.namespace}
+        fields = {**patch.fields, "metadata": {**patch.fields.get("metadata", {}), **named}}
+        changed = difference(current, patch.fields)
+        manager = f"gatewright-{self.kind.name}-{self.owner.uid}"  # two owners may patch one object
+        return await self._update(resource, key, current, fields, digest(fields), changed, manager, repairs=True)
+
+    async def _update(
+        self,
+        resource: Resource,
+        key: str,
+        current: Object,
+        desired: Object,
+        sent: str,
+        changed: str | None,
+        manager: str,
+        *,
+        repairs: bool,
+    ) -> bool:
+        """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
+        place = (self.owner.request, resource, key)
+        needed = changed is not None and not self.conflicts.is_overridden(place, sent, digest(cut(current, desired)))
+        self.conflicts.check(place, sent, repair=needed)
+        if not needed:
+            return False
+        exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
+        answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
+        self._answered(resource, key, desired, sent, answer)
+        if repairs and answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]:
+            what = f"{resource.kind} {current['metadata']['name']}: {changed}"
+            message = f"{what} is changed again and again by another writer; it is restored once a minute"
+            self.conflicts.repaired(place, sent, message)
+        return True
+
+    async def _create_only(self, write: CreateOnly, *, may_create: bool) -> bool:
+        resource, key, desired = self._child(write.object)
+        if write.adopt_labels:
+            del desired["metadata"]["ownerReferences"]
+        current = self._own_or_latest(resource, key)
+        if current is None:
+            if not may_create:
+                return False
+            try:
+                filled = generated(desired, write.generate)
+                answer = await self.client.create(resource, filled, field_manager=FIELD_MANAGER)
+            except AlreadyExists:
+                if (current := await self._live(resource, key)) is None:
+                    raise
+            else:
+                self._expect(resource, key, answer)
+                return True
+        labels = current["metadata"].get("labels") or {}
+        if not write.adopt_labels or not write.adopt_labels.items() <= labels.items():
+            self._check_owner(resource, key, current)
+        check_not_terminating(resource, current)
+        return False
+
+    async def _delete(self, reference: Reference) -> bool:
+        resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
+        current = self.observed.get(resource, key)
+        if current is None or current["metadata"]["uid"] != reference.uid or "deletionTimestamp" in current["metadata"]:
+            return False
+        try:
+            await self.client.delete(resource, reference.name, reference.namespace, uid=reference.uid)
+        except (NotFound, Conflict):
+            return False  # it is gone, or is another one now
+        self.observed.record(resource, key, None)
+        self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
+        return True
+
+    def _child(self, desired: Object) -> tuple[Resource, str, Object]:
+        """Return a child's resource and key, and the child with its owner reference."""
+        resource, namespace = self.kind.owned(desired), self.owner.request.namespace
+        metadata = {**desired["metadata"], "ownerReferences": [self.owner.reference]}
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+        return resource, resource.key(namespace, metadata["name"]), {**desired, "metadata": metadata}
+
+    def _own_or_latest(self, resource: Resource, key: str) -> Object | None:
+        """Return the object with a child's name; one with another owner as the cache has it now: it may be gone."""
+        current = self.observed.get(resource, key)
+        if current is not None and not is_controlled_by(current, self.owner.object):
+            return self.observed.read_again(resource, key)
+        return current
+
+    async def _live(self, resource: Resource, key: str) -> Object | None:
+        """Read an object that the cache does not have; None if the API server has none either."""
+        namespace, name = Request.of(key)
+        try:
+            current = await self.client.get(resource, name, namespace)
+        except NotFound:
+            return None
+        self.observed.record(resource, key, current)
+        return current
+
+    def _check_owner(self, resource: Resource, key: str, current: Object) -> None:
+        """Raise unless `current` is a child of the owner."""
+        owner, other = self.owner, controller_of(current["metadata"])
+        if is_controlled_by(current, owner.object):
+            return
+        what = f"{resource.kind} {current['metadata']['name']}"
+        same = (owner.resource.kind, owner.resource.group, owner.request.name)
+        if other is not None and (other.kind, other.api_version.rpartition("/")[0], other.name) == same:
+            raise StillThereError(f"{what} of a deleted {other.kind} is still terminating; it will be recreated")
+        belongs = f"belongs to {other.kind} {other.name}" if other else f"was not created by this {owner.resource.kind}"
+        self.expectations.blocked(owner.request, self.caches[resource], key)
+        raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
+
+    def _answered(self, resource: Resource, key: str, desired: Object, sent: str, answer: Object) -> None:
+        """Take the answer to an apply; remember where it differs, since a mutating webhook has the last word."""
+        self._expect(resource, key, answer)
+        differs = difference(answer, desired) is not None
+        place = (self.owner.request, resource, key)
+        self.conflicts.answered(place, sent, digest(cut(answer, desired)) if differs else "")
+
+    def _expect(self, resource: Resource, key: str, answer: Object) -> None:
+        self.observed.record(resource, key, answer)
+        version = int(answer["metadata"]["resourceVersion"])
+        self.expectations.wrote(self.owner.request, self.caches[resource], key, version)
+
+
+def check_not_terminating(resource: Resource, current: Object) -> None:
+    """Raise if a child was deleted and only its finalizers hold it."""
+    metadata = current["metadata"]
+    if "deletionTimestamp" in metadata:
+        finalizers = ", ".join(metadata.get("finalizers") or ())
+        held = f", held by its finalizers ({finalizers})" if finalizers else ""
+        raise StillThereError(f"{resource.kind} {metadata['name']} is still terminating{held}; it will be recreated")
+
+
+def _is_own_update(entry: Object) -> bool:
+    """Return whether an entry of managedFields is of this controller's patches, not of its applies or of a status."""
+    return entry["manager"] == FIELD_MANAGER and entry["operation"] == "Update" and not entry.get("subresource")
+
+
+def generated(desired: Object, generate: Mapping[str, Random]) -> Object:
+    """Return an object with random values at the paths of `generate` (a Secret's `data` in base64)."""
+    filled = dict(desired)
+    for path, random in generate.items():
+        field, _, key = path.partition(".")
+        value = secrets.token_urlsafe(random.length)[: random.length]
+        if field == "data":
+            value = base64.b64encode(value.encode()).decode()
+        filled[field] = {**filled.get(field, {}), key: value}
+    return filled

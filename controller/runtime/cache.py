@@ -1,0 +1,182 @@
+"""The caches of a process: each resource is watched once, whoever reads it."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Never
+
+from kube.changes import Change
+from kube.client import Client
+from kube.resource import Resource
+from kube.store import Entry, IndexFunction, Object, Store
+from kube.watch import Watch
+
+
+class Cache:
+    """The objects of one resource, in the namespaces that are watched."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        *,
+        namespaces: Sequence[str] = (),
+        optional: bool = False,
+        **selected: Any,
+    ) -> None:
+        """Watch all namespaces, or some of them with a watch each; `selected` are the options of a Watch.
+
+        The API server may be without an `optional` resource: then the cache counts as synced.
+        """
+        self.resource = resource
+        self.optional = optional
+        self.stores = {each: Store(resource) for each in (namespaces if resource.namespaced else ()) or (None,)}
+        self.watches = [
+            Watch(client, resource, store, namespace=namespace, **selected) for namespace, store in self.stores.items()
+        ]
+        self._running: list[asyncio.Task[Never]] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self.stores.values()))
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the keys of all objects."""
+        for store in self.stores.values():
+            yield from store.keys()
+
+    def entry(self, key: str) -> Entry | None:
+        """Return what is known of one object, without decoding it."""
+        store = self._store(key)
+        return None if store is None else store.entry(key)
+
+    def get(self, key: str) -> Object | None:
+        """Return a private copy of one object, or None."""
+        store = self._store(key)
+        return None if store is None else store.get(key)
+
+    def index(self, name: str, value: str) -> Iterator[str]:
+        """Yield the keys of the objects that an index has under `value`."""
+        for store in self.stores.values():
+            yield from store.index(name, value)
+
+    def add_index(self, name: str, function: IndexFunction) -> None:
+        """Keep an index from now on."""
+        for store in self.stores.values():
+            store.add_index(name, function)
+
+    def has_seen(self, key: str, resource_version: int) -> bool:
+        """Return whether the cache has this version of an object, a later one, or its deletion."""
+        store = self._store(key)
+        if store is None or store.resource_version >= resource_version:
+            return True
+        entry = store.entry(key)
+        return entry is not None and entry.resource_version >= resource_version
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call `callback` with each change, once the cache has it."""
+        for watch in self.watches:
+            watch.subscribe(callback)
+
+    def subscribe_served(self, callback: Callable[[], None]) -> None:
+        """Call `callback` when the API server begins to serve the resource, or ends."""
+        for watch in self.watches:
+            watch.subscribe_served(callback)
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether everything that existed at the last start is here."""
+        return all(
+            store.synced.is_set() or (self.optional and store.known.is_set() and store.absent)
+            for store in self.stores.values()
+        )
+
+    @property
+    def is_served(self) -> bool:
+        """Whether the API server has the resource, as far as is known."""
+        return not any(store.absent for store in self.stores.values())
+
+    async def synced(self) -> None:
+        """Wait until everything that existed at the last start is here."""
+        for store in self.stores.values():
+            await (store.known if self.optional else store.synced).wait()
+
+    async def run(self) -> Never:
+        """Follow the API server until cancelled; `relist` begins anew."""
+        while True:
+            async with asyncio.TaskGroup() as group:
+                name = f"watch {self.resource.plural}"
+                self._running = [group.create_task(watch.run(), name=name) for watch in self.watches]
+
+    def relist(self) -> None:
+        """List everything again over new connections; until then the cache is not synced."""
+        for store in self.stores.values():
+            store.synced.clear()
+            store.known.clear()
+        for watch in self.watches:
+            watch.relist()
+        for task in self._running:
+            task.cancel()
+
+    def _store(self, key: str) -> Store | None:
+        return self.stores[None] if None in self.stores else self.stores.get(key.partition("/")[0])
+
+
+class Caches:
+    """All caches of a process."""
+
+    def __init__(self, client: Client, namespaces: Sequence[str] = ()) -> None:
+        """Take the namespaces that are watched; none means all."""
+        self._client = client
+        self._namespaces = tuple(namespaces)
+        self._caches: dict[object, Cache] = {}
+        self._running = False
+
+    def __iter__(self) -> Iterator[Cache]:
+        return iter(self._caches.values())
+
+    def of(self, resource: Resource, *, optional: bool = False, labels: str | None = None) -> Cache:
+        """Return the cache of a resource, in all watched namespaces; of Secrets the metadata only.
+
+        With a selector by `labels` it is a cache of its own, of those objects only. It is `optional` if all its users
+        ask for an optional one. RuntimeError where it is new and would never be filled.
+        """
+        secret = is_secret(resource)
+        selected = {"labels": labels, "metadata_only": secret, "optional": optional}
+        cache = self._get((resource, labels), resource, namespaces=self._namespaces, **selected)
+        cache.optional &= optional
+        return cache
+
+    def one(self, resource: Resource, name: str, namespace: str | None = None) -> Cache:
+        """Return a cache of a single object, whatever namespaces are watched; of a Secret with its contents."""
+        namespaces = (namespace,) if namespace else ()
+        return self._get((resource, namespace, name), resource, namespaces=namespaces, fields=f"metadata.name={name}")
+
+    async def run(self) -> Never:
+        """Follow the API server with all caches until cancelled."""
+        self._running = True
+        async with asyncio.TaskGroup() as group:
+            for cache in self:
+                group.create_task(cache.run(), name=f"cache {cache.resource.plural}")
+        raise AssertionError("a cache ended by itself")
+
+    async def synced(self) -> None:
+        """Wait until all caches are synced."""
+        for cache in self:
+            await cache.synced()
+
+    def relist(self) -> None:
+        """List everything again that was listed before now: a connection may have been dead for a while unnoticed."""
+        for cache in self:
+            if cache.is_synced:
+                cache.relist()
+
+    def _get(self, key: object, resource: Resource, **options: Any) -> Cache:
+        if key not in self._caches:
+            if self._running:
+                raise RuntimeError(f"{resource.plural} are not watched: ask for caches before the manager runs")
+            self._caches[key] = Cache(self._client, resource, **options)
+        return self._caches[key]
+
+
+def is_secret(resource: Resource) -> bool:
+    """Return whether objects of a resource have contents that are neither cached nor given to planners."""
+    return (resource.group, resource.plural) == ("", "secrets")

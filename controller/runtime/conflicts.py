@@ -1,0 +1,77 @@
+"""Conflict back-off: another writer keeps changing a field that is applied here, or admission overrides it."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from controller.runtime.types import Request, RetryableError
+from kube.resource import Resource
+
+MAX_REPAIRS = 5  # this many repairs …
+REPAIRS_WINDOW = 60.0  # … within this many seconds are a contest
+REPAIR_INTERVAL = 60.0  # seconds between two repairs during a contest
+CONTEST_END = 120.0  # seconds without a repair that end a contest
+
+Place = tuple[Request, Resource, str]  # an object, by its key, and the request that it is written for
+
+
+class ContestedError(RetryableError):
+    """Fields that are applied here are changed again and again by another writer."""
+
+
+@dataclass(slots=True)
+class _Repairs:
+    sent: str
+    times: deque[float] = field(default_factory=lambda: deque(maxlen=MAX_REPAIRS))
+    message: str = ""
+
+
+class Conflicts:
+    """How often each object was repaired lately, and which answers differ from what was sent.
+
+    `sent` and `stored` are digests.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._repairs: dict[Place, _Repairs] = {}
+        self._overridden: dict[Place, tuple[str, str]] = {}
+
+    def check(self, place: Place, sent: str, *, repair: bool) -> None:
+        """Raise `ContestedError` while an object is contested, unless it is time for another repair."""
+        repairs = self._repairs.get(place)
+        if repairs is None:
+            return
+        since = self._clock() - repairs.times[-1]
+        if since >= CONTEST_END or repairs.sent != sent:
+            del self._repairs[place]
+        elif repairs.message and not (repair and since >= REPAIR_INTERVAL):
+            until = (REPAIR_INTERVAL if since < REPAIR_INTERVAL else CONTEST_END) - since
+            raise ContestedError(repairs.message, retry_after=max(until, 1.0))
+
+    def repaired(self, place: Place, sent: str, message: str) -> None:
+        """Count a repair; `message` says what was wrong, in case that becomes a contest."""
+        repairs = self._repairs.setdefault(place, _Repairs(sent))
+        repairs.times.append(self._clock())
+        times = repairs.times
+        if repairs.message or (len(times) == MAX_REPAIRS and times[-1] - times[0] <= REPAIRS_WINDOW):
+            repairs.message = message
+        self.check(place, sent, repair=False)
+
+    def answered(self, place: Place, sent: str, stored: str) -> None:
+        """Remember what the server stored for what was sent, where that is something else; empty where it is not."""
+        if stored:
+            self._overridden[place] = (sent, stored)
+        else:
+            self._overridden.pop(place, None)
+
+    def is_overridden(self, place: Place, sent: str, stored: str) -> bool:
+        """Return whether the server stored just this for what was sent: to send it again would change nothing."""
+        return self._overridden.get(place) == (sent, stored)
+
+    def forget(self, request: Request) -> None:
+        """Forget the objects of a request that is gone."""
+        for known in (self._repairs, self._overridden):
+            for place in [place for place in known if place[0] == request]:
+                del known[place]

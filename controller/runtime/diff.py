@@ -1,0 +1,86 @@
+"""Compares what is desired with what is stored, without asking the API server.
+
+The API server adds to what it stores (defaults, other writers' fields and list items) and rewrites quantities, so an
+object is as desired when it *contains* what is desired. What was applied before and is desired no longer shows in the
+digest of what was applied.
+"""
+
+import hashlib
+import re
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+ATOMIC = frozenset({"selector", "matchLabels", "nodeSelector"})  # maps that one manager owns as a whole
+LIST_KEYS = (("containerPort", "protocol"), ("port", "protocol"), ("mountPath",), ("devicePath",), ("name",))
+DEFAULTS = {"protocol": "TCP"}
+QUANTITIES = frozenset({"requests", "limits"})
+QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]|[KMGTPE]i)?")
+SUFFIXES = {suffix: Decimal(1000) ** power for power, suffix in enumerate(["n", "u", "m", "", *"kMGTPE"], start=-3)}
+SUFFIXES |= {f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)}
+
+
+def digest(value: Any) -> str:
+    """Return a short hash of a JSON value, the same in every process; the order of keys does not matter."""
+    return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+
+
+def cut(stored: Any, desired: Any) -> Any:
+    """Return of a stored value the fields that are desired, as they are stored."""
+    if isinstance(stored, dict) and isinstance(desired, dict):
+        return {key: cut(stored.get(key), value) for key, value in desired.items()}
+    return stored
+
+
+def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> str | None:
+    """Return the path of the first field that is not as desired; None where all of them are."""
+    if stored == desired or desired is None or (stored is None and desired in ({}, [])):
+        return None
+    if isinstance(desired, dict) and isinstance(stored, dict):
+        if field in ATOMIC and len(stored) > len(desired):
+            return path
+        for key, value in desired.items():
+            its = stored.get(key)
+            if its == value or (field in QUANTITIES and _number(its) == _number(value)):
+                continue
+            found = difference(its, value, key, f"{path}.{key}" if path else key)
+            if found is not None:
+                return found
+        return None
+    if isinstance(desired, list) and isinstance(stored, list):
+        keys = [_key(each) for each in desired]
+        if None not in keys:
+            by_key = {_key(each): each for each in stored}
+            stored = [by_key[key] for key in keys if key in by_key]
+        if len(stored) != len(desired):
+            return path
+        pairs = enumerate(zip(stored, desired, strict=True))
+        return next(filter(None, (difference(*pair, path=f"{path}[{place}]") for place, pair in pairs)), None)
+    return path
+
+
+def is_replaced(stored: Any, desired: Any) -> bool:
+    """Return whether another writer replaced items of a list: an apply would only add to what stands there."""
+    if isinstance(stored, dict) and isinstance(desired, dict):
+        return any(is_replaced(stored.get(key), value) for key, value in desired.items() if key != "metadata")
+    if not isinstance(stored, list) or not isinstance(desired, list):
+        return False
+    there, wanted = ({_key(each): each for each in items} for items in (stored, desired))
+    if wanted.keys() - there.keys() and there.keys() - wanted.keys() and None not in wanted:
+        return True
+    return any(is_replaced(there.get(key), item) for key, item in wanted.items() if key is not None)
+
+
+def _key(item: Any) -> tuple[Any, ...] | None:
+    """Return what identifies an item of a list; None where nothing does."""
+    for names in LIST_KEYS if isinstance(item, dict) else ():
+        if names[0] in item:
+            return (names[0], *(item.get(name, DEFAULTS.get(name)) for name in names))
+    return None
+
+
+def _number(quantity: Any) -> Decimal | str:
+    """Return a quantity as a number: the server stores `1000m` as `1`."""
+    match = QUANTITY.fullmatch(str(quantity))
+    return Decimal(match[1]) * SUFFIXES[match[2] or ""] if match else str(quantity)

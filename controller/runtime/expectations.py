@@ -1,0 +1,89 @@
+"""Expectations: what a reconcile waits to see in the caches, its own writes first of all (read-your-writes)."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import NamedTuple
+
+from controller.runtime.cache import Cache
+from controller.runtime.types import Request
+from kube.changes import Change
+
+PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the API server
+
+
+class Expectation(NamedTuple):
+    """One write: the answer had this resource version, or it deleted the object with this uid."""
+
+    cache: Cache
+    key: str
+    at: float
+    resource_version: int = 0
+    deleted: str = ""
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the cache has seen the write."""
+        if self.deleted:
+            entry = self.cache.entry(self.key)
+            return entry is None or entry.uid != self.deleted or entry.deleting
+        return self.cache.has_seen(self.key, self.resource_version)
+
+
+Place = tuple[Cache, str]
+
+
+class Expectations:
+    """The last write of each request to each object, until the cache has it."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE) -> None:
+        self._clock = clock
+        self._patience = patience
+        self._expected: defaultdict[Request, dict[Place, Expectation]] = defaultdict(dict)
+        self._waiting: defaultdict[Place, set[Request]] = defaultdict(set)
+
+    def wrote(self, request: Request, cache: Cache, key: str, resource_version: int) -> None:
+        """Expect an object that was written for `request`."""
+        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), resource_version)
+
+    def deleted(self, request: Request, cache: Cache, key: str, uid: str) -> None:
+        """Expect the end of an object that was deleted for `request`."""
+        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), deleted=uid)
+
+    def blocked(self, request: Request, cache: Cache, key: str) -> None:
+        """Let the next change of an object wake `request`: it has a name that `request` needs."""
+        self._waiting[cache, key].add(request)
+
+    def unmet(self, request: Request) -> list[Expectation]:
+        """Return the writes for `request` that the caches do not have yet, and forget the others."""
+        unmet = {place: each for place, each in self._expected.pop(request, {}).items() if not each.is_met}
+        if unmet:
+            self._expected[request] = unmet
+        return list(unmet.values())
+
+    def wait(self, request: Request) -> float:
+        """Return for how many seconds `request` should still wait for the caches; 0 when they have all its writes."""
+        unmet = self.unmet(request)
+        wait = max([each.at + self._patience - self._clock() for each in unmet], default=0.0)
+        for each in unmet if wait > 0 else ():
+            self._waiting[each.cache, each.key].add(request)
+        return max(0.0, wait)
+
+    def woken(self, cache: Cache, key: str) -> set[Request]:
+        """Return the requests that have waited for a change of an object; they wait no more."""
+        return self._waiting.pop((cache, key), set())
+
+    def is_own_write(self, request: Request, cache: Cache, change: Change) -> bool:
+        """Return whether a change is exactly what was written for `request`: its plan has seen the answer already."""
+        expected = self._expected.get(request, {}).get((cache, change.key))
+        if expected is None or change.new is None:
+            return False
+        return change.new.resource_version == expected.resource_version
+
+    def forget(self, request: Request) -> None:
+        """Forget all that `request` wrote and waits for."""
+        self._expected.pop(request, None)
+        for place in [place for place, requests in self._waiting.items() if request in requests]:
+            self._waiting[place].discard(request)
+            if not self._waiting[place]:
+                del self._waiting[place]

@@ -1,0 +1,118 @@
+"""A planned kind: its type, its planner, and everything that the planner may read and write."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
+
+from controller.runtime.plan import Observed, Plan
+from controller.runtime.types import Object
+from kube.resource import Resource
+
+
+class CustomObject(Protocol):
+    """A custom resource's type: parses the stored object, and knows where its kind lives (a config.api Definition)."""
+
+    definition: ClassVar[Any]
+
+    @classmethod
+    def model_validate(cls, object: Any, /) -> Self:
+        """Parse a stored object."""
+
+
+T = TypeVar("T", bound=CustomObject)
+IndexFunction = Callable[[Object], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a planner reads beside the children, and the indexes by which it finds them.
+
+    A change enqueues those objects of the kind, in its namespace, that share a value with it in an index that both
+    have; all of them where there is no common index. A cluster-scoped object concerns every namespace. With a selector
+    by `labels`, equalities and label names only, the cache holds no other object of the resource; children of that
+    resource must have these labels.
+    """
+
+    resource: Resource
+    indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
+    labels: str | None = None
+
+    def selects(self, object: Object) -> bool:
+        """Return whether an object has the labels."""
+        has = object["metadata"].get("labels") or {}
+        wanted = [each.partition("=") for each in self.labels.split(",")] if self.labels else ()
+        return all(has.get(name) == value if equals else name in has for name, equals, value in wanted)
+
+
+class Counts(NamedTuple):
+    """A counter `name`: how often the status field `field` got another value; `about` is its help text."""
+
+    name: str
+    field: str
+    about: str
+
+
+class PlannedKind(Generic[T]):
+    """A kind of object, and the pure function that plans what should exist for each."""
+
+    def __init__(
+        self,
+        type: type[T],
+        *,
+        plan: Callable[[T, Observed, datetime], Plan],
+        owns: Sequence[Resource] = (),
+        creates_only: Sequence[Resource] = (),
+        reads: Sequence[Resource | Reads] = (),
+        patches: Sequence[Resource] = (),
+        deletes: Sequence[Resource] = (),
+        optional: Sequence[Resource] = (),
+        indexes: Mapping[str, IndexFunction] | None = None,
+        finalizer: str | None = None,
+        counts: Counts | None = None,
+    ) -> None:
+        """Take the kind's type, its planner, and all that the planner may read and write.
+
+        It applies to what it `owns`, and creates what it `creates_only`. Of these and of what it `reads` it may patch
+        and delete the resources named there. The API server may be without the `optional` ones.
+        """
+        definition = type.definition
+        self.type = type
+        self.resource = Resource(
+            definition.group, definition.version, definition.plural, definition.kind, definition.namespaced
+        )
+        self.plan = plan
+        self.owns = (*owns, *creates_only)
+        self._owned = {(each.api_version, each.kind): each for each in self.owns}
+        self.creates_only = tuple(creates_only)
+        self.reads = {each.resource: each for each in (_reads(each) for each in reads)}
+        self.patches = tuple(patches)
+        self.deletes = tuple(deletes)
+        self.optional = tuple(optional)
+        if unknown := {*self.patches, *self.deletes, *self.optional} - {*self.owns, *self.reads}:
+            names = ", ".join(sorted(each.plural for each in unknown))
+            raise ValueError(f"{self.resource.kind} neither owns nor reads {names}")
+        self.indexes = dict(indexes or {})
+        self.finalizer = finalizer
+        self.counts = counts
+        self.shows_phase = any(column.path == ".status.phase" for column in definition.columns)
+        """Whether a column shows a phase: an object that cannot be planned gets one too."""
+
+    @property
+    def name(self) -> str:
+        """The kind in lower case: the prefix of its metrics and log fields."""
+        return self.resource.kind.lower()
+
+    def owned(self, object: Object) -> Resource:
+        """Return the resource of a child; ValueError if `owns` does not declare it."""
+        if resource := self._owned.get((object["apiVersion"], object["kind"])):
+            return resource
+        raise ValueError(f"{self.resource.kind} does not declare that it owns {object['apiVersion']} {object['kind']}")
+
+    def index_name(self, index: str) -> str:
+        """Return the name of one of the kind's indexes in a cache, which other kinds use too."""
+        return f"{self.name}/{index}"
+
+
+def _reads(read: Resource | Reads) -> Reads:
+    return read if isinstance(read, Reads) else Reads(read)

@@ -1,0 +1,211 @@
+"""The manager: all controllers of a process, what they share, and the order in which they start and stop."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from controller.runtime.cache import Caches
+from controller.runtime.controller import WORKERS, Controller
+from controller.runtime.events import EventRecorder
+from controller.runtime.expectations import Expectations
+from controller.runtime.health import Heartbeat, Readiness
+from controller.runtime.kind import PlannedKind
+from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings
+from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.reconciler import Reconciler
+from controller.runtime.sources import For, Owns, Watches, itself, mapped, owner_of, readers_of, spec_changed
+from controller.runtime.types import Request, Result
+from controller.runtime.workqueue import Backoff
+from kube.client import Client
+from kube.endpoint import Endpoint
+
+LOG = logging.getLogger("gatewright.controller")
+
+SHUTDOWN_TIMEOUT = 30.0  # seconds for the reconciles that have begun
+FLUSH_TIMEOUT = 5.0  # seconds for the events that were recorded
+
+
+class Manager:
+    """Add kinds and controllers, then `run`."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        registry: CollectorRegistry,
+        *,
+        identity: str,
+        lease: LeaseSettings | None = None,
+        namespaces: Sequence[str] = (),
+        workers: int = WORKERS,
+        per_object_metrics: bool = True,
+        user_agent: str = "gatewright-controller",
+    ) -> None:
+        """Take the API server; without a lease this process leads from the start.
+
+        `workers`: reconciles at the same time, for each controller that is added without a number of its own.
+        """
+        self.metrics = Metrics(registry, per_object=per_object_metrics)
+        on_response = self.metrics.requests_to(endpoint.host)
+        self.election: Election | None = None
+        self._clients = []
+        if lease is not None:
+            own = Client(endpoint, user_agent=f"{user_agent}/leader-election", on_response=on_response)
+            self._clients.append(own)
+            self.election = Election(own, lease, identity)
+            self.metrics.leading(lease.name, self.election.leading.is_set)
+        gate = self.election.check if self.election else None
+        self.client = Client(endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response)
+        """The controllers read and write with it; it refuses to write unless this process leads."""
+        self._clients.append(self.client)
+        self.caches = Caches(self.client, namespaces)
+        self.recorder = EventRecorder(self.client, identity)
+        self.readiness = Readiness(self.caches, self.election)
+        self.heartbeat = Heartbeat()
+        self.controllers: list[Controller] = []
+        self._workers = workers
+
+    def add(self, controller: Controller) -> None:
+        """Run a controller too; its caches are of `caches`."""
+        self.controllers.append(controller)
+
+    def control(
+        self,
+        name: str,
+        reconcile: Callable[[Request], Awaitable[Result]],
+        *sources: For | Owns | Watches,
+        workers: int | None = None,
+    ) -> Controller:
+        """Add a controller that calls `reconcile` for what its event sources enqueue.
+
+        ValueError for an Owns without exactly one For.
+        """
+        controller = Controller(name, reconcile=reconcile, metrics=self.metrics, workers=workers or self._workers)
+        owners = [each.resource for each in sources if isinstance(each, For)]
+        for source in sources:
+            cache = self.caches.of(source.resource)
+            match source:
+                case For(_, predicate):
+                    controller.watch(cache, itself, predicate, primary=True)
+                case Owns(resource):
+                    if len(owners) != 1:
+                        raise ValueError(f"Owns({resource.plural}) needs exactly one For beside it: the owner's")
+                    controller.watch(cache, owner_of(owners[0]))
+                case Watches(_, map):
+                    controller.watch(cache, mapped(map))
+        self.add(controller)
+        return controller
+
+    def add_kind(
+        self, kind: PlannedKind[Any], *, workers: int | None = None, settings: Mapping[str, Any] | None = None
+    ) -> None:
+        """Add the controller of a planned kind; its planner gets the `settings`."""
+        labels = {resource: reads.labels for resource, reads in kind.reads.items()}
+        caches = {
+            each: self.caches.of(each, optional=each in kind.optional, labels=labels.get(each))
+            for each in (kind.resource, *kind.owns, *kind.reads)
+        }
+        for resource, indexes in [
+            (kind.resource, kind.indexes),
+            *((each, kind.reads[each].indexes) for each in kind.reads),
+        ]:
+            for name, function in indexes.items():
+                caches[resource].add_index(kind.index_name(name), function)
+        expectations, backoff = Expectations(), Backoff()
+        metrics = KindMetrics(kind.resource.kind, self.metrics, kind.counts)
+        reconciler = Reconciler(
+            kind, self.client, caches, self.recorder, metrics, expectations, backoff, settings or {}
+        )
+        controller = Controller(
+            kind.name,
+            reconcile=reconciler.reconcile,
+            metrics=self.metrics,
+            kind_metrics=metrics,
+            workers=workers or self._workers,
+            expectations=expectations,
+            backoff=backoff,
+        )
+        primaries = caches[kind.resource]
+        controller.watch(primaries, itself, spec_changed, primary=True)
+        for resource in kind.owns:
+            controller.watch(caches[resource], owner_of(kind.resource))
+        for resource, reads in kind.reads.items():
+            controller.watch(caches[resource], readers_of(kind, primaries, reads.indexes))
+        for resource in kind.optional:
+            caches[resource].subscribe_served(controller.resync)
+        self.add(controller)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Run until `stop` is set.
+
+        A process that waits for the lease keeps its caches up to date, so that it can take over at once. A controller
+        begins when its own caches are synced; one that cannot be filled holds up no other controller.
+        Raises `LeadershipLostError` when the lease is lost: the process must end then.
+        """
+        async with AsyncExitStack() as open_clients:
+            for client in self._clients:
+                await open_clients.enter_async_context(client)
+            try:
+                async with asyncio.TaskGroup() as group:
+                    await self._run(group, stop)
+            except ExceptionGroup as failures:
+                lost, others = failures.split(LeadershipLostError)
+                if lost is None or others is not None:
+                    raise
+                first: BaseException = lost
+                while isinstance(first, BaseExceptionGroup):
+                    first = first.exceptions[0]
+                raise first from failures
+
+    async def _run(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
+        endless = {"caches": self.caches.run(), "events": self.recorder.run(), "heartbeat": self.heartbeat.run()}
+        tasks = [group.create_task(each, name=name) for name, each in endless.items()]
+        if self.election is None:
+            await _work(self.controllers, stop)
+        elif await _before(stop, self.election.campaign()):
+            tasks.append(group.create_task(self.election.hold(), name="lease"))
+            self.caches.relist()  # what was listed before this process led may have changed unnoticed
+            await _work(self.controllers, stop)
+        try:
+            async with asyncio.timeout(FLUSH_TIMEOUT):
+                await self.recorder.flush()
+        except TimeoutError:
+            LOG.warning("not all events were written in time")
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        if self.election is not None:
+            await self.election.release()
+
+
+async def _work(controllers: Sequence[Controller], stop: asyncio.Event) -> None:
+    """Run the controllers until `stop`; then give the reconciles that have begun some time to end."""
+    async with asyncio.TaskGroup() as group:
+        running = [group.create_task(_when_synced(each, stop), name=each.name) for each in controllers]
+        await stop.wait()
+        for controller in controllers:
+            controller.stop()
+        late = (await asyncio.wait(running, timeout=SHUTDOWN_TIMEOUT))[1] if running else ()
+        for task in late:
+            LOG.warning("controller %s did not end in time", task.get_name())
+            task.cancel()
+
+
+async def _when_synced(controller: Controller, stop: asyncio.Event) -> None:
+    if await _before(stop, controller.synced()):
+        await controller.run()
+
+
+async def _before(stop: asyncio.Event, waiting: Coroutine[Any, Any, None]) -> bool:
+    """Wait for something, but no longer than for `stop`; return whether it came."""
+    async with asyncio.TaskGroup() as group:
+        awaited = group.create_task(waiting)
+        stopped = group.create_task(stop.wait())
+        await asyncio.wait([awaited, stopped], return_when=asyncio.FIRST_COMPLETED)
+        came = awaited.done()
+        awaited.cancel()
+        stopped.cancel()
+    return came

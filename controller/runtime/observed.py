@@ -1,0 +1,109 @@
+"""One reconcile's snapshot: the owner, and around it the caches with the API server's newer answers over them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from controller.runtime.cache import Cache, is_secret
+from controller.runtime.kind import PlannedKind, Reads
+from controller.runtime.plan import Observed
+from controller.runtime.types import Object, Request
+from kube.resource import Resource
+from kube.store import controller_of
+
+
+class Owner:
+    """The object that is reconciled, as it was read at the start of its reconcile."""
+
+    def __init__(self, request: Request, resource: Resource, object: Object) -> None:
+        metadata, status = object["metadata"], object.get("status")
+        self.request = request
+        self.resource = resource
+        self.object = object
+        self.uid: str = metadata["uid"]
+        self.generation: int = metadata.get("generation", 0)
+        self.status: Object = status if isinstance(status, dict) else {}
+        self.finalizers: list[str] = metadata.get("finalizers") or []
+        self.is_deleting = "deletionTimestamp" in metadata
+        self.reference = controller_reference(resource, object)
+
+
+class Snapshot(Observed):
+    """What one reconcile observes; decodes each object once."""
+
+    def __init__(
+        self, request: Request, kind: PlannedKind[Any], caches: Mapping[Resource, Cache], settings: Mapping[str, Any]
+    ) -> None:
+        self.settings = settings
+        self._request = request
+        self._kind = kind
+        self._caches = caches
+        self._objects: dict[tuple[Resource, str], Object | None] = {}
+        self._answered: dict[Resource, set[str]] = {}  # objects that are newer than the caches
+
+    @property
+    def owner(self) -> Owner | None:
+        """The object that is reconciled; None if it is gone."""
+        stored = self.get(self._kind.resource, self._request.key)
+        return None if stored is None else Owner(self._request, self._kind.resource, stored)
+
+    def child(self, resource: Resource, name: str) -> Object | None:
+        """Return a child of the object; None if there is none, or if another owner has the name."""
+        found = self.get(resource, resource.key(self._request.namespace, name))
+        owner = self.get(self._kind.resource, self._request.key)
+        return found if found and owner and is_controlled_by(found, owner) else None
+
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+        """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
+        reads = self._kind.reads.get(resource) or Reads(resource, self._kind.indexes)
+        function = reads.indexes[index]
+        keys = set(self._caches[resource].index(self._kind.index_name(index), value))
+        for key in self._answered.get(resource, ()):
+            answer = self._objects[resource, key]
+            is_found = answer is not None and reads.selects(answer) and value in function(answer)
+            (keys.add if is_found else keys.discard)(key)
+        near = {None, self._request.namespace}
+        found = (self.get(resource, key) for key in sorted(keys) if Request.of(key).namespace in near)
+        return [each for each in found if each is not None]
+
+    def serves(self, resource: Resource) -> bool:
+        """Return whether the API server has this resource."""
+        return resource in self._caches and self._caches[resource].is_served
+
+    def get(self, resource: Resource, key: str) -> Object | None:
+        """Return the newest state that is known of an object."""
+        place = (resource, key)
+        if place not in self._objects:
+            self._objects[place] = self._caches[resource].get(key)
+        return self._objects[place]
+
+    def read_again(self, resource: Resource, key: str) -> Object | None:
+        """Return an object as the cache has it now."""
+        self._objects.pop((resource, key), None)
+        return self.get(resource, key)
+
+    def record(self, resource: Resource, key: str, object: Object | None) -> None:
+        """Take what the API server has just answered about an object; None if there is none."""
+        if object is not None:
+            object["metadata"].pop("managedFields", None)
+        if object is not None and is_secret(resource):
+            object = {field: object[field] for field in ("apiVersion", "kind", "metadata")}
+        self._objects[resource, key] = object
+        self._answered.setdefault(resource, set()).add(key)
+
+
+def controller_reference(resource: Resource, owner: Object) -> Object:
+    """Return the owner reference that makes an object a child of `owner`, which is one of `resource`."""
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def is_controlled_by(object: Object, owner: Object) -> bool:
+    """Return whether an object is a child of `owner`."""
+    controller = controller_of(object["metadata"])
+    return controller is not None and controller.uid == owner["metadata"]["uid"]

@@ -1,0 +1,260 @@
+"""The reconciler of a planned kind: observe, plan, apply, status."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError, StillThereError
+from controller.runtime.cache import Cache
+from controller.runtime.conflicts import Conflicts, ContestedError
+from controller.runtime.diff import digest
+from controller.runtime.events import EventRecorder
+from controller.runtime.expectations import Expectations
+from controller.runtime.kind import PlannedKind
+from controller.runtime.metrics import KindMetrics
+from controller.runtime.observed import Owner, Snapshot
+from controller.runtime.plan import Apply, CreateOnly, Event, Plan, Problem, Step, identity
+from controller.runtime.status import (
+    Failure,
+    is_ready,
+    is_same,
+    ready_in,
+    status_of,
+    status_of_unplanned,
+    unplannable,
+    unreadable,
+    was_ready,
+)
+from controller.runtime.types import Object, Request, Result, RetryableError, TerminalError
+from controller.runtime.workqueue import Backoff
+from kube.client import Client
+from kube.errors import ApiError, Conflict, NotFound
+from kube.resource import Resource
+
+LOG = logging.getLogger("gatewright.controller")
+
+NAME_TAKEN_INTERVAL = 60.0  # seconds until the next try; the end of the other object is noticed at once
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciler:
+    """Reconciles the objects of one planned kind."""
+
+    kind: PlannedKind[Any]
+    client: Client
+    caches: Mapping[Resource, Cache]
+    recorder: EventRecorder
+    metrics: KindMetrics
+    expectations: Expectations
+    backoff: Backoff
+    settings: Mapping[str, Any]
+    conflicts: Conflicts = field(default_factory=Conflicts)
+
+    async def reconcile(self, request: Request) -> Result:
+        """Reconcile one object; a planner that raises is that object's failure."""
+        observed = await self._observe(request)
+        owner = observed.owner
+        if owner is None:
+            self.expectations.forget(request)
+            self.conflicts.forget(request)
+            return Result()
+        if owner.is_deleting and self.kind.finalizer not in owner.finalizers:
+            return Result()
+        try:
+            return await self._reconcile(owner, observed)
+        except (ApiError, RetryableError, TerminalError, TimeoutError):
+            raise
+        except Exception as error:
+            await self._report_unplannable(owner, error)
+            raise
+
+    async def _reconcile(self, owner: Owner, observed: Snapshot) -> Result:
+        """Plan, apply, write the status: one pass over one object."""
+        try:
+            parsed = self.kind.type.model_validate(owner.object)
+        except ValidationError as error:
+            problem = unreadable(error)
+            await self._write_status_of_unplanned(owner, problem)
+            raise self._permanent(owner, problem) from error
+        plan = self.kind.plan(parsed, observed, now())
+        failures = await self._add_finalizer(plan, owner)
+        if not failures:
+            applier = Applier(self.kind, self.client, self.caches, self.expectations, self.conflicts, owner, observed)
+            sent: set[object] = set()
+            while await self._apply(plan, applier, sent, failures):
+                plan = self.kind.plan(parsed, observed, now())  # now with the answers of the API server
+        if plan.finalized and self.kind.finalizer in owner.finalizers:
+            unreleased = await self._remove_finalizer(owner)
+            if owner.is_deleting and not unreleased:
+                return Result()
+            failures |= unreleased
+        failed = list(failures.values())
+        if not self._is_hidden(failed, owner):
+            status = status_of(plan, failed, owner.status, generation=owner.generation, now=now())
+            await self._write_status(owner, status)
+        self._record_events(plan, failed, owner)
+        return self._result(plan, failed, owner)
+
+    async def _observe(self, request: Request) -> Snapshot:
+        """Take a snapshot; where the caches still lack writes made for the object, they had their time: read them."""
+        observed = Snapshot(request, self.kind, self.caches, self.settings)
+        for each in self.expectations.unmet(request):
+            namespace, name = Request.of(each.key)
+            try:
+                live = await self.client.get(each.cache.resource, name, namespace)
+            except NotFound:
+                live = None
+            observed.record(each.cache.resource, each.key, live)
+        return observed
+
+    async def _apply(self, plan: Plan, applier: Applier, sent: set[object], failures: dict[str, Failure]) -> bool:
+        """Make the writes of all steps that are needed; return whether anything was sent.
+
+        What was sent, and what failed, is not tried again in this reconcile.
+        """
+        before, ready = len(sent), set[str]()
+        for step in plan.steps:
+            if step.name in failures:
+                continue
+            try:
+                await self._apply_step(step, applier, sent, may_create=ready.issuperset(step.depends_on))
+            except (ApiError, ContestedError, NameTakenError, StillThereError) as error:
+                failures[step.name] = Failure(step, error)
+            else:
+                ready |= {step.name} if step.ready else set()
+        return len(sent) > before
+
+    async def _apply_step(self, step: Step, applier: Applier, sent: set[object], *, may_create: bool) -> None:
+        """Make the writes of one step; an object that is being deleted gets no children."""
+        contested: ContestedError | None = None
+        for write in step.writes:
+            if (sent and identity(write) in sent) or (
+                applier.owner.is_deleting and isinstance(write, Apply | CreateOnly)
+            ):
+                continue
+            try:
+                if await applier.write(write, may_create=may_create):
+                    sent.add(identity(write))
+            except ContestedError as error:  # the other objects of the step are not concerned
+                contested = error
+        if contested is not None:
+            raise contested
+
+    async def _add_finalizer(self, plan: Plan, owner: Owner) -> dict[str, Failure]:
+        """Add the finalizer before anything is done that must be undone."""
+        finalizer = self.kind.finalizer
+        if not finalizer or plan.finalized or owner.is_deleting or finalizer in owner.finalizers:
+            return {}
+        return await self._set_finalizers([*owner.finalizers, finalizer], owner, "failed to add the finalizer")
+
+    async def _remove_finalizer(self, owner: Owner) -> dict[str, Failure]:
+        """Remove the finalizer: there is nothing to undo."""
+        others = [each for each in owner.finalizers if each != self.kind.finalizer]
+        return await self._set_finalizers(others, owner, "failed to remove the finalizer")
+
+    async def _set_finalizers(self, names: list[str], owner: Owner, doing: str) -> dict[str, Failure]:
+        version = owner.object["metadata"]["resourceVersion"]  # a Conflict where somebody changed the object
+        patch = {"metadata": {"resourceVersion": version, "finalizers": names}}
+        namespace, name = owner.request
+        try:
+            answer = await self.client.patch(owner.resource, name, patch, namespace, field_manager=FIELD_MANAGER)
+        except Conflict:
+            raise
+        except ApiError as error:
+            return {"finalizer": Failure(Step("finalizer", (), doing=doing), error)}
+        self._expect(owner, answer)
+        return {}
+
+    async def _write_status(self, owner: Owner, status: Object) -> None:
+        """Write the status if it changed, and count what that means."""
+        before, place = owner.status, (owner.request, owner.resource, owner.request.key)
+        sent = digest(status)
+        if not is_same(before, status) and not self.conflicts.is_overridden(place, sent, digest(before)):
+            namespace, name = owner.request
+            named = {"name": name, "namespace": namespace, "uid": owner.uid}
+            try:
+                answer = await self.client.apply(
+                    owner.resource,
+                    {"metadata": named, "status": status},
+                    field_manager=FIELD_MANAGER,
+                    force=True,
+                    subresource="status",
+                )
+            except NotFound:
+                return  # the object is gone: its deletion is the next event
+            stored = answer.get("status", {})
+            self.conflicts.answered(place, sent, "" if is_same(stored, status) else digest(stored))
+            self._expect(owner, answer)
+            self.metrics.status(before, status)
+        ready = is_ready(status)
+        self.metrics.phase(owner.request, status.get("phase") or ("Ready" if ready else "NotReady"))
+        if ready:
+            metadata, been_ready = owner.object["metadata"], was_ready(ready_in(before))
+            self.metrics.ready(owner.request, metadata, was_ready=been_ready, now=now())
+
+    def _record_events(self, plan: Plan, failures: list[Failure], owner: Owner) -> None:
+        """Record the plan's events, and failures that last until somebody acts."""
+        for event in plan.events:
+            self.recorder.record(owner.object, event)
+        for failure in failures:
+            if isinstance(failure.error, ContestedError) or (owner.is_deleting and not failure.is_permanent):
+                self._warn(owner, "CleanUpFailed" if owner.is_deleting else failure.problem.reason, failure.problem)
+
+    def _result(self, plan: Plan, failures: list[Failure], owner: Owner) -> Result:
+        """Return when to reconcile again, or raise what decides that: a retryable error before a permanent one."""
+        for failure in failures:
+            if not failure.is_permanent:
+                raise failure.error
+        if plan.problem or failures:
+            error = self._permanent(owner, plan.problem or failures[0].problem)
+            if any(isinstance(failure.error, NameTakenError) for failure in failures):
+                raise RetryableError(str(error), retry_after=NAME_TAKEN_INTERVAL)
+            raise error
+        return Result(requeue_after=plan.requeue_after)
+
+    async def _report_unplannable(self, owner: Owner, error: Exception) -> None:
+        """Let the status say that planning the object, or carrying out its plan, raised an unexpected exception."""
+        problem = unplannable(self.kind.resource.kind, error)
+        if owner.is_deleting:
+            self._warn(owner, "CleanUpFailed", problem)
+        try:
+            await self._write_status_of_unplanned(owner, problem)
+        except (ApiError, RetryableError) as unwritten:
+            LOG.warning("The status could not be written", exc_info=unwritten)
+
+    async def _write_status_of_unplanned(self, owner: Owner, problem: Problem) -> None:
+        """Write why there is no plan; what was observed before stays."""
+        shows_phase, generation = self.kind.shows_phase, owner.generation
+        status = status_of_unplanned(problem, owner.status, shows_phase=shows_phase, generation=generation, now=now())
+        await self._write_status(owner, status)
+
+    def _permanent(self, owner: Owner, problem: Problem) -> TerminalError:
+        """Record an error that only a change can mend, and return it."""
+        self._warn(owner, problem.reason if problem.reason == "NameTaken" else "ReconcileFailed", problem)
+        return TerminalError(problem.message)
+
+    def _warn(self, owner: Owner, reason: str, problem: Problem) -> None:
+        self.recorder.record(owner.object, Event(reason, problem.message, "Warning"))
+
+    def _is_hidden(self, failures: list[Failure], owner: Owner) -> bool:
+        """Return whether the status does not show the failures, which only say something about the API server.
+
+        Those of a ready object are retried first, and conflicts while that is a matter of milliseconds.
+        """
+        if not failures or not all(failure.is_transient for failure in failures):
+            return False
+        is_brief = self.backoff.is_fast(owner.request) and all(failure.is_conflict for failure in failures)
+        return is_brief or is_ready(owner.status)
+
+    def _expect(self, owner: Owner, answer: Object) -> None:
+        version = int(answer["metadata"]["resourceVersion"])
+        self.expectations.wrote(owner.request, self.caches[owner.resource], owner.request.key, version)
+
+
+def now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)

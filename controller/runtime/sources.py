@@ -1,0 +1,115 @@
+"""Event sources: For, Owns and Watches, with the predicates and mappers that turn a change into requests."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from controller.runtime.cache import Cache
+from controller.runtime.kind import IndexFunction, PlannedKind, T
+from controller.runtime.types import Object, Request
+from kube.changes import Change
+from kube.resource import Resource
+
+Predicate = Callable[[Change], bool]
+Mapper = Callable[[Change], Iterable[Request]]
+
+
+def any_change(change: Change) -> bool:
+    """Return True: every change counts, status changes included."""
+    del change
+    return True
+
+
+def spec_changed(change: Change) -> bool:
+    """Return whether more than the status changed: spec, deletion, labels or annotations."""
+    old, new = change.old, change.new
+    if old is None or new is None:
+        return True
+    return (
+        old.generation != new.generation
+        or old.deleting != new.deleting
+        or old.labels != new.labels
+        or old.annotations_hash != new.annotations_hash
+    )
+
+
+class For(NamedTuple):
+    """The objects that are reconciled: a change enqueues its own object. By default status changes do not count.
+
+    Every object is also reconciled about every ten hours.
+    """
+
+    resource: Resource
+    predicate: Predicate = spec_changed
+
+
+class Owns(NamedTuple):
+    """Their children: any change, status included, enqueues the controlling owner."""
+
+    resource: Resource
+
+
+class Watches(NamedTuple):
+    """Any other objects: a change enqueues what `map` returns for the object before the change and after it."""
+
+    resource: Resource
+    map: Callable[[Object], Iterable[Request]]
+
+
+def itself(change: Change) -> Iterable[Request]:
+    """Map a change to its own object."""
+    return (Request.of(change.key),)
+
+
+def always(request: Request) -> Mapper:
+    """Return a mapper of every change to one request."""
+    return lambda change: (request,)
+
+
+def owner_of(resource: Resource) -> Mapper:
+    """Return a mapper of a child to the object of `resource` that controls it, or controlled it before."""
+
+    def owners(change: Change) -> Iterable[Request]:
+        namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
+        entries = (entry for entry in (change.old, change.new) if entry is not None and entry.owner is not None)
+        found = [entry.owner for entry in entries]
+        names = (
+            each.name
+            for each in found
+            if each is not None and (each.kind, each.api_version.rpartition("/")[0]) == (resource.kind, resource.group)
+        )
+        return [Request(namespace or None, name) for name in dict.fromkeys(names)]
+
+    return owners
+
+
+def mapped(map: Callable[[Object], Iterable[Request]]) -> Mapper:
+    """Return a mapper by a function of the object: of its state before the change and after it, without repetition."""
+
+    def requests(change: Change) -> Iterable[Request]:
+        states = [entry.object for entry in (change.old, change.new) if entry is not None]
+        return dict.fromkeys(request for state in states for request in map(state))
+
+    return requests
+
+
+def readers_of(kind: PlannedKind[T], primaries: Cache, indexes: Mapping[str, IndexFunction]) -> Mapper:
+    """Return a mapper of what a planner reads to the objects of its kind that share an indexed value with it.
+
+    Where no index is common, these are all objects in its namespace.
+    """
+    common = {name: function for name, function in indexes.items() if name in kind.indexes}
+
+    def keys(change: Change) -> Iterable[str]:
+        if not common:
+            return primaries
+        objects = [entry.object for entry in (change.old, change.new) if entry is not None]
+        values = {(name, value) for name, index in common.items() for each in objects for value in index(each)}
+        return {key for name, value in values for key in primaries.index(kind.index_name(name), value)}
+
+    def requests(change: Change) -> Iterable[Request]:
+        if not len(primaries):
+            return []
+        namespace = Request.of(change.key).namespace
+        return [each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace)]
+
+    return requests

@@ -1,0 +1,43 @@
+"""What a reconcile is asked for, what it returns, and the errors it may raise."""
+
+from datetime import timedelta
+from typing import Any, Literal, NamedTuple
+
+Object = dict[str, Any]
+Outcome = Literal["success", "requeue_after", "error", "terminal_error"]
+
+
+class Request(NamedTuple):
+    """The object to reconcile: a name, never the object itself, so that the newest state is always read."""
+
+    namespace: str | None
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The key of a store: `namespace/name`, or `name`."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    @classmethod
+    def of(cls, key: str) -> "Request":
+        """Return the request for a store's key."""
+        namespace, _, name = key.rpartition("/")
+        return cls(namespace or None, name)
+
+
+class Result(NamedTuple):
+    """A reconcile that succeeded; `requeue_after` asks for another one without waiting for a change."""
+
+    requeue_after: timedelta | None = None
+
+
+class TerminalError(Exception):
+    """An error that a retry cannot mend: the controller waits for the next change of the object."""
+
+
+class RetryableError(Exception):
+    """An error that passes: the controller retries after `retry_after` seconds, or else with back-off."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after

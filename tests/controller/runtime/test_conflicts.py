@@ -1,0 +1,196 @@
+"""Another writer that keeps changing a field back: it is repaired now and then, and the status says so."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from controller.runtime import conflicts
+from controller.runtime.conflicts import Conflicts, ContestedError
+from controller.runtime.events import EVENT
+from controller.runtime.kind import Reads
+from controller.runtime.plan import Observed, Patch, Plan, Reference, Step
+from controller.runtime.types import Request
+from tests.controller.runtime.clock import Clock
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things
+from tests.controller.runtime.test_reconciler import single
+
+MESSAGE = (
+    "failed to create config: ConfigMap thing: data.size is changed again and again by another writer; it is restored "
+    "once a minute"
+)
+PLACE = (Request(NAMESPACE, "thing"), CONFIGMAP, "default/thing")
+
+
+def contested(of: Conflicts, *, repair: bool) -> float | None:
+    """In how many seconds a contested object is looked at again; None if it is not contested."""
+    try:
+        of.check(PLACE, "sent", repair=repair)
+    except ContestedError as error:
+        return error.retry_after
+    return None
+
+
+def repair(of: Conflicts) -> None:
+    """Count a repair; the one that makes it a contest raises."""
+    with suppress(ContestedError):
+        of.repaired(PLACE, "sent", "why")
+
+
+def test_some_changes_are_repaired_at_once() -> None:
+    """Four in a minute, and any number over a longer time, are no contest."""
+    clock = Clock()
+    of = Conflicts(clock)
+    for pause in (1, 1, 1, 60, 20, 20, 20):
+        assert contested(of, repair=True) is None
+        repair(of)
+        assert contested(of, repair=False) is None
+        clock.now += pause
+
+
+def test_a_contest_is_answered_once_a_minute_and_ends_by_itself() -> None:
+    """In an hour of rewriting there are 64 repairs; two minutes without one end the contest, as does a new plan."""
+    clock = Clock()
+    of = Conflicts(clock)
+    repairs = 0
+    for _ in range(3600):
+        if contested(of, repair=True) is None:
+            repair(of)
+            repairs += 1
+        clock.now += 1
+    assert repairs == 64
+    assert contested(of, repair=False) == 4
+    assert of.check(PLACE, "another", repair=True) is None
+    assert contested(of, repair=True) is None
+
+
+def test_what_stays_right_is_looked_at_twice_until_it_is_over() -> None:
+    """Once when it could be repaired again, and once when it was not changed any more; not every second in between."""
+    clock = Clock()
+    of = Conflicts(clock)
+    for _ in range(conflicts.MAX_REPAIRS):
+        repair(of)
+
+    def waits() -> Iterator[float]:
+        while (wait := contested(of, repair=False)) is not None:
+            yield wait
+            clock.now += wait
+
+    assert list(waits()) == [60, 60]
+
+
+class Rewriter:
+    """Somebody else's controller, with another opinion on our field."""
+
+    def __init__(self, things: Things, name: str = "thing") -> None:
+        self.things = things
+        self.name = name
+        self.rounds = 0
+
+    async def run(self) -> None:
+        """Change the field whenever it has our value."""
+        while True:
+            await self.things.until(CONFIGMAP, self.name, lambda each: bool(each["data"]["size"] == "1"))
+            self.things.server.change(CONFIGMAP, self.name, {"data": {"size": "theirs"}}, NAMESPACE)
+            self.rounds += 1
+
+
+async def test_a_field_that_is_rewritten_again_and_again(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few writes, a condition that names field and rival, one Warning; other objects go on, and it ends by itself."""
+    monkeypatch.setattr(conflicts, "REPAIR_INTERVAL", 0.2)
+    monkeypatch.setattr(conflicts, "CONTEST_END", 0.4)
+    async with running(single) as things, asyncio.TaskGroup() as group:
+        things.create()
+        await things.until_ready()
+        things.server.requests.clear()
+        began = time.monotonic()
+        rewriter = Rewriter(things)
+        rewriting = group.create_task(rewriter.run())
+        ready = await things.until_ready("False", "Contested")
+        event = await things.until_told("Contested")
+        await things.until_quiet()
+        written, lasted = things.writes(), time.monotonic() - began
+        rewriting.cancel()
+        await things.until_ready()
+        child = await things.until(CONFIGMAP, "thing")
+    assert ready["message"] == MESSAGE
+    assert (event["type"], event["note"], event["regarding"]["name"]) == ("Warning", MESSAGE, "thing")
+    assert written.count("PATCH configmaps/thing") <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+    assert written.count("PATCH things/thing/status") == 1
+    assert child["data"] == {"size": "1"}
+    assert [each["reason"] for each in things.server.list(EVENT)] == ["Contested"]
+
+
+def patching(thing: Thing, observed: Observed, now: datetime) -> Plan:
+    """Set a field of somebody else's ConfigMap."""
+    del now
+    is_marker = thing.metadata["name"] != "thing"
+    found = [] if is_marker else [each["metadata"] for each in observed.find(CONFIGMAP, "name", "theirs")]
+    patches = [
+        Patch(Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE), {"data": {"size": str(thing.spec.size)}})
+        for each in found
+    ]
+    return Plan((Step("patch", patches, ready=bool(found) or is_marker),), Status())
+
+
+READS: dict[str, Any] = {
+    "owns": (),
+    "reads": (Reads(CONFIGMAP, {"name": lambda each: [each["metadata"]["name"]]}),),
+    "patches": (CONFIGMAP,),
+}
+THEIRS: Object = {"metadata": {"name": "theirs", "namespace": NAMESPACE}, "data": {"size": "theirs"}}
+
+
+async def test_a_field_of_others_is_not_fought_for(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who sets it back again and again is answered now and then, as with what is ours."""
+    monkeypatch.setattr(conflicts, "REPAIR_INTERVAL", 0.1)
+    monkeypatch.setattr(conflicts, "CONTEST_END", 0.2)
+    async with running(patching, **READS) as things, asyncio.TaskGroup() as group:
+        things.server.create(CONFIGMAP, THEIRS)
+        things.create()
+        await things.until_ready()
+        things.server.requests.clear()
+        began = time.monotonic()
+        rewriting = group.create_task(Rewriter(things, "theirs").run())
+        ready = await things.until_ready("False", "Contested")
+        written, lasted = things.writes(), time.monotonic() - began
+        rewriting.cancel()
+        await things.until_ready()
+        theirs = await things.until(CONFIGMAP, "theirs")
+    assert ready["message"] == (
+        "failed to create patch: ConfigMap theirs: data.size is changed again and again by another writer; it is "
+        "restored once a minute"
+    )
+    assert written.count("PATCH configmaps/theirs") <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+    assert theirs["data"] == {"size": "1"}
+
+
+async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running: Running) -> None:
+    """Whatever becomes of the object: a mutating webhook that rewrites the field costs one write for each value."""
+    async with running(patching, **READS) as things:
+        things.server.mutate(lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each)
+        things.server.create(CONFIGMAP, THEIRS)
+        things.create()
+        await things.until_ready()
+        things.server.change(CONFIGMAP, "theirs", {"metadata": {"annotations": {"a": "b"}}}, NAMESPACE)
+        await things.until_quiet()
+        assert things.writes().count("PATCH configmaps/theirs") == 1
+        things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
+        await things.until(things.resource, "thing", lambda each: bool(each["status"]["observedGeneration"] == 2))
+        await things.until_quiet()
+    assert things.writes().count("PATCH configmaps/theirs") == 2
+
+
+async def test_who_is_overruled_on_the_way_in_does_not_insist(running: Running) -> None:
+    """A mutating webhook that rewrites our field costs one write: what the server answers is what is compared."""
+    async with running(single) as things:
+        things.server.mutate(lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each)
+        things.create()
+        await things.until_ready()
+        things.server.change(CONFIGMAP, "thing", {"metadata": {"annotations": {"a": "b"}}}, NAMESPACE)
+        await things.until_quiet()
+    assert things.writes().count("PATCH configmaps/thing") == 1

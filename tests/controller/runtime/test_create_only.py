@@ -1,0 +1,69 @@
+"""CreateOnly with labels to adopt: no owner, used again by the next parent, never taken from another owner."""
+
+from datetime import datetime
+
+import pytest
+
+from controller.fake_apiserver import FakeApiServer
+from controller.runtime.kind import PlannedKind, Reads
+from controller.runtime.plan import CreateOnly, Observed, Plan, Random, Step
+from controller.runtime.status import ready_in
+from controller.runtime.testing import reconcile
+from controller.runtime.types import RetryableError
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Status, Thing
+
+LABELS = {"for": "thing", "by": "us"}
+KEPT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": NAMESPACE, "labels": LABELS}}
+
+
+def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
+    """One ConfigMap that is kept, and how many there are."""
+    del thing, now
+    once = CreateOnly(KEPT, {"data.made": Random(8)}, adopt_labels=LABELS)
+    return Plan((Step("kept", [once]),), Status({"found": len(observed.find(CONFIGMAP, "for", "thing"))}))
+
+
+def by_label(object: Object) -> list[str]:
+    """Whose it is."""
+    return [object["metadata"]["labels"]["for"]]
+
+
+KIND = PlannedKind(Thing, plan=plan, owns=(CONFIGMAP,), reads=(Reads(CONFIGMAP, {"for": by_label}, "by=us"),))
+
+
+THING: Object = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}}
+
+
+async def test_it_has_no_owner_and_the_next_parent_takes_it_as_it_is(server: FakeApiServer) -> None:
+    """It is created once; another parent of another uid uses it as it is."""
+    server.create(KIND.resource, THING)
+    await reconcile(KIND, server, "thing")
+    made = server.get(CONFIGMAP, "kept", NAMESPACE)
+    assert made
+    assert "ownerReferences" not in made["metadata"]
+    server.delete(KIND.resource, "thing", NAMESPACE)
+    server.create(KIND.resource, THING)
+    await reconcile(KIND, server, "thing")
+    assert server.get(CONFIGMAP, "kept", NAMESPACE) == made
+    assert status(server)["found"] == 1
+
+
+async def test_one_without_our_labels_is_somebody_elses(server: FakeApiServer) -> None:
+    """It is not even in the cache, and it is not touched: NameTaken."""
+    server.create(KIND.resource, THING)
+    labels = {"for": "thing", "by": "them"}
+    theirs = server.create(CONFIGMAP, {**KEPT, "metadata": {**KEPT["metadata"], "labels": labels}})
+    with pytest.raises(RetryableError, match="ConfigMap kept exists and was not created by this Thing"):
+        await reconcile(KIND, server, "thing")
+    assert server.get(CONFIGMAP, "kept", NAMESPACE) == theirs
+    ready = ready_in(status(server))
+    assert ready is not None
+    assert (ready["reason"], status(server)["found"]) == ("NameTaken", 0)
+
+
+def status(server: FakeApiServer) -> Object:
+    """The Thing's status."""
+    thing = server.get(KIND.resource, "thing", NAMESPACE)
+    assert thing
+    found: Object = thing["status"]
+    return found

@@ -1,0 +1,85 @@
+"""A reconcile waits until the caches know what was written for its object."""
+
+import pytest
+
+from controller.runtime.cache import Cache, Caches
+from controller.runtime.expectations import Expectations
+from controller.runtime.types import Request
+from kube.client import Client
+from kube.endpoint import Endpoint
+from tests.controller.runtime.clock import Clock
+from tests.controller.runtime.conftest import CONFIGMAP
+
+REQUEST = Request("default", "a")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """The clock of the patience."""
+    return Clock()
+
+
+@pytest.fixture
+def expectations(clock: Clock) -> Expectations:
+    """Nothing was written yet."""
+    return Expectations(clock=clock, patience=5.0)
+
+
+@pytest.fixture
+def cache() -> Cache:
+    """A cache that nobody fills but the test."""
+    return Caches(Client(Endpoint("http://127.0.0.1:1"))).of(CONFIGMAP)
+
+
+def shown(cache: Cache, version: int) -> None:
+    """Let the cache see a version of the object."""
+    (store,) = cache.stores.values()
+    store.put({"metadata": {"namespace": "default", "name": "a", "uid": "1", "resourceVersion": str(version)}})
+
+
+def test_nothing_written_is_nothing_to_wait_for(expectations: Expectations) -> None:
+    """A first reconcile begins at once."""
+    assert expectations.wait(REQUEST) == 0
+
+
+def test_a_delete_is_waited_for_until_the_cache_shows_it(expectations: Expectations, cache: Cache) -> None:
+    """The object is gone, is being deleted, or is another one of the name."""
+    (store,) = cache.stores.values()
+    shown(cache, 6)
+    expectations.deleted(REQUEST, cache, "default/a", "1")
+    assert expectations.wait(REQUEST) == 5
+    shown(cache, 7)
+    assert expectations.wait(REQUEST) == 5
+    store.remove("default/a")
+    assert expectations.wait(REQUEST) == 0
+
+
+def test_a_write_is_waited_for_until_the_cache_shows_it(expectations: Expectations, cache: Cache) -> None:
+    """An older version is not enough; a later one is."""
+    expectations.wrote(REQUEST, cache, "default/a", 7)
+    shown(cache, 6)
+    assert expectations.wait(REQUEST) == 5
+    shown(cache, 8)
+    assert expectations.wait(REQUEST) == 0
+
+
+def test_a_cache_that_is_past_the_write_has_seen_it(expectations: Expectations, cache: Cache) -> None:
+    """What was written and deleted again never shows, but the version passes."""
+    expectations.wrote(REQUEST, cache, "default/a", 7)
+    (store,) = cache.stores.values()
+    store.resource_version = 7
+    assert expectations.unmet(REQUEST) == []
+
+
+def test_patience_ends(expectations: Expectations, cache: Cache, clock: Clock) -> None:
+    """After a while the reconcile goes on, and knows what it must read from the API server."""
+    expectations.wrote(REQUEST, cache, "default/a", 7)
+    clock.now += 5
+    assert expectations.wait(REQUEST) == 0
+    assert [each.key for each in expectations.unmet(REQUEST)] == ["default/a"]
+
+
+def test_one_object_does_not_wait_for_another(expectations: Expectations, cache: Cache) -> None:
+    """Each request has writes of its own."""
+    expectations.wrote(REQUEST, cache, "default/a", 7)
+    assert expectations.wait(Request("default", "b")) == 0

@@ -1,0 +1,50 @@
+"""A manager that takes over: nothing is decided on caches of before."""
+
+import asyncio
+
+from prometheus_client import CollectorRegistry
+
+from controller.fake_apiserver import FakeApiServer
+from controller.fake_apiserver.storage import Event
+from controller.runtime.leader import LEASE, LeaseSettings
+from controller.runtime.manager import Manager
+from kube.resource import Resource
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Things, configmap, kind_of
+from tests.controller.runtime.test_reconciler import single
+
+ABSENT = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
+HELD: Object = {
+    "metadata": {"name": "lock", "namespace": NAMESPACE},
+    "spec": {"holderIdentity": "the-leader", "leaseDurationSeconds": 3600},
+}
+
+
+async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> None:
+    """Its watches were dead without a sign: what the last leader wrote meanwhile is known before the first write."""
+    lease = LeaseSettings(NAMESPACE, "lock", duration=3.0, renew_deadline=2.0, retry_period=0.05)
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="standby", lease=lease)
+    kind = kind_of(single, reads=(ABSENT,), optional=(ABSENT,))
+    manager.add_kind(kind)
+    things, stop, sizes = Things(server, manager, kind), asyncio.Event(), list[str]()
+    server.create(LEASE, HELD)
+    things.create(size=1)
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        await manager.caches.synced()
+        for watcher in server.watches.open:
+            watcher.silent = True
+        thing = server.change(kind.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
+        owner = {"apiVersion": "test.example/v1", "kind": "Thing", "name": "thing", "uid": thing["metadata"]["uid"]}
+        metadata = {"name": "thing", "namespace": NAMESPACE, "ownerReferences": [{**owner, "controller": True}]}
+        server.create(CONFIGMAP, configmap("thing", size="2") | {"metadata": metadata})
+
+        def note(event: Event) -> None:
+            if event.new and event.new["kind"] == "ConfigMap":
+                sizes.append(event.new["data"]["size"])
+
+        server.storage.listeners.append(note)
+        server.change(LEASE, "lock", {"spec": {"holderIdentity": None}}, NAMESPACE)
+        await things.until_ready()
+        assert manager.readiness.check() is None
+        stop.set()
+    assert set(sizes) == {"2"}

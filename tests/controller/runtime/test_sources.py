@@ -1,0 +1,180 @@
+"""What wakes a controller, as one says it in controller-runtime's words."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from controller.fake_apiserver import FakeApiServer
+from controller.runtime.manager import Manager
+from controller.runtime.observed import controller_reference, is_controlled_by
+from controller.runtime.plan import Object
+from controller.runtime.sources import For, Owns, Watches, any_change, owner_of, spec_changed
+from controller.runtime.types import Request, Result
+from kube.changes import Change
+from kube.resource import Resource
+from kube.store import entry_of
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
+from tests.kube.conftest import DEPLOYMENT
+
+SERVICE = Resource("", "v1", "services", "Service")
+SHOP = Request(NAMESPACE, "shop")
+
+
+@asynccontextmanager
+async def woken(server: FakeApiServer, *watched: For | Owns | Watches) -> AsyncIterator[asyncio.Queue[Request]]:
+    """The requests that a controller gets, one by one."""
+    requests: asyncio.Queue[Request] = asyncio.Queue()
+
+    async def reconcile(request: Request) -> Result:
+        requests.put_nowait(request)
+        return Result()
+
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
+    manager.control("test", reconcile, *watched, workers=1)
+    stop = asyncio.Event()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        try:
+            yield requests
+        finally:
+            stop.set()
+
+
+def named(name: str, **metadata: object) -> Object:
+    """An object of a name."""
+    return {"metadata": {"name": name, "namespace": NAMESPACE, **metadata}}
+
+
+async def test_a_change_of_a_spec_wakes_and_a_status_does_not(server: FakeApiServer) -> None:
+    """What a controller writes into the status must not wake it."""
+    async with woken(server, For(DEPLOYMENT)) as requests:
+        server.create(DEPLOYMENT, named("shop") | {"spec": {"replicas": 1}})
+        assert await requests.get() == SHOP
+        server.change(DEPLOYMENT, "shop", {"status": {"replicas": 1}}, NAMESPACE, "status")
+        server.create(DEPLOYMENT, named("other"))
+        assert await requests.get() == Request(NAMESPACE, "other")
+
+
+async def test_whoever_wants_to_is_woken_by_a_status(server: FakeApiServer) -> None:
+    """With another predicate."""
+    async with woken(server, For(DEPLOYMENT, predicate=any_change)) as requests:
+        server.create(DEPLOYMENT, named("shop"))
+        assert await requests.get() == SHOP
+        server.change(DEPLOYMENT, "shop", {"status": {"replicas": 1}}, NAMESPACE, "status")
+        assert await requests.get() == SHOP
+
+
+async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
+    """Whatever changes in it; others of its kind wake nobody."""
+    shop = server.create(DEPLOYMENT, named("shop"))
+    async with woken(server, For(DEPLOYMENT), Owns(CONFIGMAP)) as requests:
+        assert await requests.get() == SHOP
+        server.create(CONFIGMAP, named("foreign"))
+        child = server.create(CONFIGMAP, named("child", ownerReferences=[controller_reference(DEPLOYMENT, shop)]))
+        assert await requests.get() == SHOP
+        assert requests.empty()
+        assert is_controlled_by(child, shop)
+        assert not is_controlled_by(shop, shop)
+
+
+async def test_others_wake_what_the_map_says(server: FakeApiServer) -> None:
+    """Of the object before the change and after it, each once."""
+
+    def labelled(configmap: Object) -> list[Request]:
+        return [Request(NAMESPACE, configmap["metadata"]["labels"]["for"])]
+
+    async with woken(server, For(DEPLOYMENT), Watches(CONFIGMAP, labelled)) as requests:
+        server.create(CONFIGMAP, named("settings", labels={"for": "shop"}))
+        assert await requests.get() == SHOP
+        server.change(CONFIGMAP, "settings", {"metadata": {"labels": {"for": "search"}}}, NAMESPACE)
+        assert [await requests.get(), await requests.get()] == [SHOP, Request(NAMESPACE, "search")]
+
+
+def test_children_are_somebodys() -> None:
+    """Owns without For, or with two, does not say whose."""
+    manager = Manager(FakeApiServer().endpoint, CollectorRegistry(), identity="the-test")
+
+    async def reconcile(request: Request) -> Result:
+        raise AssertionError(request)
+
+    for watched in ([Owns(CONFIGMAP)], [For(DEPLOYMENT), For(SERVICE), Owns(CONFIGMAP)]):
+        with pytest.raises(ValueError, match=r"^Owns\(configmaps\) needs exactly one For beside it: the owner's$"):
+            manager.control("test", reconcile, *watched)
+
+
+async def test_a_cache_that_nobody_would_fill_is_an_error(server: FakeApiServer) -> None:
+    """Whoever asks for it within a reconcile is told."""
+    told: asyncio.Queue[str] = asyncio.Queue()
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
+
+    async def reconcile(request: Request) -> Result:
+        assert manager.caches.of(DEPLOYMENT).get(request.key) is not None
+        with pytest.raises(RuntimeError) as error:
+            manager.caches.of(SERVICE)
+        told.put_nowait(str(error.value))
+        return Result()
+
+    manager.control("test", reconcile, For(DEPLOYMENT))
+    server.create(DEPLOYMENT, named("shop"))
+    stop = asyncio.Event()
+    async with asyncio.timeout(10), asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        assert await told.get() == "services are not watched: ask for caches before the manager runs"
+        stop.set()
+
+
+METADATA: Object = {"name": "a", "namespace": "shop", "uid": "1", "resourceVersion": "1", "generation": 1}
+WEBAPP = Resource("example.com", "v1", "webapps", "WebApp")
+
+
+def change(old: Object | None, new: Object | None) -> Change:
+    """A change from one metadata to another."""
+    entries = [each and entry_of({"metadata": METADATA | each}) for each in (old, new)]
+    return Change("modified", "shop/a", entries[0], entries[1], initial=False)
+
+
+@pytest.mark.parametrize(
+    ("new", "counts"),
+    [
+        ({"generation": 2}, True),
+        ({"deletionTimestamp": "2026-01-01T00:00:00Z"}, True),
+        ({"labels": {"a": "b"}}, True),
+        ({"annotations": {"a": "b"}}, True),
+        ({"resourceVersion": "2"}, False),
+        (None, True),
+    ],
+)
+def test_a_change_by_users_counts(new: Object | None, counts: bool) -> None:
+    """The spec, the deletion, labels and annotations; a new status alone does not."""
+    assert spec_changed(change(METADATA, new)) is counts
+    assert any_change(change(METADATA, new))
+
+
+def owned(name: str, *, kind: str = "WebApp", api: str = "example.com/v1", controller: bool = True) -> Object:
+    """A child of such an owner."""
+    return {"ownerReferences": [{"apiVersion": api, "kind": kind, "name": name, "uid": "u", "controller": controller}]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "owners"),
+    [
+        (None, owned("shop"), ["shop"]),
+        (owned("shop"), owned("shop"), ["shop"]),
+        (owned("shop"), None, ["shop"]),
+        (owned("shop"), METADATA, ["shop"]),
+        (owned("shop"), owned("other"), ["shop", "other"]),
+        (owned("shop"), owned("other", kind="Widget"), ["shop"]),
+        (None, owned("shop", api="example.com/v2"), ["shop"]),
+        (None, owned("shop", controller=False), []),
+        (None, owned("shop", kind="Widget"), []),
+        (None, owned("shop", api="other.com/v1"), []),
+    ],
+)
+def test_a_child_is_mapped_to_its_controlling_owner(old: Object | None, new: Object | None, owners: list[str]) -> None:
+    """The owner before the change and after it; a cluster-scoped one has no namespace."""
+    assert owner_of(WEBAPP)(change(old, new)) == [Request("shop", name) for name in owners]
+    cluster = WEBAPP._replace(namespaced=False)
+    assert owner_of(cluster)(change(old, new)) == [Request(None, name) for name in owners]

@@ -1,0 +1,221 @@
+"""The work queue, against a plain model of what it promises, and one promise at a time."""
+
+import asyncio
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from controller.runtime.workqueue import LOW, NORMAL, STALE_DELAYS, Backoff, QueueClosedError, WorkQueue
+from tests.controller.runtime.clock import Clock
+
+KEYS = st.sampled_from("abcde")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that only the test moves."""
+    return Clock()
+
+
+@pytest.fixture
+def queue(clock: Clock) -> WorkQueue[str]:
+    """A queue on that clock."""
+    return WorkQueue(clock=clock)
+
+
+def taken(queue: WorkQueue[str]) -> str | None:
+    """The next key."""
+    found = queue.take()
+    return found.key if found else None
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Whatever is added, taken and done in whatever order, the queue agrees with two dictionaries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = Clock()
+        self.queue: WorkQueue[str] = WorkQueue(clock=self.clock)
+        self.waiting: dict[str, tuple[int, float]] = {}
+        self.processing: set[str] = set()
+
+    @rule(key=KEYS, priority=st.sampled_from([LOW, NORMAL]), after=st.sampled_from([0.0, 0.5, 1.0, 70.0]))
+    def add(self, key: str, priority: int, after: float) -> None:
+        """Of several additions the highest priority and the earliest time count."""
+        self.queue.add(key, priority=priority, after=after)
+        old_priority, old_time = self.waiting.get(key, (priority, float("inf")))
+        self.waiting[key] = (max(priority, old_priority), min(self.clock.now + after, old_time))
+
+    @rule()
+    def take(self) -> None:
+        """The free key that is ready and first comes out, or none does."""
+        ready = {
+            key: at - priority * 0.6
+            for key, (priority, at) in self.waiting.items()
+            if at <= self.clock.now and key not in self.processing
+        }
+        found = self.queue.take()
+        if not ready:
+            assert found is None
+            return
+        assert found is not None
+        assert found.key in ready
+        assert ready[found.key] == min(ready.values())
+        assert found.priority == self.waiting.pop(found.key)[0]
+        self.processing.add(found.key)
+
+    @precondition(lambda self: self.processing)
+    @rule(data=st.data())
+    def done(self, data: st.DataObject) -> None:
+        """A key that was taken is free again."""
+        key = data.draw(st.sampled_from(sorted(self.processing)))
+        self.processing.remove(key)
+        self.queue.done(key)
+
+    @rule(seconds=st.sampled_from([0.25, 1.0, 61.0]))
+    def time_passes(self, seconds: float) -> None:
+        """Delayed keys become ready."""
+        self.clock.now += seconds
+
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        """The queue and the model hold the same keys."""
+        assert len(self.queue) == len(self.waiting)
+        assert set(self.queue.processing) == self.processing
+
+
+TestQueueMachine = QueueMachine.TestCase
+
+
+def test_a_key_added_twice_comes_once(queue: WorkQueue[str]) -> None:
+    """Additions of a key that waits already become one."""
+    queue.add("a")
+    queue.add("a")
+    assert [taken(queue), taken(queue)] == ["a", None]
+
+
+def test_a_key_added_while_processed_comes_again_after_done(queue: WorkQueue[str]) -> None:
+    """No change is lost, and no key is processed twice at once."""
+    queue.add("a")
+    assert taken(queue) == "a"
+    queue.add("a")
+    assert taken(queue) is None
+    queue.done("a")
+    assert taken(queue) == "a"
+
+
+def test_a_higher_priority_goes_first(queue: WorkQueue[str]) -> None:
+    """What people change now goes before the first list."""
+    queue.add("listed", priority=LOW)
+    queue.add("changed")
+    assert [taken(queue), taken(queue)] == ["changed", "listed"]
+
+
+def test_a_low_priority_does_not_starve(queue: WorkQueue[str], clock: Clock) -> None:
+    """After a minute of waiting a listed key goes before a fresh change."""
+    queue.add("listed", priority=LOW)
+    clock.now += 61
+    queue.add("changed")
+    assert taken(queue) == "listed"
+
+
+def test_a_delayed_key_waits_until_an_earlier_time_is_asked_for(queue: WorkQueue[str], clock: Clock) -> None:
+    """A change does not wait for the back-off of a failure before it."""
+    queue.add("a", after=30)
+    clock.now += 1
+    assert taken(queue) is None
+    queue.add("a", after=1)
+    clock.now += 1
+    assert taken(queue) == "a"
+
+
+async def test_get_waits_for_the_first_key() -> None:
+    """A worker that waits is woken by an addition."""
+    queue: WorkQueue[str] = WorkQueue()
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        waiting = group.create_task(queue.get())
+        await asyncio.sleep(0)
+        queue.add("a", after=0.001)
+    assert waiting.result().key == "a"
+
+
+async def test_a_closed_queue_lets_nothing_out() -> None:
+    """Workers end when the queue closes, whatever still waits."""
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    queue.close()
+    with pytest.raises(QueueClosedError):
+        await queue.get()
+
+
+def test_times_that_were_overtaken_do_not_pile_up(queue: WorkQueue[str], clock: Clock) -> None:
+    """A key that comes again tomorrow, but is wanted each second meanwhile, comes tomorrow just once."""
+    for _ in range(5 * STALE_DELAYS):
+        queue.add("a", after=86_400)
+        queue.add("a")
+        assert taken(queue) == "a"
+        queue.add("a", after=86_400)
+        queue.done("a")
+        clock.now += 1
+    assert len(queue._delayed) <= STALE_DELAYS + 2
+    clock.now += 86_398
+    assert taken(queue) is None
+    clock.now += 1
+    assert taken(queue) == "a"
+    assert len(queue) == 0
+
+
+def lowest(low: float, high: float) -> float:
+    """A chance that always gives the least."""
+    del high
+    return low
+
+
+def highest(low: float, high: float) -> float:
+    """A chance that always gives the most."""
+    del low
+    return high
+
+
+def test_the_wait_doubles_up_to_five_minutes() -> None:
+    """1, 2, 4 … seconds, never more than five minutes."""
+    backoff = Backoff(uniform=lowest)
+    assert [backoff.failed("a") for _ in range(11)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+
+
+def test_jitter_adds_up_to_a_second() -> None:
+    """Keys that failed together do not come back together."""
+    assert Backoff(uniform=highest).failed("a") == 2.0
+
+
+def test_each_key_has_its_own_count() -> None:
+    """One failing object does not slow down another."""
+    backoff = Backoff(uniform=lowest)
+    backoff.failed("a")
+    assert [backoff.failed("a"), backoff.failed("b")] == [2, 1]
+
+
+def test_a_success_starts_again() -> None:
+    """What went well is forgiven its failures."""
+    backoff = Backoff(uniform=lowest)
+    backoff.failed("a")
+    backoff.forget("a")
+    assert backoff.failed("a") == 1
+
+
+def test_the_first_conflicts_wait_milliseconds() -> None:
+    """A conflict is worth another try at once, but not for ever: then it waits as long as any other failure."""
+    backoff = Backoff(uniform=highest)
+    waits = [(backoff.is_fast("a"), backoff.failed("a", conflict=True)) for _ in range(8)]
+    assert waits[:5] == [(True, 0.01), (True, 0.02), (True, 0.04), (True, 0.08), (True, 0.16)]
+    assert waits[5:] == [(False, 2), (False, 3), (False, 5)]
+
+
+def test_the_server_may_ask_for_more() -> None:
+    """Its Retry-After counts where it is longer, conflict or not, up to five minutes."""
+    backoff = Backoff(uniform=lowest)
+    assert backoff.failed("a", asked=7) == 7
+    assert backoff.failed("a", asked=1) == 2
+    assert backoff.failed("a", asked=86_400) == 300
+    assert backoff.failed("b", conflict=True, asked=3) == 3
