@@ -10,19 +10,22 @@ from types import CoroutineType
 from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
+from aiohttp.hdrs import TRANSFER_ENCODING
 
+from config.api.policy import API_VERSION
 from kube.errors import ApiError
 from webhook import review
 from webhook.engine import Engine, Request, Verdict
 from webhook.server import convert
 from webhook.server.answers import REVIEWED, Answer, Refusal
-from webhook.server.bodies import RETRY, Bodies, check_headers, check_values, is_light
+from webhook.server.bodies import RETRY, Bodies, check_headers, is_light
 from webhook.server.connections import Connection
 from webhook.server.decisions import fields_of, record
 from webhook.server.metrics import Metrics
 from webhook.server.routes import Route, route_of
 
 LOOK_UP_SECONDS = 0.5
+POLICY_GROUP = API_VERSION.partition("/")[0]
 
 LookUp = Callable[[Request], Any]
 """Returns what a policy needs, or a coroutine where the API server has to be asked."""
@@ -51,11 +54,13 @@ class AdmissionHandler:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        if TRANSFER_ENCODING not in request.headers:  # each chunk costs time, and it may be one byte
+            connection.request_accepted()
         route = route_of(request.raw_path)
         if route is None:
             return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
-        connection = request.protocol
-        assert isinstance(connection, Connection)
         self._metrics.in_flight_now[route.hook] += 1
         started = time.perf_counter()
         status, body = 500, b""
@@ -97,16 +102,16 @@ class AdmissionHandler:
         engine = self._policies.engine
         if engine is None:
             raise Refusal(503, "the policies are not loaded yet", RETRY)
-        beside = None
-        if not is_light(body):
-            check_values(body)
-            beside = partial(self._run_beside, route, started)
+        apart = partial(self._run_beside, route, started)
+        beside = None if is_light(body) else apart
         try:
             request = review.read(body) if beside is None else await beside(review.read, body)
         except review.MalformedRequestError as error:
             self._metrics.reviews_of[route.hook, "other", "malformed"].inc()
             log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})
             return review.deny_malformed(error)
+        if request.attributes.group == POLICY_GROUP:
+            beside = apart  # it is compiled, which may take longer than its size tells
         is_mutating = route.hook == "mutate"
         if needs := engine.needs(request, mutating=is_mutating):
             request = await self._looked_up(request, needs, min(LOOK_UP_SECONDS, route.seconds / 2))

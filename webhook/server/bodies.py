@@ -66,7 +66,7 @@ def check_headers(request: web.BaseRequest) -> int:
     size = request.content_length
     if size is None:
         if request.transport is not None:
-            request.transport.pause_reading()  # each of its chunks would cost time, and a chunk may be one byte
+            request.transport.pause_reading()
         raise Refusal(411, "the body must be sent with its Content-Length", closes=True)
     if size > MAX_BODY:
         raise Refusal(413, TOO_LARGE, closes=True)
@@ -74,11 +74,12 @@ def check_headers(request: web.BaseRequest) -> int:
 
 
 def is_light(body: bytes) -> bool:
-    """Whether a review is judged at once: its cost is bounded by its values, which commas separate."""
-    return len(body) <= SMALL_BODY or body.count(b",") <= MAX_LIGHT_VALUES
+    """Whether a review is judged at once: its cost is bounded by its values, which commas separate.
 
-
-def check_values(body: bytes) -> None:
-    """Refuse a body that would take too much memory when it is decoded."""
-    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"{", b"["))) > MAX_VALUES:
+    A Refusal where it would take too much memory when it is decoded.
+    """
+    if len(body) <= SMALL_BODY or (commas := body.count(b",")) <= MAX_LIGHT_VALUES:
+        return True
+    if len(body) > MAX_VALUES and commas + body.count(b"{") + body.count(b"[") > MAX_VALUES:
         raise Refusal(413, TOO_MANY_VALUES)
+    return False

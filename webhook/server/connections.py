@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import socket
+import ssl
 from collections import Counter
 from typing import Any, Never
 
@@ -16,10 +18,12 @@ LINGER_SECONDS = 1.0  # the rest of a refused body is read and dropped for so lo
 GOODBYE_SECONDS = 1.0
 MAX_CONNECTIONS = 1000  # about 45 kB each
 MAX_OF_ADDRESS = 400  # of them; an API server keeps 25, and opens one more for each call beyond
-SMALL_READ = 1024  # bytes of a request that came at once; less is a packet's rest, or a client that sends tiny pieces
+IDLE_SECONDS = 5.0  # a connection that has been idle for longer makes room for a new one
+FIRST_READ = 16 * 1024  # bytes that are parsed before the head is judged; no head may be longer
+SMALL_READ = 4 * 1024  # bytes of a request that came at once; less is a rest, or a client that sends tiny pieces
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
-RECEIVE_BUFFER = 64 * 1024  # bytes of the kernel's for each connection: what one read may cost at most
+RECEIVE_BUFFER = 32 * 1024  # bytes of the kernel's for each connection: what one read may cost at most
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -27,9 +31,19 @@ log = logging.getLogger("gatewright.webhook")
 class Connection(web.RequestHandler):
     """One client's connection. Whatever the client has to do next, it has to do by `due`."""
 
-    __slots__ = ("address", "due", "has_more", "is_judging", "is_used", "limits", "small_reads")
+    __slots__ = (
+        "address",
+        "due",
+        "has_more",
+        "is_judging",
+        "is_used",
+        "limits",
+        "since",
+        "small_reads",
+        "unread",
+    )
 
-    def __init__(self, limits: "Connections") -> None:
+    def __init__(self, limits: "Connections", address: str) -> None:
         super().__init__(
             limits,
             loop=asyncio.get_running_loop(),
@@ -43,8 +57,10 @@ class Connection(web.RequestHandler):
         self.is_judging = False
         self.is_used = False
         self.has_more = False
-        self.address = ""
+        self.address = address
+        self.since = self._loop.time()
         self.small_reads = 0
+        self.unread: bytes | None = b""  # None once the head of a request was accepted
 
     def data_received(self, data: bytes) -> None:
         """Start the clock of a request at its first byte; read a client that sends tiny pieces ever less often.
@@ -62,11 +78,24 @@ class Connection(web.RequestHandler):
                 self.transport.pause_reading()
                 pause = SHORTEST_PAUSE * 2 ** min(self.small_reads - FREE_SMALL_READS, 10)
                 self._loop.call_later(min(pause, LONGEST_PAUSE), self._read_on)
+        if self.unread is not None and len(self.unread) + len(data) > FIRST_READ:
+            first = b"" if self.unread else data[:FIRST_READ]
+            self.unread += data[len(first) :]
+            if self.transport is not None:
+                self.transport.pause_reading()
+            data = first
         super().data_received(data)
 
     def _read_on(self) -> None:
         if self.transport is not None:
             self.transport.resume_reading()
+
+    def request_accepted(self) -> None:
+        """Read the rest of a request whose head is judged."""
+        unread, self.unread = self.unread, None
+        if unread:
+            super().data_received(unread)
+            self._read_on()
 
     def request_received(self) -> None:
         """Stop the clock: all of the request is here, and the time until the answer is the server's."""
@@ -82,6 +111,8 @@ class Connection(web.RequestHandler):
     def answered(self) -> None:
         """Wait for the next request, which may have begun."""
         self.is_judging, self.is_used = False, True
+        self.unread = b""
+        self.since = self._loop.time()
         self.limits.open[self] = self.limits.open.pop(self)
         if not self.has_more:
             self.due = None
@@ -96,9 +127,8 @@ class Connection(web.RequestHandler):
         text = b"internal error\n" if status == 500 else b"not an HTTP/1.1 request that can be answered\n"
         return Answer(text, head_of(status, TEXT), closes=True)
 
-    def cut(self, reason: str) -> None:
+    def abort(self) -> None:
         """Close the connection at once."""
-        self.limits.metrics.connections_cut.labels(reason).inc()
         if self.transport is not None:
             self.transport.abort()
 
@@ -111,11 +141,16 @@ class Connections(web.Server):
         handler: Any,
         metrics: Metrics,
         *,
+        context: ssl.SSLContext,
         most: int = MAX_CONNECTIONS,
         most_of_address: int = MAX_OF_ADDRESS,
+        idle_seconds: float = IDLE_SECONDS,
         request_seconds: float = REQUEST_SECONDS,
     ) -> None:
         super().__init__(handler)
+        self.context = context
+        self.idle_seconds = idle_seconds
+        self.handshakes: set[asyncio.Task[None]] = set()
         self.metrics = metrics
         self.most = most
         self.most_of_address = most_of_address
@@ -126,44 +161,83 @@ class Connections(web.Server):
         self.none_open.set()
         self._of_address: Counter[str] = Counter()
 
-    def __call__(self) -> Connection:
-        """Make the protocol of a new connection."""
-        return Connection(self)
+    async def accept(self, listening: socket.socket) -> Never:
+        """Accept connections, for ever: one at a time, so that many new ones leave time for the others."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                client, address = await loop.sock_accept(listening)
+            except OSError as error:  # such as no more file descriptors
+                log.warning("no connection can be accepted: %s", error.strerror)
+                await asyncio.sleep(1)
+                continue
+            connection = self._admitted(address[0])
+            if connection is None:
+                client.close()
+            else:
+                task = loop.create_task(self._shake_hands(client, connection))
+                self.handshakes.add(task)
+                task.add_done_callback(self.handshakes.discard)
+
+    async def _shake_hands(self, client: socket.socket, connection: Connection) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
+                client,
+                ssl=self.context,
+                ssl_handshake_timeout=self.request_seconds,
+                ssl_shutdown_timeout=GOODBYE_SECONDS,
+            )
+        except OSError:  # it sent no TLS that fits, or left
+            self._forget(connection)
+
+    def _admitted(self, address: str) -> Connection | None:
+        """Return a new connection. At the limits an idle one ends for it; None where none is idle."""
+        of_address = self._of_address[address] >= self.most_of_address
+        if of_address or self._of_address.total() >= self.most:
+            idle_since = asyncio.get_running_loop().time() - self.idle_seconds
+            idle = (
+                each
+                for each in self.open
+                if each.since <= idle_since and not each.is_judging and (each.address == address or not of_address)
+            )
+            longest = min(idle, key=lambda each: each.is_used, default=None)  # rather one that was never used
+            self.metrics.connections_cut.labels("too-many").inc()
+            if longest is None:
+                return None
+            longest.abort()
+        self._of_address[address] += 1
+        return Connection(self, address)
+
+    def _forget(self, connection: Connection) -> None:
+        """Count a connection no more."""
+        self._of_address[connection.address] -= 1
+        if not self._of_address[connection.address]:
+            del self._of_address[connection.address]
 
     def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Admit a connection. Beyond the limits another one ends, or this one where all others are being answered."""
+        """Know a connection whose handshake is complete."""
         assert isinstance(handler, Connection)
         super().connection_made(handler, transport)
-        handler.address = transport.get_extra_info("peername", ("",))[0]
         self.open[handler] = transport
-        self._of_address[handler.address] += 1
         self.none_open.clear()
         self.metrics.connections.set(len(self.open))
-        if self._of_address[handler.address] > self.most_of_address:
-            self._least_needed([each for each in self.open if each.address == handler.address]).cut("too-many")
-        elif len(self.open) > self.most:
-            self._least_needed(list(self.open)).cut("too-many")
-
-    def _least_needed(self, connections: list[Connection]) -> Connection:
-        """Return the one to end: the oldest that was never used, else that is idle, else that sends a request."""
-        *others, newest = connections
-        waiting = (each for each in others if not each.is_judging)
-        return min(waiting, key=lambda each: (each.is_used, each.due is not None), default=newest)
 
     def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
         """Forget a connection."""
         assert isinstance(handler, Connection)
         super().connection_lost(handler, exc)
         if self.open.pop(handler, None) is not None:
-            self._of_address[handler.address] -= 1
-            if not self._of_address[handler.address]:
-                del self._of_address[handler.address]
+            self._forget(handler)
         self.metrics.connections.set(len(self.open))
         if not self.open:
             self.none_open.set()
 
     async def close(self) -> None:
         """End what is still open: politely, and after a moment without further ado."""
+        for handshake in self.handshakes:
+            handshake.cancel()
+        await asyncio.gather(*self.handshakes, return_exceptions=True)
         await self.shutdown(GOODBYE_SECONDS)
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
@@ -179,4 +253,5 @@ class Connections(web.Server):
             await asyncio.sleep(self.request_seconds / 10)
             now = asyncio.get_running_loop().time()
             for connection in [each for each in self.open if each.due is not None and each.due < now]:
-                connection.cut("too-slow")
+                self.metrics.connections_cut.labels("too-slow").inc()
+                connection.abort()

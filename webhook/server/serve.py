@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from webhook.server.admission import AdmissionHandler, HasEngine, LookUp
 from webhook.server.connections import (
-    GOODBYE_SECONDS,
+    IDLE_SECONDS,
     MAX_CONNECTIONS,
     MAX_OF_ADDRESS,
     RECEIVE_BUFFER,
@@ -41,6 +41,7 @@ class ServerConfig:
     request_seconds: float = REQUEST_SECONDS
     most_connections: int = MAX_CONNECTIONS
     most_of_address: int = MAX_OF_ADDRESS
+    idle_seconds: float = IDLE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,27 +99,39 @@ async def listening(
     connections = Connections(
         handler.handle,
         metrics,
+        context=certificate.context,
         most=config.most_connections,
         most_of_address=config.most_of_address,
+        idle_seconds=config.idle_seconds,
         request_seconds=config.request_seconds,
     )
     try:
-        server = await asyncio.get_running_loop().create_server(
-            connections,
-            config.host,
-            config.port,
-            ssl=certificate.context,
-            backlog=BACKLOG,
-            ssl_handshake_timeout=config.request_seconds,
-            ssl_shutdown_timeout=GOODBYE_SECONDS,
-        )
+        sockets = await _listening_sockets(config.host, config.port)
     except OSError as error:
-        reason = str(error.strerror or error).rpartition(": ")[2]
+        reason = (error.strerror or str(error)).lower()
         raise OSError(f"cannot listen on {config.host or '*'}:{config.port}: {reason}") from error
-    for listening_socket in server.sockets:  # inherited by the connections
-        listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+    accepting = [asyncio.create_task(connections.accept(each)) for each in sockets]
     try:
-        yield Listener(config, server.sockets[0].getsockname()[1], connections, certificate)
+        yield Listener(config, sockets[0].getsockname()[1], connections, certificate)
     finally:
-        server.close()
+        for task in accepting:
+            task.cancel()
+        await asyncio.gather(*accepting, return_exceptions=True)
+        for each in sockets:
+            each.close()
         await connections.close()
+
+
+async def _listening_sockets(host: str | None, port: int) -> list[socket.socket]:
+    """Listen at all addresses of a host, by default at all of the machine."""
+    if host is None and socket.has_dualstack_ipv6():
+        sockets = [socket.create_server(("", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)]
+    else:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        sockets = [socket.create_server(at[:2], family=family, backlog=BACKLOG) for family, _, _, _, at in found]
+    for each in sockets:
+        each.setblocking(False)
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)  # accepted connections inherit it
+    return sockets

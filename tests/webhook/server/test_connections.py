@@ -97,7 +97,7 @@ async def test_an_idle_connection_is_kept(start):
 
 async def test_a_flood_of_connections_does_not_displace_the_api_server(start):
     """Beyond the limit the oldest connection that never asked goes; one that did stays."""
-    async with start(most_connections=3) as webhook, webhook.connected() as api_server:
+    async with start(most_connections=3, idle_seconds=0) as webhook, webhook.connected() as api_server:
         assert (await api_server.post(review())).status == 200
         async with webhook.connected() as first, webhook.connected(), webhook.connected() as last:
             assert await first.ended()
@@ -108,7 +108,11 @@ async def test_a_flood_of_connections_does_not_displace_the_api_server(start):
 
 async def test_an_idle_connection_makes_room_for_a_new_one(start):
     """The one that was answered longest ago ends."""
-    async with start(most_connections=2) as webhook, webhook.connected() as old, webhook.connected() as busy:
+    async with (
+        start(most_connections=2, idle_seconds=0) as webhook,
+        webhook.connected() as old,
+        webhook.connected() as busy,
+    ):
         for wire in (old, busy):
             assert (await wire.post(review())).status == 200
         async with webhook.connected() as new:
@@ -119,7 +123,7 @@ async def test_an_idle_connection_makes_room_for_a_new_one(start):
 
 async def test_many_connections_from_one_address_end_no_other(start):
     """Each address has its own bound, below the bound of all."""
-    async with start(most_of_address=2) as webhook, webhook.connected() as api_server:
+    async with start(most_of_address=2, idle_seconds=0) as webhook, webhook.connected() as api_server:
         assert (await api_server.post(review())).status == 200
         async with (
             webhook.connected(address="127.0.0.2") as first,
@@ -131,7 +135,7 @@ async def test_many_connections_from_one_address_end_no_other(start):
 
 
 async def test_a_connection_that_is_being_answered_never_makes_room(start):
-    """Where all are, the new one is refused."""
+    """Where all are, the new one is refused, before a handshake."""
     asked, told = asyncio.Event(), asyncio.Event()
 
     async def look_up(_):
@@ -142,8 +146,9 @@ async def test_a_connection_that_is_being_answered_never_makes_room(start):
     async with start(WAITING, look_ups={NAMESPACE_LABELS: look_up}, most_connections=1) as webhook:
         answer = asyncio.create_task(webhook.post(review()))
         await asked.wait()
-        async with webhook.connected() as new:
-            assert await new.ended()
+        with pytest.raises(OSError):  # noqa: PT011  reset, aborted or broken: it depends on who is first
+            async with webhook.connected():
+                pass
         told.set()
         assert (await answer).status == 200
 

@@ -1,0 +1,240 @@
+"""Clients that cost a webhook as much as they can: `python -m tests.webhook.server.hostile ATTACK PORT CA SECONDS`."""
+
+import asyncio
+import json
+import os
+import socket
+import ssl
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+HEAD = b"POST /validate?timeout=3s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+def review(object: dict[str, Any], group: str, resource: str, old: dict[str, Any] | None = None) -> bytes:
+    """Return a review of an object in the namespace shop."""
+    kind = {"group": group, "version": "v1", "kind": object["kind"]}
+    request = {
+        "uid": "u-1",
+        "operation": "UPDATE" if old else "CREATE",
+        "kind": kind,
+        "resource": {"group": group, "version": "v1", "resource": resource},
+        "name": "it",
+        "namespace": "shop",
+        "userInfo": {"username": "mallory"},
+        "object": object,
+        "oldObject": old,
+    }
+    whole = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return json.dumps(whole, separators=(",", ":")).encode()
+
+
+def role(verbs: int, names: int) -> bytes:
+    """Return a Role of one rule whose parts multiply."""
+    rule = {"apiGroups": [""], "verbs": [f"{n:x}" for n in range(verbs)], "resources": [f"{n:x}" for n in range(names)]}
+    return review({"kind": "Role", "metadata": {"name": "it"}, "rules": [rule]}, "rbac.authorization.k8s.io", "roles")
+
+
+def deployment(containers: int, *, update: bool = False, container: str = "{}") -> bytes:
+    """Return a Deployment with many small containers."""
+    listed = [json.loads(container)] * containers
+    object = {"kind": "Deployment", "metadata": {"name": "it"}, "spec": {"template": {"spec": {"containers": listed}}}}
+    return review(object, "apps", "deployments", object if update else None)
+
+
+def policy(spec: dict[str, Any]) -> dict[str, Any]:
+    """Return a tenant's policy."""
+    return {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "AdmissionPolicy",
+        "metadata": {"name": "it", "namespace": "shop"},
+        "spec": spec,
+    }
+
+
+def expressions(number: int) -> dict[str, Any]:
+    """Return a tenant's policy with large regular expressions."""
+    labels = {f"k{each}": rf"/(\pL{{1,{each % 90 + 10}}}){{9}}/" for each in range(number)}
+    return policy({"policy": "required-labels", "params": {"labels": labels}})
+
+
+def selector(number: int) -> dict[str, Any]:
+    """Return a tenant's policy with a selector of nothing but mistakes."""
+    match = {"any": [{"objectSelector": {"matchExpressions": [{}] * number}}]}
+    return policy({"policy": "replica-limits", "match": match})
+
+
+GLOBS = policy({"policy": "replica-limits", "match": {"any": [{"names": ["?*" * 31000]}]}})
+OBJECTS = {"expressions": expressions(60), "many expressions": expressions(1500), "globs": GLOBS}
+
+
+def of_policy(object: dict[str, Any]) -> bytes:
+    """Return the review of a policy object."""
+    return review(object, "gatewright.io", "admissionpolicies")
+
+
+BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
+    "role 5001 x 14000": lambda: ("/validate", role(5001, 14000)),
+    "role 3000 x 3000": lambda: ("/validate", role(3000, 3000)),
+    "60 expressions": lambda: ("/validate", of_policy(expressions(60))),
+    "3000 expressions": lambda: ("/validate", of_policy(expressions(3000))),
+    "globs": lambda: ("/validate", of_policy(GLOBS)),
+    "selector of 128 KB": lambda: ("/validate", of_policy(selector(43000))),
+    "selector of 1 MB": lambda: ("/validate", of_policy(selector(340_000))),
+    "mutate 43392 containers": lambda: ("/mutate", deployment(43392)),
+    "update 21696 containers": lambda: ("/validate", deployment(21696, update=True)),
+    "4300 containers": lambda: ("/validate", deployment(4300, container='{"name":"a"}')),
+    "8 MB of containers": lambda: ("/validate", deployment(2_790_000)),
+    "8 MB of one list": lambda: ("/validate", review({"kind": "Pod", "a": [0] * 4_000_000}, "", "pods")),
+}
+
+
+class Attacker:
+    """Many connections to one webhook, for some seconds."""
+
+    def __init__(self, port: int, trusts: ssl.SSLContext, seconds: float) -> None:
+        self._port, self._trusts = port, trusts
+        self._end = time.monotonic() + seconds
+
+    async def connect(self) -> Streams:
+        """Open one connection."""
+        return await asyncio.open_connection("127.0.0.1", self._port, ssl=self._trusts, server_hostname="127.0.0.1")
+
+    async def each(self, number: int, attack: Callable[[Streams], Awaitable[None]]) -> None:
+        """Attack over so many connections at once, each replaced by a new one when it ends."""
+
+        async def one() -> None:
+            while time.monotonic() < self._end:
+                try:
+                    streams = await self.connect()
+                    try:
+                        await attack(streams)
+                    finally:
+                        streams[1].transport.abort()
+                except (OSError, EOFError, ssl.SSLError):
+                    await asyncio.sleep(0.05)
+
+        await asyncio.wait([asyncio.create_task(one()) for _ in range(number)], timeout=self._end - time.monotonic())
+
+    async def body(self, path: str, body: bytes, every: float = 0.2) -> None:
+        """Send a review again and again."""
+
+        async def attack(streams: Streams) -> None:
+            reader, writer = streams
+            head = HEAD.replace(b"/validate", path.encode())
+            while time.monotonic() < self._end:
+                writer.write(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+                await writer.drain()
+                answer = await reader.readuntil(b"\r\n\r\n")
+                length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length"))
+                await reader.readexactly(int(length.split(b":")[1]))
+                if b"connection: close" in answer.lower():
+                    return
+                await asyncio.sleep(every)
+
+        await self.each(1, attack)
+
+    async def flood(self, number: int, begun: bytes, piece: bytes) -> None:
+        """Begin a request over many connections, and then send the same piece as fast as it is read."""
+
+        async def attack(streams: Streams) -> None:
+            _, writer = streams
+            writer.write(begun)
+            while time.monotonic() < self._end:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0)
+
+        await self.each(number, attack)
+
+    async def hold(self, number: int, begun: bytes, drop: bytes = b"", asked: bool = False) -> None:
+        """Hold many connections open, after a review or without one, and send a drop now and then."""
+        review = deployment(1)
+
+        async def attack(streams: Streams) -> None:
+            reader, writer = streams
+            if asked:
+                writer.write(HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(review), review))
+                await reader.readuntil(b"\r\n\r\n")
+            writer.write(begun)
+            while time.monotonic() < self._end and not writer.transport.is_closing():
+                writer.write(drop)
+                await asyncio.sleep(0.1)
+
+        await self.each(number, attack)
+
+    def records(self, number: int) -> None:
+        """Send bodies in TLS records of one byte over many connections."""
+        open_: list[tuple[socket.socket, bytes]] = []
+        while time.monotonic() < self._end:
+            if len(open_) < number:
+                incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+                tls = self._trusts.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+                connection = socket.create_connection(("127.0.0.1", self._port))
+                try:
+                    shake_hands(connection, tls, incoming, outgoing)
+                except (OSError, ssl.SSLError):
+                    continue
+                tls.write(HEAD + b"Content-Length: 8000000\r\n\r\n")
+                for _ in range(200_000):
+                    tls.write(b" ")
+                connection.setblocking(False)
+                open_.append((connection, outgoing.read()))
+            for entry in list(open_):
+                connection, data = entry
+                open_.remove(entry)
+                try:
+                    data = data[connection.send(data) :]
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    continue
+                if data:
+                    open_.append((connection, data))
+
+
+def shake_hands(connection: Any, tls: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
+    """Complete a TLS handshake over a socket."""
+    while True:
+        try:
+            tls.do_handshake()
+            connection.sendall(outgoing.read())
+            return
+        except ssl.SSLWantReadError:
+            connection.sendall(outgoing.read())
+            data = connection.recv(65536)
+            if not data:
+                raise ConnectionError("closed in the handshake") from None
+            incoming.write(data)
+
+
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+LONG = HEAD + b"Content-Length: 8000000\r\n\r\n"
+SLOW: dict[str, Callable[[Attacker], Awaitable[None]]] = {
+    "chunks of one byte": lambda a: a.flood(20, CHUNKED, b"1\r\nx\r\n" * 5000),
+    "long chunk extensions": lambda a: a.flood(20, CHUNKED, b"1;" + b"x" * 4000 + b"\r\nx\r\n"),
+    "bytes one by one": lambda a: a.flood(50, LONG, b"x"),
+    "TLS records of one byte": lambda a: asyncio.to_thread(a.records, 50),
+    "Expect": lambda a: a.hold(500, HEAD + b"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"),
+    "never used": lambda a: a.hold(1000, b""),
+    "used once": lambda a: a.hold(1000, b"", asked=True),
+    "dribbled headers": lambda a: a.hold(1000, HEAD, b"X: y\r\n", asked=True),
+    "dribbled bodies": lambda a: a.hold(1000, LONG, b"x"),
+}
+
+
+async def main(attack: str, port: int, ca: str, seconds: float) -> None:
+    """Run one attack, as if from another machine: the processors are first of all for those it attacks."""
+    os.nice(10)
+    attacker = Attacker(port, ssl.create_default_context(cafile=ca), seconds)
+    if attack in SLOW:
+        await SLOW[attack](attacker)
+    else:
+        await attacker.body(*BODIES[attack]())
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4])))

@@ -1,0 +1,223 @@
+"""No request and no client harms another: a client that behaves like the API server sees nothing of an attack."""
+
+import asyncio
+import json
+import os
+import ssl
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from certs import issue_ca, issue_serving
+from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.crds import definition
+from controller.fake_apiserver import FakeApiServer
+from tests.gatewright.test_serving import kubeconfig
+from tests.webhook.server.conftest import Wire, review, write_pair
+from tests.webhook.server.hostile import BODIES, OBJECTS, SLOW
+from webhook.policies import catalogue
+from webhook.server.namespaces import NAMESPACE
+from webhook.server.policy_objects import RESOURCES
+
+pytestmark = pytest.mark.long
+
+SECONDS = float(os.environ.get("ATTACK_SECONDS", "4"))
+WORKERS = 4
+P99 = 0.25  # seconds
+MEMORY = 256  # MB
+NEED_NO_CLUSTER = {"now"}
+
+
+def policies() -> str:
+    """Return a policy set of all policies that can be in force without parameters and look nothing up."""
+    documents = []
+    for policy in catalogue().values():
+        try:
+            needs = policy.needed(policy.params())
+        except ValueError:
+            continue  # it has a parameter without a default
+        if not needs - NEED_NO_CLUSTER and not policy.always:
+            metadata, spec = {"name": policy.name}, {"policy": policy.name}
+            kind = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
+            documents.append({**kind, "metadata": metadata, "spec": spec})
+    return yaml.safe_dump_all(documents)
+
+
+@dataclass
+class Client:
+    """Behaves like the API server: keep-alive connections, a time-out of 3 seconds, no call is sent twice."""
+
+    port: int
+    trusts: ssl.SSLContext
+    latencies: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    is_stopped: bool = False
+
+    async def run(self) -> None:
+        """Ask until stopped."""
+        await asyncio.gather(*(self._worker() for _ in range(WORKERS)))
+
+    async def _worker(self) -> None:
+        body, wire = json.dumps(review("good")).encode(), None
+        while not self.is_stopped:
+            started = time.perf_counter()
+            try:
+                async with asyncio.timeout(3):
+                    if wire is None:
+                        wire = Wire(*await asyncio.open_connection("127.0.0.1", self.port, ssl=self.trusts))
+                    answer = await wire.post(body, "/validate?timeout=3s")
+                if answer.status != 200 or answer.response["uid"] != "u-1":
+                    self.failures.append(f"{answer.status} {answer.body!r}")
+                is_last = answer.headers.get("connection") == "close"
+            except (OSError, EOFError, TimeoutError) as error:
+                self.failures.append(repr(error))
+                is_last = True
+            self.latencies.append(time.perf_counter() - started)
+            if is_last and wire is not None:
+                wire.writer.transport.abort()
+                wire = None
+            await asyncio.sleep(0.01)
+        if wire is not None:
+            wire.writer.transport.abort()
+
+
+@dataclass
+class Server:
+    """A webhook in a process of its own, and the API server that it reads policy objects from."""
+
+    process: asyncio.subprocess.Process
+    port: int
+    health: int
+    directory: Path
+    api_server: FakeApiServer
+
+    @property
+    def trusts(self) -> ssl.SSLContext:
+        """What its clients trust."""
+        return ssl.create_default_context(cafile=str(self.directory / "ca.crt"))
+
+    @property
+    def peak(self) -> float:
+        """The megabytes that the process had at most."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 1024
+
+    @asynccontextmanager
+    async def asked(self) -> AsyncIterator[Client]:
+        """Let a well-behaved client ask, and look at what it saw."""
+        client = Client(self.port, self.trusts)
+        running = asyncio.create_task(client.run())
+        await asyncio.sleep(0.3)
+        yield client
+        client.is_stopped = True
+        await running
+        latencies = sorted(client.latencies)
+        p99 = latencies[int(len(latencies) * 0.99)]
+        print(f"{len(latencies)} calls, {len(client.failures)} failed, p99 {p99 * 1000:.0f} ms, {self.peak:.0f} MB")
+        assert client.failures == []
+        assert len(latencies) > 20 * WORKERS
+        assert p99 < P99
+        assert self.peak < MEMORY
+
+    async def attack(self, name: str) -> None:
+        """Let a hostile client run for a while."""
+        arguments = (name, str(self.port), str(self.directory / "ca.crt"), str(SECONDS))
+        attacker = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.webhook.server.hostile", *arguments
+        )
+        try:
+            async with asyncio.timeout(SECONDS + 20):
+                assert await attacker.wait() == 0
+        finally:
+            if attacker.returncode is None:
+                attacker.kill()
+
+
+@pytest.fixture
+async def server(tmp_path: Path, unused_tcp_port_factory) -> AsyncIterator[Server]:
+    """A webhook that answers."""
+    now = datetime.now(UTC)
+    ca = issue_ca("hostile", now)
+    (tmp_path / "ca.crt").write_bytes(ca.certificate)
+    write_pair(issue_serving(ca, [], ["127.0.0.1"], now), tmp_path)
+    (tmp_path / "policies.yaml").write_text(policies())
+    port, metrics, health = (unused_tcp_port_factory() for _ in range(3))
+    async with FakeApiServer() as api_server:
+        for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
+            api_server.define(definition(kind))
+        api_server.create(NAMESPACE, {"metadata": {"name": "shop"}})
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gatewright", "webhook"),
+            *("--kubeconfig", str(kubeconfig(tmp_path / "kubeconfig", api_server.url))),
+            *("--policies", str(tmp_path / "policies.yaml")),
+            *("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key")),
+            *("--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"),
+            *("--health-listen", f"127.0.0.1:{health}"),
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        running = Server(process, port, health, tmp_path, api_server)
+        try:
+            await until_it_answers(running)
+            yield running
+        finally:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+
+async def until_it_answers(server: Server) -> None:
+    """Wait until a review is answered."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                wire = Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts))
+                answer = await wire.post(review("good"))
+                wire.writer.transport.abort()
+                if answer.status == 200:
+                    return
+            except (OSError, EOFError):
+                pass
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("attack", [*BODIES, *SLOW])
+async def test_no_client_harms_another(server: Server, attack: str) -> None:
+    """Bodies that cost much, sent five times a second; and clients that send slowly, or nothing at all."""
+    async with server.asked():
+        await server.attack(attack)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+async def test_no_policy_object_harms_a_review(server: Server, name: str) -> None:
+    """It is stored and replaced again and again, as a tenant may, and compiled each time."""
+    async with server.asked():
+        server.api_server.create(RESOURCES[1], OBJECTS[name])
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            await asyncio.sleep(0.2)
+            server.api_server.change(RESOURCES[1], "it", {"spec": {"failurePolicy": "Ignore"}}, namespace="shop")
+            server.api_server.change(RESOURCES[1], "it", {"spec": {"failurePolicy": "Fail"}}, namespace="shop")
+
+
+async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -> None:
+    """Whatever clients hold open: one that asked once and waits, one that began a request, and one that never asks."""
+    held = [Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts)) for _ in range(3)]
+    await held[0].post(review("good"))
+    await held[1].send(b"POST /validate HTTP/1.1\r\n")
+    async with server.asked() as client:
+        started = time.monotonic()
+        server.process.terminate()
+        await asyncio.sleep(3)  # the endpoint is removed
+        client.is_stopped = True
+    await server.process.wait()
+    assert time.monotonic() - started < 40
+    assert server.process.returncode == 0
+    for wire in held:
+        wire.writer.transport.abort()
