@@ -8,7 +8,7 @@ from typing import Any, Literal
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from config.schemas import unknown_fields
-from webhook.engine import NAMESPACE_LABELS, NOW, PARENT, SERVED, Engine
+from webhook.engine import NAMESPACE_LABELS, NOW, PARENT, SERVED
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.engine.request import NAME_LABEL
@@ -16,7 +16,7 @@ from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, names
 from webhook.harness.case_file import Case, CaseFile, Expectation
 from webhook.harness.derived import derive, expected_of
 from webhook.harness.reviews import Admission
-from webhook.harness.subject import Subject, single
+from webhook.harness.subject import Subject, WatchedEngine, single
 
 LOOKED_UP = frozenset({*LOOK_UPS, PARENT})  # beside what each case has: namespace labels and the time
 
@@ -51,7 +51,7 @@ class Trial:
     path: str
     name: str
     subject: Subject
-    engine: Engine
+    engine: WatchedEngine
     admission: Admission
     looked_up: dict[str, Any]
     expect: str | Expectation
@@ -77,7 +77,7 @@ def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
             raise _refused(document, error.faults) from None
         trials: list[Trial] = []
         faults: list[tuple[str, str]] = []
-        tried: dict[str, tuple[Subject, Engine]] = {}  # by the parameters of a case: most set none
+        tried: dict[str, tuple[Subject, WatchedEngine]] = {}  # by the parameters of a case: most set none
         for index, case in enumerate(file.cases):
             at_case, key = f"cases[{index}]", repr(case.params)
             try:
@@ -101,7 +101,7 @@ def _fault(document: Document, path: str, text: str) -> str:
 
 def _tried(
     file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue
-) -> tuple[Subject, Engine]:
+) -> tuple[Subject, WatchedEngine]:
     """Return what a case tries. FaultsError or DocumentError where the policies cannot be used."""
     if file.policies is not None:
         subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), is_set=True)
@@ -119,7 +119,7 @@ def _tried(
         raise FaultsError((f"{where}{path.removeprefix('spec.')}", text) for path, text in error.faults) from None
 
 
-def _trials(tried: tuple[Subject, Engine], case: Case, document: Document, at_case: str) -> Iterator[Trial]:
+def _trials(tried: tuple[Subject, WatchedEngine], case: Case, document: Document, at_case: str) -> Iterator[Trial]:
     for name in case.looked_up.keys() - LOOKED_UP:
         text = f"nothing of this name is looked up{did_you_mean(name, LOOKED_UP)}"
         raise FaultsError([(f"{at_case}.looked_up.{name}", text)])
@@ -134,7 +134,7 @@ def _trials(tried: tuple[Subject, Engine], case: Case, document: Document, at_ca
             yield replace(trial, name=f"{trial.name} [{how}]", admission=admission, expect=expect, derived=True)
 
 
-def _trial(tried: tuple[Subject, Engine], case: Case, each: str, document: Document, at_case: str) -> Trial:
+def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document: Document, at_case: str) -> Trial:
     variant = VARIANTS.get(each)
     kind = each if variant is None else variant.kind
     if kind not in has_smallest():

@@ -9,12 +9,11 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from config.faults import FaultsError
-from webhook.engine import Engine
 from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.harness.cases import Trial
 from webhook.harness.mutant import UNCHANGED, Change, Mutant, in_spec
 from webhook.harness.mutated_code import of_module
-from webhook.harness.subject import Subject
+from webhook.harness.subject import Subject, WatchedEngine
 from webhook.harness.trial import differences
 
 
@@ -27,7 +26,7 @@ def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutan
             yield mutant, not any(_notices(trial, engines[id(trial.subject)]) for trial in trials)
 
 
-def _engine(mutant: Mutant, subject: Subject, catalogue: Catalogue) -> Engine | Exception | None:
+def _engine(mutant: Mutant, subject: Subject, catalogue: Catalogue) -> WatchedEngine | Exception | None:
     """Return the engine of a mutant, or what it raises; None where it changes nothing, or could not be in force."""
     changed = mutant.change(subject, catalogue)
     try:
@@ -38,8 +37,8 @@ def _engine(mutant: Mutant, subject: Subject, catalogue: Catalogue) -> Engine | 
         return error
 
 
-def _notices(trial: Trial, engine: Engine | Exception | None) -> bool:
-    if isinstance(engine, Engine):
+def _notices(trial: Trial, engine: WatchedEngine | Exception | None) -> bool:
+    if isinstance(engine, WatchedEngine):
         return bool(differences(replace(trial, engine=engine, looks_up=frozenset())))
     return engine is not None
 

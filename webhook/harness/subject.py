@@ -1,11 +1,32 @@
 """What a case file tries: one policy with its parameters, or a whole policy set."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from config.documents import Document
-from webhook.engine import BoundPolicy, Engine
+from webhook.engine import BoundPolicy, Engine, Outcome
 from webhook.engine.policy_set import Catalogue, bind, load
+from webhook.harness.watched import Looks
+
+
+class WatchedEngine(Engine):
+    """An engine that knows which of its policies looked at an object."""
+
+    def __init__(self, policies: Iterable[BoundPolicy], looks: Looks) -> None:
+        """Take policies that `looks` watches."""
+        super().__init__(policies)
+        self._looks = looks
+        self._built_in = {bound.title: bound.policy.name for bound in self.policies}
+
+    def begin(self) -> None:
+        """Forget what was looked at before."""
+        self._looks.policies.clear()
+
+    def looked(self, outcome: Outcome) -> bool:
+        """Whether the policy of an outcome looked at the object, or had something to say without."""
+        has_result = outcome.violations or outcome.tolerated or outcome.patched or outcome.malformed or outcome.error
+        return bool(has_result) or self._built_in.get(outcome.policy) in self._looks.policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +36,15 @@ class Subject:
     documents: tuple[Document, ...]
     is_set: bool
 
-    def engine(self, catalogue: Catalogue) -> Engine:
+    def engine(self, catalogue: Catalogue) -> WatchedEngine:
         """Return the engine of these policies. FaultsError or PolicySetError where they cannot be used."""
+        looks = Looks()
+        watched = looks.watching(catalogue)
         if self.is_set:
-            return Engine(load(self.documents, catalogue))
-        bound = bind(self.documents[0].value, catalogue)
+            return WatchedEngine(load(self.documents, watched), looks)
+        bound = bind(self.documents[0].value, watched)
         assert isinstance(bound, BoundPolicy)
-        return Engine([bound])
+        return WatchedEngine([bound], looks)
 
     def with_value(self, index: int, value: Any) -> "Subject":
         """Return the same policies with another value of one document."""

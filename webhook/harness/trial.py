@@ -19,6 +19,7 @@ from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 from webhook.harness.reviews import review as encode
 
+OWN = ("webhook.engine", "webhook.harness")  # whose frames say nothing to the author of a policy
 Reported = tuple[str, str]  # policy and message
 
 
@@ -84,11 +85,16 @@ def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple
 
 
 def attempt(trial: Trial) -> Tried:
-    """Run one trial. DocumentError where its object could not be part of a review."""
+    """Run one trial. DocumentError where its object could not be part of a review.
+
+    Of the outcomes, those of policies that returned before they looked at the object are left out.
+    """
+    trial.engine.begin()
     try:
         answer = ask(trial.engine, trial.admission, trial.looked_up)
     except review.MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
+    answer = replace(answer, outcomes=tuple(filter(trial.engine.looked, answer.outcomes)))
     return Tried(trial, answer, (*_unused(trial), *_differences(trial, answer)))
 
 
@@ -115,7 +121,7 @@ def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
             yield f"expected that no policy matches; asked: {', '.join(outcome.policy for outcome in answer.outcomes)}"
         return
     if not answer.outcomes:
-        yield "no policy matched: nothing was tried (expect: not-matched, if that is meant)"
+        yield "no policy looked at the object: nothing was tried (expect: not-matched, if that is meant)"
         return
     expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
     yield from _status(trial, expected, answer)
@@ -200,7 +206,7 @@ def _traceback(outcome: Outcome) -> Iterator[str]:
     """Yield the traceback of a policy that raised, from its own code on."""
     error = outcome.error
     frames = None if error is None else error.__traceback__
-    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith("webhook.engine"):
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(OWN):
         frames = frames.tb_next
     if error is not None and not isinstance(error, NotLookedUpError):
         for text in traceback.format_exception(type(error), error, frames):

@@ -270,7 +270,7 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             "object: {kind: WebApp}, expect: allowed",
-            ["no policy matched: nothing was tried (expect: not-matched, if that is meant)"],
+            ["no policy looked at the object: nothing was tried (expect: not-matched, if that is meant)"],
             id="nothing tried",
         ),
         pytest.param("judge", "object: {kind: WebApp}, expect: not-matched", [], id="not matched"),
@@ -589,3 +589,20 @@ def test_a_case_is_tried_in_derived_forms_too(file):
         ["containers", "ephemeralContainers"],
     ]
     assert trials[3].admission.object["metadata"] == {"namespace": "default", "generateName": "case-"}
+
+
+def early(request, _):
+    """Return before anything of the object is read."""
+    if request.kind != "Deployment":
+        return
+    yield from judge(request, _)
+
+
+def test_a_policy_that_returns_before_it_looks_is_not_matched(file):
+    """It asked for the kind alone, or for containers of which there are none: the case shows nothing."""
+    TRIED["early"] = Policy("early", Params, validate=early, kinds=("Pod", "Deployment"))
+    assert tried(file, "early", "object: {kind: Pod}, expect: allowed") == [
+        "no policy looked at the object: nothing was tried (expect: not-matched, if that is meant)"
+    ]
+    assert tried(file, "early", "object: {kind: Pod}, expect: not-matched") == []
+    assert tried(file, "early", "object: {kind: Deployment}, expect: allowed") == []
