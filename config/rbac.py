@@ -108,6 +108,11 @@ def _rules(rights: Rights) -> list[Rule]:
     return [rule(group, [resource], verbs) for (group, resource), verbs in sorted(rights.items())]
 
 
+def of_kind(kind: Kind) -> list[Rule]:
+    """List the rights that reconciling one kind takes, beside those that all kinds share."""
+    return _rules(_rights(kind))
+
+
 def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
     """List what the webhook reads: policies, exceptions, namespaces and what policies look up. It writes nothing."""
     return [
@@ -150,7 +155,7 @@ def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
     rules = {
         "controller": controller(kinds),
         "shared": controller(()),
-        "kinds": {kind.type.definition.kind.lower(): _rules(_rights(kind)) for kind in kinds},
+        "kinds": {kind.type.definition.kind.lower(): of_kind(kind) for kind in kinds},
         "conversion": conversion(of_several_versions()),
         "webhook": webhook(looked_up),
     }

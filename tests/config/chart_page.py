@@ -1,7 +1,7 @@
-"""The chart's README: a table of its values, made from values.yaml and the comments in it."""
+"""The chart's README: its values, from values.yaml and the comments in it, and the rights that come with each kind."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -14,21 +14,43 @@ PAGE = """\
 
 # The chart of Gatewright
 
-Helm 3 or 4, Kubernetes 1.31 or newer. [Installing, upgrading, uninstalling](../../README.md#install).
+Helm 3 or 4, Kubernetes 1.31 or newer. [How to install, upgrade and uninstall it](../../docs/operations.md).
 
 {about}
 
 | Key | Default | Meaning |
 | --- | --- | --- |
 """
+RIGHTS = """
+## Rights
+
+What the controller may do in every namespace, for each kind that it reconciles. `kinds` is empty by default: all of
+them. Name the kinds that you use, and the kinds of their children, to narrow the rights. `kinds: [none]` is policies
+only.
+
+| Kind | Create, change, delete | Create and change | Create only | Change only | Read only |
+| --- | --- | --- | --- | --- | --- |
+"""
+COLUMNS = (("create", "delete", "patch"), ("create", "patch"), ("create",), ("patch",), ())
 
 
-def page(text: str) -> str:
-    """Return the page for a values.yaml: its first comment is about all of them."""
+def page(text: str, rights: Mapping[str, Sequence[Mapping[str, list[str]]]]) -> str:
+    """Return the page for a values.yaml, whose first comment is about all values, and the rules of each kind."""
     about = text.partition("\n\n")[0].replace("# ", "")
     cells = ((f"`{path}`", _default(value), meaning) for path, value, meaning in rows(text))
     lines = (" | ".join(each.replace("|", "\\|") for each in row) for row in cells)
-    return PAGE.format(about=about) + "".join(f"| {line} |\n" for line in lines)
+    values = "".join(f"| {line} |\n" for line in lines)
+    return PAGE.format(about=about) + values + RIGHTS + "".join(_row(kind, rules) for kind, rules in rights.items())
+
+
+def _row(kind: str, rules: Sequence[Mapping[str, list[str]]]) -> str:
+    """Return the line about the rights of a kind; statuses, finalizers and events are left out."""
+    cells: dict[tuple[str, ...], list[str]] = {column: [] for column in COLUMNS}
+    for rule in rules:
+        cells[tuple(verb for verb in ("create", "delete", "patch") if verb in rule["verbs"])] += [
+            resource for resource in rule["resources"] if "/" not in resource
+        ]
+    return f"| {kind} | " + " | ".join(", ".join(names) for names in cells.values()) + " |\n"
 
 
 def rows(text: str) -> Iterator[tuple[str, Any, str]]:

@@ -11,7 +11,7 @@ import click
 from prometheus_client import CollectorRegistry
 from pydantic.fields import FieldInfo
 
-from config import crds
+from config import crds, rbac
 from config.manifests import generated, plain
 from config.settings import Settings
 from controller.reconcilers import own_kinds
@@ -51,10 +51,11 @@ def from_chart(helm: Path) -> dict[str, str]:
 
 
 def from_values() -> dict[str, str]:
-    """The chart's README, made from its values.yaml; and the names that its schema allows."""
+    """The chart's README, made from its values and the rights of kinds; and the names that its schema allows."""
     schema = f"{CHART}/values.schema.json"
+    rights = {kind.resource.kind: rbac.of_kind(kind) for kind in own_kinds()}
     return {
-        f"{CHART}/README.md": page((ROOT / CHART / "values.yaml").read_text()),
+        f"{CHART}/README.md": page((ROOT / CHART / "values.yaml").read_text(), rights),
         schema: with_names((ROOT / schema).read_text()),
     }
 
