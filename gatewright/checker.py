@@ -21,7 +21,7 @@ from webhook.engine.exceptions import BoundException
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import PolicySet, bind, in_force, read
 from webhook.harness.known import Known, Labels
-from webhook.harness.manifests import Judge
+from webhook.harness.manifests import Judge, Judged
 from webhook.policies import catalogue
 
 NO_POLICIES = "no policies given: name policy sets with --policies, or a cluster that has some with --kubeconfig"
@@ -35,6 +35,7 @@ class Checker:
         self.results: list[Result] = []
         self.problems: list[Problem] = []
         self.notes: list[str] = []
+        self.judged: list[Judged] = []
         self.now = datetime.now(UTC)
         self._settings = settings
         self._home = home
@@ -121,9 +122,12 @@ class Checker:
         judge, infos = Judge(self._engine, known, namespace, self.now, served), policy_infos(self._engine.policies)
         for document in progress(sources.judged, "judged"):
             try:
-                self.results.append(result(judge(document), infos))
+                judged = judge(document)
             except DocumentError as error:
                 self.problems.append(problem(error))
+            else:
+                self.results.append(result(judged, infos))
+                self.judged.append(judged)
 
     async def _judge_objects(self, live: Live, judge: Judge) -> None:
         infos = policy_infos(self._engine.policies)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from config.documents import Document, DocumentError
 from config.faults import FaultsError
+from gatewright.fixing import change_of, operation
 from gatewright.outputs import Ending, Place, PolicyInfo, Problem, Reported, Result
 from gatewright.pages import summary
 from webhook.engine import BoundPolicy
@@ -49,7 +50,7 @@ def result(judged: Judged, policies: Mapping[str, PolicyInfo]) -> Result:
 
 def _reported(document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]) -> Reported:
     info = policies.get(finding.policy) or PolicyInfo(finding.policy, severity=SEVERE, category=KIND)
-    violation = finding.violation
+    violation, change = finding.violation, change_of(finding)
     return Reported(
         policy=finding.policy,
         message=finding.message,
@@ -62,6 +63,7 @@ def _reported(document: Document, finding: Finding, policies: Mapping[str, Polic
         found="" if violation is None else violation.found_text,
         rule="" if violation is None else violation.rule,
         fix="" if violation is None else violation.fix,
+        patch=() if change is None else (operation(change),),
     )
 
 

@@ -7,6 +7,7 @@ import click
 
 from config.settings import Settings
 from gatewright.checker import Checker
+from gatewright.fixing import write_fixes
 from gatewright.git import GitError, changed_files
 from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
 from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Problem, write
@@ -22,6 +23,8 @@ from webhook.harness.known import Labels
 @click.option("-n", "--namespace", default="default", help="namespace of objects that name none [default]")
 @NAMESPACE_LABELS
 @click.option("--changed", metavar="REF", help="judge only files that differ from this Git revision")
+@click.option("--fix", is_flag=True, help="write the values that mend violations into the files; report what remains")
+@click.option("--fix-defaults", is_flag=True, help="as --fix, and write what mutating policies set")
 @INSTALLED_IN
 @click.argument("manifests", nargs=-1, type=NamedPath(), metavar="MANIFEST…")
 def command(
@@ -33,6 +36,9 @@ def command(
     namespace_labels: Mapping[str, Labels],
     changed: str | None,
     home: str | None,
+    *,
+    fix: bool,
+    fix_defaults: bool,
 ) -> int:
     """Judge MANIFESTs as the webhook would: files, directories, globs, or - for standard input.
 
@@ -41,19 +47,27 @@ def command(
     judged with it.
 
     With --kubeconfig, labels of namespaces and whatever policies look up are read from the cluster, and without
-    --policies the policies too. Without MANIFESTs, the objects in the cluster are judged. Nothing is written.
+    --policies the policies too. Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…'.")
-    checker = Checker(settings, home or settings.namespace or HOME)
-    try:
+
+    def judged() -> Checker:
+        checker = Checker(settings, home or settings.namespace or HOME)
         sources = read_sources(manifests, namespace, None if changed is None else changed_files(changed))
+        if settings.kubeconfig is None:
+            checker.files(sources, namespace, namespace_labels)
+        else:
+            asyncio.run(checker.cluster(sources if manifests else None, namespace, namespace_labels))
+        return checker
+
+    try:
+        checker = judged()
+        fixed = write_fixes(checker.judged, defaults=fix_defaults) if fix or fix_defaults else []
+        checker = judged() if fixed else checker
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
-    if settings.kubeconfig is None:
-        checker.files(sources, namespace, namespace_labels)
-    else:
-        asyncio.run(checker.cluster(sources if manifests else None, namespace, namespace_labels))
+    checker.notes += fixed
     if not (checker.results or checker.problems or changed is not None):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(Problem(f"{what}: no Kubernetes objects"))

@@ -147,7 +147,7 @@ def test_json_has_lines_columns_and_fields(run):
                         "found": "11",
                         "rule": "production workloads cannot exceed 10 replicas",
                         "fix": "set it to 10 or less",
-                        "patch": [],
+                        "patch": [{"op": "add", "path": "/spec/replicas", "value": 10}],
                     }
                 ],
                 "patch": [],
@@ -455,3 +455,93 @@ def test_several_outputs_at_once(run):
     code, out, err = run("check", "--policies", PRODUCTION, "-o", "json=report.json", write("bad.yaml", BAD))
     assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 denied", "")
     assert json.loads(Path("report.json").read_text())["summary"] == {"denied": 1}
+
+
+FIXABLE = """\
+# the shop
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop, namespace: production}
+spec:
+  replicas: 11  # many
+  template:
+    spec:
+      hostNetwork: true
+      containers:
+        # the app
+        - name: app
+          image: nginx:1.21  # theirs
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: tool, namespace: production}
+spec: {hostNetwork: true, hostPID: false, containers: []}
+"""
+FIXED = (
+    FIXABLE.replace("11  # many", "10  # many")
+    .replace("      hostNetwork: true\n", "")
+    .replace("{hostNetwork: true, hostPID: false", "{hostPID: false")
+)
+RULES = (
+    "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: %s}\n"
+    "spec: {policy: %s, params: %s}\n"
+)
+STRICT = "---\n".join(
+    RULES % each
+    for each in (
+        ("few", "replica-limits", "{}"),
+        ("hosts", "host-namespaces", "{}"),
+        ("images", "image-registries", "{registries: [registry.company.com]}"),
+    )
+)
+
+
+def test_what_a_value_mends_is_fixed(run):
+    """In place, comments and order kept; what remains is reported, and is the exit code."""
+    write("p.yaml", STRICT)
+    code, out, err = run("check", "--policies", "p.yaml", "--fix", write("app/shop.yaml", FIXABLE))
+    assert Path("app/shop.yaml").read_text() == FIXED
+    assert (code, out.splitlines()[-1], err) == (
+        1,
+        "2 objects: 1 denied, 1 allowed",
+        "note: app/shop.yaml: fixed 3 fields\n",
+    )
+    assert run("check", "--policies", "p.yaml", "--fix", "app")[2] == ""
+    assert Path("app/shop.yaml").read_text() == FIXED
+
+
+def test_what_would_be_fixed_is_in_the_json(run):
+    """As the JSON Patch of each violation that a value mends; nothing is written without --fix."""
+    write("p.yaml", STRICT)
+    _, out, _ = run("check", "--policies", "p.yaml", "-o", "json", write("shop.yaml", FIXABLE))
+    patches = [each["patch"] for each in json.loads(out)["results"][0]["violations"]]
+    assert patches == [
+        [{"op": "add", "path": "/spec/replicas", "value": 10}],
+        [{"op": "remove", "path": "/spec/template/spec/hostNetwork"}],
+        [],
+    ]
+    assert Path("shop.yaml").read_text() == FIXABLE
+
+
+def test_text_that_cannot_be_changed_safely_stays(run):
+    """What is merged from elsewhere is left alone, and reported; other documents are fixed."""
+    write("p.yaml", STRICT)
+    shared = (
+        "apiVersion: v1\nkind: Pod\nx: &x {hostNetwork: true}\nmetadata: {name: a}\nspec: {<<: *x, containers: []}\n"
+    )
+    write("a.yaml", f"{shared}---\n{FIXABLE}")
+    code, _, err = run("check", "--policies", "p.yaml", "--fix", "a.yaml")
+    assert (code, Path("a.yaml").read_text(), err) == (1, f"{shared}---\n{FIXED}", "note: a.yaml: fixed 3 fields\n")
+
+
+def test_defaults_are_written_where_that_is_asked_for(run):
+    """What mutating policies set, as fields of the manifest."""
+    code, _, err = run("check", "--policies", PRODUCTION, "--fix-defaults", write("shop.yaml", WEBAPP))
+    assert (code, err) == (0, "note: shop.yaml: fixed 2 fields\n")
+    assert Path("shop.yaml").read_text() == WEBAPP.replace(
+        "namespace: production}", "namespace: production, labels: {managed-by: webapp-operator, version: v1}}"
+    ).replace(
+        "shop:1}",
+        "shop:1, securityContext: {runAsNonRoot: true, runAsUser: 1000, allowPrivilegeEscalation: false}}",
+    )
+    assert run("check", "--policies", PRODUCTION, "--fix-defaults", "shop.yaml")[2] == ""

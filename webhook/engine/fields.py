@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from config.quantities import Quantity, QuantityError, parse_quantity
-from webhook.engine.violation import JSON_TYPES, Excess, Patch, Step, Violation, shown
+from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Step, Violation, shown
 
 LONGEST_NAME = 253  # characters of an item's name; what is longer is no name in any kind of the API
 
@@ -92,9 +92,10 @@ class Fields:
         found: str | None = None,
         excess: Excess | None = None,
         controller_fix: str = "",
+        mended: Any = UNSET,
     ) -> Violation:
         """Return a violation about `field` of this record, where `value` stands; `found` says that in other words."""
-        return Violation(field, found, rule, fix, excess, value, self, controller_fix=controller_fix)
+        return Violation(field, found, rule, fix, excess, value, self, controller_fix=controller_fix, mended=mended)
 
     def set(self, field: str | tuple[Step, ...], value: Any, *, overwrite: bool = False) -> Patch:
         """Return the patch that sets `field` of this record: a dotted path, or steps where a key may have a dot."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from webhook.engine.fields import Fields
 from webhook.engine.request import Request
-from webhook.engine.violation import Violation
+from webhook.engine.violation import UNSET, Violation
 
 Judge = Callable[[Request, Any], Iterator[Violation]]
 
@@ -19,11 +19,13 @@ def forbids(
     rule: str | Callable[[Any], str],
     fix: str,
     exempt: Callable[[Request, Any], bool] | None = None,
+    mended: Any = UNSET,
 ) -> Judge:
     """Return a `validate` that yields a violation for each field of each record, unless its value is allowed.
 
     `on` returns the records, `fields` are the paths below each, `read` is the typed getter (`Fields.boolean` …).
     `unless` gets the value, None where there is none, and the parameters. `exempt` leaves a whole request alone.
+    `mended` is a value that mends the field, None where it must go.
     """
 
     def validate(request: Request, params: Any) -> Iterator[Violation]:
@@ -35,7 +37,9 @@ def forbids(
                 value = read(record, path)
                 if not unless(value, params):
                     broken = rule if isinstance(rule, str) else rule(params)
-                    yield record.violation(path, value, broken, fix, found="unset" if value is None else None)
+                    yield record.violation(
+                        path, value, broken, fix, found="unset" if value is None else None, mended=mended
+                    )
 
     validate.__module__ = unless.__module__  # the page of the policy is the docstring of the module that declares it
     return validate

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from webhook.engine.fields import Fields
 from webhook.engine.globs import Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
-from webhook.engine.violation import Violation
+from webhook.engine.violation import UNSET, Violation
 
 ProfileType = Literal["RuntimeDefault", "Localhost", "Unconfined"]
 
@@ -32,16 +32,24 @@ def in_user_namespace(pod: Fields | None) -> bool:
 
 
 def missing(
-    request: Request, path: str, rule: str, fix: str = "set it", unless: Callable[[Fields], bool] = lambda _: False
+    request: Request,
+    path: str,
+    rule: str,
+    fix: str = "set it",
+    unless: Callable[[Fields], bool] = lambda _: False,
+    mended: Any = UNSET,
 ) -> Iterator[Violation]:
-    """Yield a violation for each container for which neither it nor its pod has anything at `path`."""
+    """Yield a violation for each container for which neither it nor its pod has anything at `path`.
+
+    `mended` is a value that mends it.
+    """
     pod = request.pod()
     if pod is not None and pod.is_set(path):
         return
     found, best = ("unset", "") if pod is None else ("unset here and on the pod", ", best on the pod")
     for container in request.containers():
         if not container.is_set(path) and not unless(container):
-            yield container.violation(path, None, rule, f"{fix}{best}", found=found)
+            yield container.violation(path, None, rule, f"{fix}{best}", found=found, mended=mended)
 
 
 class Profiles(Params):

@@ -49,6 +49,7 @@ class Violation:
     `excess` is how far the value goes beyond the rule, where that has an order: a number, or a set of names.
     `of` names the object where that is not the one that is judged but a planned child, as `Deployment/shop`.
     `controller_fix` is the fix where the controller chose the value. `expired` names the exception that covered it.
+    `mended` is a value of the field that mends it, None where the field must go; unset where no value is sure to.
     """
 
     field: str
@@ -61,6 +62,7 @@ class Violation:
     of: str = ""
     controller_fix: str = ""
     expired: str = ""
+    mended: Any = UNSET
 
     @property
     def path(self) -> str:

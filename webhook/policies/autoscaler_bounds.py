@@ -42,6 +42,7 @@ def validate(request: Request, params: AutoscalerBounds) -> Iterator[Violation]:
             rule=f"autoscalers must keep at least {params.minimum} replicas",
             fix=f"set it to {params.minimum} or more",
             excess=params.minimum - lowest,
+            mended=params.minimum,
         )
     if highest is not None and highest - lowest < params.spread:
         yield request.violation(
@@ -51,6 +52,7 @@ def validate(request: Request, params: AutoscalerBounds) -> Iterator[Violation]:
             rule=f"the bounds of autoscalers must be at least {params.spread} apart",
             fix=f"set it to {lowest + params.spread} or more",
             excess=params.spread - (highest - lowest),
+            mended=lowest + params.spread,
         )
 
 

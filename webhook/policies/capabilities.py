@@ -75,14 +75,19 @@ def _dropped(container: Fields, params: Capabilities) -> Iterator[Violation]:
             f"add {', '.join(missing)} to it",
             found=", ".join(map(shown, dropped)) or "nothing is dropped",
             excess=NotDropped(dropped),
+            mended=[*dropped, *missing],
         )
 
 
 def _added(container: Fields, params: Capabilities) -> Iterator[Violation]:
-    for capability in container.strings(ADD):
-        if ALL not in params.allowed and capability not in params.allowed:
+    if ALL in params.allowed:
+        return
+    added = container.strings(ADD)
+    kept = [each for each in added if each in params.allowed]
+    for capability in added:
+        if capability not in params.allowed:
             rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
-            yield container.violation(ADD, capability, rule, "remove it")
+            yield container.violation(ADD, capability, rule, "remove it", mended=kept or None)
 
 
 POLICY = Policy("capabilities", Capabilities, validate=validate, category="pod-security", severity="high")

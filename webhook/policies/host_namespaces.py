@@ -32,6 +32,7 @@ validate = forbids(
     unless=lambda found, params: not found,
     rule="pods must not be in a namespace of the node",
     fix="remove it",
+    mended=None,
 )
 
 POLICY = Policy("host-namespaces", HostNamespaces, validate=validate, category="pod-security", severity="high")

@@ -58,6 +58,7 @@ def validate(request: Request, params: ImagePullPolicy) -> Iterator[Violation]:
                 found=shown(said) if said else f"missing, which means {default}",
                 rule=f"must be {params.required}{which}",
                 fix=f"set it to {params.required}",
+                mended=params.required,
             )
 
 

@@ -29,6 +29,7 @@ validate = forbids(
     unless=lambda found, params: not found,
     rule="containers must not be interactive",
     fix="remove it",
+    mended=None,
 )
 
 POLICY = Policy(

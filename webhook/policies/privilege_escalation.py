@@ -31,6 +31,7 @@ validate = forbids(
     unless=lambda found, params: found is False,
     rule="must be false",
     fix="set it to false",
+    mended=False,
     exempt=lambda request, params: params.exempt_windows and is_windows(request.pod()),
 )
 

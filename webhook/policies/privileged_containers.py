@@ -21,6 +21,7 @@ validate = forbids(
     unless=lambda found, params: not found,
     rule="containers must not run privileged",
     fix="remove it",
+    mended=None,
 )
 
 POLICY = Policy("privileged-containers", validate=validate, category="pod-security", severity="critical")

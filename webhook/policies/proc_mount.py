@@ -32,6 +32,7 @@ validate = forbids(
     unless=lambda found, params: found is None or found in params.allowed,
     rule=lambda params: f"must be {' or '.join(params.allowed) or 'left out'}",
     fix="remove it",
+    mended=None,
     exempt=lambda request, params: params.exempt_user_namespaces and in_user_namespace(request.pod()),
 )
 

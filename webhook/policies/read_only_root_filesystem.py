@@ -30,6 +30,7 @@ validate = forbids(
     unless=lambda found, params: found,
     rule="must be true",
     fix="set it to true, and mount an emptyDir where the program writes",
+    mended=True,
     exempt=lambda request, params: is_windows(request.pod()),
 )
 

@@ -59,6 +59,7 @@ def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
                 rule=f"{params.tier} workloads cannot exceed {params.maximum} replicas",
                 fix=f"set it to {params.maximum} or less",
                 excess=number - params.maximum,
+                mended=params.maximum,
             )
     path, number, found = numbers[0]
     if number < params.minimum and not (params.allow_zero and number == 0) and not _is_scaled_by_deployment(request):
@@ -69,6 +70,7 @@ def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
             rule=f"{params.tier} workloads need at least {params.minimum} replicas",
             fix=f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}",
             excess=params.minimum - number,
+            mended=params.minimum,
         )
 
 

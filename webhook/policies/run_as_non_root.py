@@ -37,13 +37,14 @@ def validate(request: Request, params: RunAsNonRoot) -> Iterator[Violation]:
         return
     for context in contexts(request):
         if context.boolean(PATH) is False:
-            yield context.violation(PATH, False, "must not be false", "set it to true")
+            yield context.violation(PATH, False, "must not be false", "set it to true", mended=True)
     yield from missing(
         request,
         PATH,
         "must be true",
         "set it to true",
         lambda container: params.user_suffices and _user(container, pod),
+        mended=True,
     )
 
 

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from webhook.engine import Policy, Request, Violation
 from webhook.engine.security_contexts import Profiles, is_windows, judge_profiles, missing
+from webhook.engine.violation import UNSET
 
 PATH = "securityContext.seccompProfile.type"
 POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
@@ -38,7 +39,8 @@ def validate(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
     yield from judge_profiles(request, "seccompProfile", params)
     if params.required:
         rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
-        yield from missing(request, PATH, rule)
+        mended = "RuntimeDefault" if "RuntimeDefault" in params.allowed else UNSET
+        yield from missing(request, PATH, rule, mended=mended)
 
 
 def validate_annotations(request: Request, params: SeccompProfiles) -> Iterator[Violation]:

@@ -51,7 +51,7 @@ def validate(request: Request, params: ServiceAccountTokens) -> Iterator[Violati
         found = f"{'unset' if mounted is None else 'true'}, with the service account {account}"
         names = ", ".join(params.allowed)
         rule = f"only tokens of {names} may be mounted" if names else "no token may be mounted"
-        yield judged.violation(PATH, (mounted, account), rule, "set it to false", found=found)
+        yield judged.violation(PATH, (mounted, account), rule, "set it to false", found=found, mended=False)
 
 
 POLICY = Policy(

@@ -21,6 +21,7 @@ validate = forbids(
     unless=lambda found, params: not found,
     rule="containers must not be processes of their node",
     fix="remove it",
+    mended=None,
 )
 
 POLICY = Policy("windows-host-process", validate=validate, category="pod-security", severity="critical")

@@ -1,0 +1,155 @@
+"""Change one field in YAML or JSON text: comments, order and style of everything else stay."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+Step = str | int
+PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z_][\w./-]*", re.IGNORECASE)
+
+
+class EditError(ValueError):
+    """The text is written in a way that cannot be changed safely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The part of a text from `start` to `end` becomes `text`."""
+
+    start: int
+    end: int
+    text: str
+
+
+def changed(value: Any, path: Sequence[Step], new: Any) -> Any:
+    """Return a value with `new` at `path`; None removes the field, and objects that are empty without it.
+
+    EditError where there is no such list or item.
+    """
+    step, *rest = path
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return [changed(each, rest, new) if index == step else each for index, each in enumerate(value)]
+    if not isinstance(value, dict | None) or isinstance(step, int):
+        raise EditError("there is no such field")
+    found = value or {}
+    inner = changed(found.get(step), rest, new) if rest else new
+    if inner is None or (new is None and inner == {}):
+        return {key: each for key, each in found.items() if key != step}
+    return {**found, step: inner}
+
+
+class Text:
+    """A text, and the places in it that nodes mark."""
+
+    def __init__(self, text: str, *, is_json: bool = False) -> None:
+        """Take the text; in JSON keys and strings are quoted."""
+        self.text = text
+        self._is_json = is_json
+        self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+
+    def edit(self, node: yaml.Node, path: Sequence[Step], new: Any) -> Edit:
+        """Return the edit that sets the field at `path` below `node` to `new`, or removes it where that is None."""
+        above: list[tuple[yaml.MappingNode, int]] = []
+        for depth, step in enumerate(path):
+            if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                node, above = node.value[step], []
+                continue
+            if not isinstance(node, yaml.MappingNode):
+                if new is not None and _is_null(node):
+                    return self._replaced(node, None, _nested(path[depth:], new))
+                raise EditError("there is no such field")
+            index = next((index for index, (key, _) in enumerate(node.value) if key.value == step), None)
+            if index is None:
+                if new is None:
+                    raise EditError("there is no such field")
+                return self._inserted(node, str(step), _nested(path[depth + 1 :], new))
+            above.append((node, index))
+            key, node = node.value[index]
+            if depth == len(path) - 1 and new is not None:
+                return self._replaced(node, key, new)
+        while len(above) > 1 and len(above[-1][0].value) == 1:
+            above.pop()  # an object that would be empty goes with its last field
+        return self._removed(*above[-1])
+
+    def _replaced(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> Edit:
+        start, end = self._at(node.start_mark), self._end(node)
+        if key is not None and (isinstance(node, yaml.CollectionNode) and not node.flow_style):
+            start = self.text.index(":", self._at(key.end_mark)) + 1
+        is_glued = self.text[start - 1] == ":"
+        return Edit(start, max(start, end), f"{' ' if is_glued else ''}{self._flow(new)}")
+
+    def _inserted(self, mapping: yaml.MappingNode, key: str, new: Any) -> Edit:
+        if not mapping.value:
+            at = self._at(mapping.start_mark) + 1
+            return Edit(at, at, self._pair(key, new))
+        end = self._end(mapping.value[-1][1]) or self._at(mapping.value[-1][0].end_mark) + 1
+        if mapping.flow_style:
+            return Edit(end, end, f", {self._pair(key, new)}")
+        line_end = self.text.find(self._newline, end)
+        at = len(self.text) if line_end < 0 else line_end
+        indent = mapping.value[0][0].start_mark.column
+        lines = "".join(f"{self._newline}{' ' * size}{line}" for size, line in self._block(indent, key, new))
+        return Edit(at, at, lines)
+
+    def _removed(self, mapping: yaml.MappingNode, index: int) -> Edit:
+        pairs = mapping.value
+        key, value = pairs[index]
+        start, end = self._at(key.start_mark), max(self._end(value), self._at(key.end_mark) + 1)
+        if mapping.flow_style:
+            if index + 1 < len(pairs):
+                return Edit(start, self._at(pairs[index + 1][0].start_mark), "")
+            return Edit(self._end(pairs[index - 1][1]) if index else start, end, "")
+        if len(pairs) == 1:
+            return Edit(start, end, "{}")
+        line_start = self._starts[key.start_mark.line]
+        if self.text[line_start:start].strip():  # `- key: value`: the next field takes its place
+            return Edit(start, self._at(pairs[index + 1][0].start_mark), "")
+        line_end = self.text.find("\n", end)
+        return Edit(line_start, len(self.text) if line_end < 0 else line_end + 1, "")
+
+    def _at(self, mark: yaml.Mark) -> int:
+        return self._starts[mark.line] + mark.column
+
+    def _end(self, node: yaml.Node) -> int:
+        """Return where the text of a node ends: that of a block, with its last item; without what follows it."""
+        while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+            last = node.value[-1]
+            node = last[1] if isinstance(last, tuple) else last
+        return len(self.text[: self._at(node.end_mark)].rstrip())
+
+    def _block(self, indent: int, key: str, new: Any) -> list[tuple[int, str]]:
+        if not isinstance(new, dict) or not new:
+            return [(indent, self._pair(key, new))]
+        inner = (line for name, value in new.items() for line in self._block(indent + 2, name, value))
+        return [(indent, f"{self._scalar(key)}:"), *inner]
+
+    def _pair(self, key: str, new: Any) -> str:
+        return f"{self._scalar(key)}: {self._flow(new)}"
+
+    def _flow(self, new: Any) -> str:
+        if isinstance(new, dict):
+            return f"{{{', '.join(self._pair(key, value) for key, value in new.items())}}}"
+        if isinstance(new, list):
+            return f"[{', '.join(map(self._flow, new))}]"
+        return self._scalar(new)
+
+    def _scalar(self, new: Any) -> str:
+        is_plain = isinstance(new, str) and not self._is_json and PLAIN.fullmatch(new)
+        return str(new) if is_plain else json.dumps(new, ensure_ascii=False)
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+
+
+def _nested(path: Sequence[Step], new: Any) -> Any:
+    for step in reversed(path):
+        if isinstance(step, int):
+            raise EditError("there is no such list")
+        new = {step: new}
+    return new

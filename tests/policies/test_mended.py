@@ -1,0 +1,58 @@
+"""What a policy says mends a violation does mend it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from config.edits import changed
+from webhook.engine.fields import steps_of
+from webhook.engine.violation import UNSET
+from webhook.harness.cases import load_trials
+from webhook.harness.trial import ask
+from webhook.policies import catalogue
+
+MENDABLE = {  # policies whose violations `check --fix` mends
+    "autoscaler_bounds",
+    "capabilities",
+    "host_namespaces",
+    "image_pull_policy",
+    "interactive_containers",
+    "pod_security",
+    "privilege_escalation",
+    "privileged_containers",
+    "proc_mount",
+    "read_only_root_filesystem",
+    "replica_limits",
+    "run_as_non_root",
+    "seccomp_profiles",
+    "service_account_tokens",
+    "windows_host_process",
+}
+CASES = sorted(Path(__file__).parent.glob("*.yaml"))
+
+
+def mendable(trial):
+    """The violations of a trial's own object that a value mends."""
+    violations = (
+        each for outcome in ask(trial.engine, trial.admission, trial.looked_up).outcomes for each in outcome.violations
+    )
+    return [each for each in violations if each.mended is not UNSET and each.holder is not None and not each.of]
+
+
+def mended(trial, violation):
+    """The trial with the field of a violation as it should be."""
+    path = (*violation.holder.steps(), *steps_of(violation.field))
+    object = changed(trial.admission.object, path, violation.mended)
+    return replace(trial, admission=replace(trial.admission, object=object))
+
+
+@pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
+def test_a_value_that_mends_a_violation_does(file):
+    """Of each case that is denied: with the value, that violation is gone."""
+    trials = [each for each in load_trials(file, catalogue()) if each.admission.object is not None]
+    found = [(trial, violation) for trial in trials for violation in mendable(trial)]
+    for trial, violation in found:
+        left = mendable(mended(trial, violation))
+        assert violation.key not in [each.key for each in left], (trial.name, violation.message)
+    assert bool(found) is (file.stem in MENDABLE)
