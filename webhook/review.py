@@ -6,13 +6,17 @@ from typing import Any
 import orjson
 
 from webhook.engine import Attributes, Request, Verdict
-from webhook.messages import REASONS, audit_annotations, status, warnings, within_budget
+from webhook.messages import REASONS, audit_annotations, status, warnings
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 LONGEST_UID = 256  # characters; the API server's are 36
 
-KIND_KEYS = ("group", "version", "kind")
+PARTS = (
+    *((each, str) for each in ("operation", "subResource", "name", "namespace")),
+    *((each, dict) for each in ("kind", "resource", "requestKind", "userInfo", "object", "oldObject")),
+)
+PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
 
 
 class NotAReviewError(ValueError):
@@ -54,30 +58,33 @@ def envelope(body: bytes, api_version: str, kind: str) -> tuple[str, dict[str, A
 
 
 def _request(uid: str, request: dict[str, Any]) -> Request:
-    operation = _part(uid, request, "operation", str)
+    for part, wanted in PARTS:
+        value = request.get(part)
+        if value is not None and type(value) is not wanted:
+            text = "must be an object" if wanted is dict else "must be a string"
+            raise MalformedRequestError(uid, f"request.{part}", text)
+    operation = request.get("operation")
     if operation not in OPERATIONS:
         raise MalformedRequestError(uid, "request.operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
-    kind = _triple(uid, request, "kind", KIND_KEYS)
-    resource = _triple(uid, request, "resource", ("group", "version", "resource"))
-    user = _part(uid, request, "userInfo", dict)
-    object, old_object = _part(uid, request, "object", dict), _part(uid, request, "oldObject", dict)
+    object, old_object = request.get("object"), request.get("oldObject")
     if object is None and operation in ("CREATE", "UPDATE"):
         raise MalformedRequestError(uid, "request.object", f"missing; {operation} needs it")
+    kind = _triple(uid, request, "kind", "kind")
+    resource = _triple(uid, request, "resource", "resource")
+    user = request.get("userInfo") or {}
     attributes = Attributes(
-        uid=uid,
-        operation=operation,
-        group=kind[0],
-        version=kind[1],
-        kind=kind[2],
-        resource_group=resource[0],
-        resource=resource[2],
-        subresource=_part(uid, request, "subResource", str) or "",
-        name=_part(uid, request, "name", str) or "",
-        namespace=_part(uid, request, "namespace", str) or "",
-        username=str((user or {}).get("username", "")),
-        groups=_groups(uid, user or {}),
-        dry_run=request.get("dryRun") is True,
-        requested=_requested(uid, request, kind),
+        uid,
+        operation,
+        *kind,
+        resource[0],
+        resource[2],
+        request.get("subResource") or "",
+        request.get("name") or "",
+        request.get("namespace") or "",
+        str(user.get("username", "")),
+        _groups(uid, user),
+        request.get("dryRun") is True,
+        kind if request.get("requestKind") is None else _triple(uid, request, "requestKind", "kind"),
     )
     for which, whole in (("object", object), ("oldObject", old_object)):
         if whole is not None and operation != "CONNECT" and whole.get("kind") != attributes.kind:
@@ -88,19 +95,13 @@ def _request(uid: str, request: dict[str, Any]) -> Request:
     return Request(attributes, object, old_object)
 
 
-def _part(uid: str, request: dict[str, Any], name: str, wanted: type) -> Any:
-    value = request.get(name)
-    if value is not None and type(value) is not wanted:
-        raise MalformedRequestError(uid, f"request.{name}", f"must be {'an object' if wanted is dict else 'a string'}")
-    return value
-
-
-def _triple(uid: str, request: dict[str, Any], name: str, keys: tuple[str, str, str]) -> tuple[str, str, str]:
-    value = _part(uid, request, name, dict) or {}
-    group, version, last = (value.get(key, "") for key in keys)
-    if not (isinstance(group, str) and isinstance(version, str) and isinstance(last, str) and version and last):
-        raise MalformedRequestError(uid, f"request.{name}", f"must name {', '.join(keys)}")
-    return group, version, last
+def _triple(uid: str, request: dict[str, Any], name: str, last: str) -> tuple[str, str, str]:
+    """Return group, version and kind, or resource; all but the group must be there."""
+    value = request.get(name) or {}
+    group, version, named = value.get("group", ""), value.get("version", ""), value.get(last, "")
+    if type(group) is type(version) is type(named) is str and version and named:
+        return group, version, named
+    raise MalformedRequestError(uid, f"request.{name}", f"must name group, version, {last}")
 
 
 def _groups(uid: str, user: dict[str, Any]) -> tuple[str, ...]:
@@ -110,21 +111,18 @@ def _groups(uid: str, user: dict[str, Any]) -> tuple[str, ...]:
     return tuple(groups)
 
 
-def _requested(uid: str, request: dict[str, Any], kind: tuple[str, str, str]) -> tuple[str, str, str]:
-    """Return the kind that was sent, where matchPolicy Equivalent made another one of it."""
-    return kind if request.get("requestKind") is None else _triple(uid, request, "requestKind", KIND_KEYS)
-
-
 def answer(request: Request, verdict: Verdict) -> bytes:
     """Encode what was decided: allowed or denied with everything that was found, warnings, patch, audit annotations."""
+    if verdict.is_plain:
+        return PLAIN_ALLOW % orjson.dumps(request.attributes.uid)
     response: dict[str, Any] = {"uid": request.attributes.uid, "allowed": verdict.allowed}
     if not verdict.allowed:
         response["status"] = status(request, verdict)
     elif verdict.operations:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(orjson.dumps(verdict.operations)).decode()
-    if told := list(within_budget(list(warnings(verdict)))):
-        response["warnings"] = told
+    if lines := warnings(verdict):
+        response["warnings"] = lines
     if annotations := audit_annotations(verdict):
         response["auditAnnotations"] = annotations
     return _review(response)

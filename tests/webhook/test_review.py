@@ -490,21 +490,27 @@ def many(number, length):
     return [Violation("f", f"{index:03}".ljust(length - empty, "x"), "r", "x") for index in range(number)]
 
 
-def test_of_what_denies_a_thousand_are_told():
-    """And that there are more: an answer is not a hundred times as large as the object."""
-    told = answered(Verdict((Outcome("p", frozenset({"Deny", "Audit"}), tuple(many(MAX_VIOLATIONS + 1, 64))),)))
-    first, *lines = told["status"]["message"].split("\n")
-    assert (first, len(lines), lines[-1]) == (
-        f"{MAX_VIOLATIONS} violations",
-        MAX_VIOLATIONS + 1,
-        "- and more, which are not listed.",
-    )
-    assert len(told["status"]["details"]["causes"]) == MAX_VIOLATIONS
-    for annotation in told["auditAnnotations"].values():
-        assert annotation.split("\n")[MAX_VIOLATIONS:] == ["- and more, which are not listed."]
-    all_told = answered(Verdict((Outcome("p", DENY, tuple(many(MAX_VIOLATIONS, 64))),)))["status"]["message"]
-    assert len(all_told.split("\n")) == MAX_VIOLATIONS + 1
-    assert "and more" not in all_told
+def listed(*outcomes):
+    """Return the lines of the message of a denial, and the answer."""
+    response = answered(Verdict(outcomes))
+    return response["status"]["message"].split("\n"), response
+
+
+def test_a_thousand_violations_are_all_listed():
+    """In the message; as causes, the first of them."""
+    lines, _ = listed(Outcome("p", DENY, tuple(many(1000, 64))))
+    assert (lines[0], len(lines)) == ("1000 violations", 1001)
+
+
+def test_an_answer_is_smaller_than_256_kib():
+    """Whatever an object breaks: what is left out is said, in the message and in the audit log."""
+    actions = frozenset({"Deny", "Audit", "Warn"})
+    lines, response = listed(*(Outcome(f"p{n}", actions, tuple(many(MAX_VIOLATIONS, 200))) for n in range(3)))
+    assert len(orjson.dumps(response)) < 256 << 10
+    assert lines[-1] == "- and more, which are not listed."
+    assert lines[0] == f"{len(lines) - 2} violations"
+    assert 100 < len(response["status"]["details"]["causes"]) < len(lines)
+    assert response["auditAnnotations"]["audit"].endswith("- and more, which are not listed.")
 
 
 def test_warnings_within_the_budget_are_whole():

@@ -80,7 +80,7 @@ class BoundPolicy:
         policy = self._excepted(request) if self.exempt else self
         if policy is None:
             return None
-        violations = policy._violations(request)
+        violations = iter(policy._left(request, self.policy.validate))
         first = next(violations, None)
         return self.passed if first is None else policy._outcome(request, chain((first,), violations))
 
@@ -91,13 +91,15 @@ class BoundPolicy:
         policy = self._excepted(request) if self.exempt else self
         if policy is None:
             return None
-        assert policy.policy.mutate is not None
         changed = patcher.apply(list(policy._left(request, policy.policy.mutate)))
         return self.patched if changed else self.passed
 
     def _outcome(self, request: Request, violations: Iterable[Violation]) -> Outcome:
         """Sort violations into new ones and those that an update tolerates."""
-        before = Before(self._before(request))
+        old = self._before(request)
+        if not old:
+            return Outcome(self.title, self.actions, tuple(islice(violations, MAX_VIOLATIONS + 1)))
+        before = Before(old)
         new: list[Violation] = []
         tolerated: list[Violation] = []
         for each in violations:
@@ -118,7 +120,7 @@ class BoundPolicy:
         if before is None or (self._restricts and not self.match.selects(before)):
             return []
         try:
-            return list(islice(self._violations(before), 10 * MAX_VIOLATIONS))
+            return list(islice(self._left(before, self.policy.validate), 10 * MAX_VIOLATIONS))
         except WrongTypeError:
             return []
 
@@ -137,10 +139,6 @@ class BoundPolicy:
             if exempt.is_whole and exempt.covers(request):
                 return None if exempt.params is None else replace(self, params=exempt.params)
         return self
-
-    def _violations(self, request: Request) -> Iterator[Violation]:
-        assert self.policy.validate is not None
-        return iter(self._left(request, self.policy.validate))
 
     def _left(self, request: Request, judge: Any) -> Iterable[Any]:
         """Return what `judge` yields, less what exceptions for a container or an image take out.

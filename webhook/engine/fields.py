@@ -143,7 +143,9 @@ class Fields:
 
     def quantities(self, path: str) -> dict[str, Quantity]:
         """Return the list of resources at `path` (limits, requests …) by name; a null is absent."""
-        items = self.mapping(path)
+        items = self._read(path, dict)
+        if not items:
+            return {}
         return {name: self._quantity(path, item, name) for name, item in items.items() if item is not None}
 
     def fields(self, path: str) -> "Fields":

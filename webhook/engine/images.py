@@ -117,19 +117,36 @@ def _filled_in(pattern: str, separator: str) -> str:
     return separator.join("x" if part == "*" else part for part in pattern.split(separator))
 
 
-def image_violations(
-    request: Request, rule: str, judge: Callable[[ImageReference], tuple[str, str] | None], controller_fix: str = ""
-) -> Iterator[Violation]:
-    """Yield a violation of `rule` for each image that `judge` finds fault with, and for what is no reference at all.
+Fault = tuple[str, str]  # what is wrong with an image, as it follows its reference in a message, and the fix
 
-    `judge` returns the fault (it follows the image in the message) and its fix; `controller_fix` is the fix of an image
-    that the controller chose. Where no image is named, nothing is pulled; whether one must be is the API's own rule.
+
+def by_reference(judge: Callable[[ImageReference], Fault | None]) -> Callable[[str], Fault | None]:
+    """Return a judge of references as text, which judges each distinct one once; what is no reference is a fault.
+
+    What it finds begins with the reference.
     """
-    for text, holder, field in request.images():
+
+    @functools.lru_cache(maxsize=4096)
+    def judged(text: str) -> Fault | None:
         try:
             fault = judge(parse_image(text))
         except ImageReferenceError as error:
             fault = f"is no image reference: {error}", "correct it"
+        return None if fault is None else (f"{shown(text)} {fault[0]}", fault[1])
+
+    return judged
+
+
+def image_violations(
+    request: Request, rule: str, judge: Callable[[str], Fault | None], controller_fix: str = ""
+) -> Iterator[Violation]:
+    """Yield a violation of `rule` for each image that `judge`, made by `by_reference`, finds fault with.
+
+    `controller_fix` is the fix of an image that the controller chose. Where no image is named, nothing is pulled;
+    whether one must be is the API's own rule.
+    """
+    for text, holder, field in request.images():
+        fault = judge(text if len(text) <= LONGEST else text[: LONGEST + 1])  # what is judged is kept
         if fault is not None:
-            found, fix = f"{shown(text)} {fault[0]}", fault[1]
+            found, fix = fault
             yield holder.violation(field, text, rule, fix, found=found, controller_fix=controller_fix)

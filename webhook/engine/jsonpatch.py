@@ -1,6 +1,7 @@
 """Make a minimal JSONPatch (RFC 6902) while setting fields, without copying the object as a whole."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from webhook.engine.fields import Fields, WrongTypeError, steps_of
@@ -8,7 +9,8 @@ from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Patch, Step
 
 
-def pointer(path: Iterable[Step]) -> str:
+@lru_cache(maxsize=4096)
+def pointer(path: tuple[Step, ...]) -> str:
     """Return `path` as a JSON pointer (RFC 6901): `~` and `/` in a step are escaped."""
     return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
@@ -34,10 +36,13 @@ class Patcher:
         A parent of the wrong type is a WrongTypeError, a list item that is not there a LookupError.
         """
         made = len(self.operations)
+        changed: set[tuple[Fields, Step]] = set()
         undo: list[tuple[dict[str, Any], Step, Any]] = []
         try:
             for patch in patches:
-                self._set(patch, undo)
+                self._set(patch, undo, changed)
+            for holder, step in changed:
+                self._request.changed(holder, step)
         except Exception:
             for node, step, old in reversed(undo):
                 if old is UNSET:
@@ -51,8 +56,15 @@ class Patcher:
             self._request.object = self._request.value
         return bool(undo)
 
-    def _set(self, patch: Patch, undo: list[tuple[dict[str, Any], Step, Any]]) -> None:
-        holder, steps = _existing(patch.holder or self._request, patch.path)
+    def _set(
+        self,
+        patch: Patch,
+        undo: list[tuple[dict[str, Any], Step, Any]],
+        changed: set[tuple[Fields, Step]],
+    ) -> None:
+        holder, steps = patch.holder or self._request, patch.path
+        if not holder.value:
+            holder, steps = _existing(holder, steps)
         depth, current = self._found(holder, steps)
         if patch.value is None if current is None else not patch.overwrite or same(current, patch.value):
             return
@@ -72,18 +84,18 @@ class Patcher:
             adds = current is None and isinstance(step, str)  # into a list, "add" would insert
             path = f"{self._pointer(holder)}{pointer(steps[: depth + 1])}"
             self.operations.append({"op": "add" if adds else "replace", "path": path, "value": value})
-        self._request.changed(holder, steps)
+        changed.add((holder, steps[0]))
 
     def _found(self, holder: Fields, steps: tuple[Step, ...]) -> tuple[int, Any]:
         """Return what is at `steps`; where there is nothing, the depth of the first step that is missing, and None."""
         value: Any = holder.value
         for depth, step in enumerate(steps):
-            wanted: Any = list if isinstance(step, int) else dict
-            if not isinstance(value, wanted):
+            wanted: Any = list if type(step) is int else dict
+            if type(value) is not wanted:
                 raise WrongTypeError(".".join(map(str, (*holder.steps(), *steps[:depth]))), value, wanted)
             value = value[step] if isinstance(step, int) else value.get(step)
             if value is None:
-                if any(isinstance(later, int) for later in steps[depth + 1 :]):
+                if int in map(type, steps[depth + 1 :]):
                     raise LookupError(f"no item {pointer(steps)}")
                 return depth, None
         return len(steps) - 1, value
@@ -114,9 +126,14 @@ class Patcher:
         return copy
 
     def _pointer(self, record: Fields) -> str:
-        if record not in self._pointers:
-            self._pointers[record] = pointer(record.steps())
-        return self._pointers[record]
+        """Return where a record is, made once; what is above it is mostly the same."""
+        found = self._pointers.get(record)
+        if found is None:
+            above = "" if record.above is None else self._pointer(record.above)
+            name, *index = record.step if isinstance(record.step, tuple) else (record.step,)
+            found = "".join((above, pointer(steps_of(name)), *(f"/{each}" for each in index)))
+            self._pointers[record] = found
+        return found
 
 
 def _relative(record: Fields) -> tuple[Step, ...]:

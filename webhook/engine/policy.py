@@ -1,7 +1,7 @@
 """What a policy is: a name, its parameters, and a pure function that yields violations or patches."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +30,8 @@ class Policy:
 
     name: str
     params: type[Params] = Params
-    validate: Callable[[Request, Any], Iterator[Violation]] | None = None
-    mutate: Callable[[Request, Any], Iterator[Patch]] | None = None
+    validate: Callable[[Request, Any], Iterable[Violation]] | None = None
+    mutate: Callable[[Request, Any], Iterable[Patch]] | None = None
     kinds: str | tuple[str | Kind, ...] = "pods"
     operations: tuple[str, ...] = CREATE_AND_UPDATE
     category: str = "general"

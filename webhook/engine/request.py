@@ -95,15 +95,15 @@ class Request(Fields):
         self._containers: tuple[Container, ...] | None = None
         self._images: tuple[Image, ...] | None = None
 
-    def changed(self, holder: Fields, steps: tuple[Step, ...]) -> None:
-        """Keep the shared records up to date once what is at `steps` below `holder` was set."""
+    def changed(self, holder: Fields, step: Step) -> None:
+        """Keep the shared records up to date once something at or below `step` of `holder` was set."""
         self._images = None
         record: Fields | None = holder
         while record is not None and not isinstance(record, Container):
             record = record.above
         if record is not None:
             record.read(record.value)
-        elif (holder is self and steps[0] != "metadata") or steps[0] in CONTAINER_LISTS:
+        elif (holder is self and step != "metadata") or step in CONTAINER_LISTS:
             self.forget()
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -50,15 +50,24 @@ class Resources:
         """Remember where they stand."""
         self.owner = owner
         self._below = below
+        self._limits: Amounts | None = None
+        self._requests: Amounts | None = None
 
-    @cached_property
+    @property
     def limits(self) -> Amounts:
         """The limits."""
-        return self._below[0] | self.owner.quantities("resources.limits")
+        if self._limits is None:
+            self._limits = self._below[0] | self.owner.quantities("resources.limits")
+        return self._limits
 
-    @cached_property
+    @property
     def requests(self) -> Amounts:
         """The requests; one that is left out is the limit."""
+        if self._requests is None:
+            self._requests = self._all_requests()
+        return self._requests
+
+    def _all_requests(self) -> Amounts:
         own = self.owner.quantities("resources.limits") | self.owner.quantities("resources.requests")
         return self._below[1] | own
 
@@ -84,9 +93,8 @@ class Resources:
 class PodResources(Resources):
     """The resources of a pod as a whole, which its containers share."""
 
-    @cached_property
-    def requests(self) -> Amounts:
-        """The requests; what is left out beside limits is what its containers request together, else the limit."""
+    def _all_requests(self) -> Amounts:
+        """Return the requests; one left out beside limits is what the containers request together, else the limit."""
         own = self.owner.quantities("resources.requests")
         return self.limits | _together(self.owner) | own if self.limits else own
 
@@ -166,30 +174,35 @@ class Required(Completed):
 
 
 def missing(request: Request, part: Part, params: Required) -> Iterator[Violation]:
-    """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too.
-
-    Of cpu and memory 0 is none: a kubelet sets no limit then.
-    """
+    """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too."""
+    field, rule = f"resources.{part}", f"resource {part} required in {params.tier}"
     whole = of_pod(request)
     shared = whole.of(part) if whole is not None else {}
     for each in of_containers(request, limit_ranges=params.limit_ranges, run_once=params.init_containers):
         own = each.of(part)
-        lacking = [name for name in params.required if _is_none(name, own) and _is_none(name, shared)]
+        lacking = [name for name in params.required if not (_has(name, own) or _has(name, shared))]
         if lacking:
-            absent = " and ".join(name for name in lacking if name not in own)
-            zero = " and ".join(name for name in lacking if name in own)
-            yield each.owner.violation(
-                f"resources.{part}",
-                None,
-                rule=f"resource {part} required in {params.tier}",
-                fix=FIXES.get(len(lacking), "set all of them"),
-                found=", ".join([*[f"{absent} missing"] * bool(absent), *[f"{zero} 0, which is none"] * bool(zero)]),
-                excess=frozenset(lacking),
-            )
+            found, fix = _worded(tuple(lacking), tuple(name for name in lacking if name in own))
+            yield each.owner.violation(field, None, rule, fix, found=found, excess=frozenset(lacking))
 
 
-def _is_none(resource: str, amounts: Amounts) -> bool:
-    return resource not in amounts or (resource in ("cpu", "memory") and amounts[resource].value == 0)
+@lru_cache(maxsize=256)
+def _worded(lacking: tuple[str, ...], zero: tuple[str, ...]) -> tuple[str, str]:
+    """Return how a message says what is lacking, of which some are 0, and the fix."""
+    absent = " and ".join(name for name in lacking if name not in zero)
+    zeros = " and ".join(zero)
+    found = ", ".join([*[f"{absent} missing"] * bool(absent), *[f"{zeros} 0, which is none"] * bool(zeros)])
+    return found, FIXES.get(len(lacking), "set all of them")
+
+
+def _has(resource: str, amounts: Amounts) -> bool:
+    """Return whether there is an amount; of cpu and memory 0 is none: a kubelet sets no limit then."""
+    return resource in amounts and (resource not in SHARED or not _is_zero(amounts[resource].text))
+
+
+@lru_cache(maxsize=4096)
+def _is_zero(text: str) -> bool:
+    return parse_quantity(text).value == 0
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:

@@ -1,6 +1,6 @@
 """The checks of the Pod Security Standards: policies of this library, with the parameters of each level and version."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -27,7 +27,7 @@ from webhook.policies import (
 
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 
-Judge = Callable[[Request, Any], Iterator[Violation]]
+Judge = Callable[[Request, Any], Iterable[Violation]]
 
 
 @dataclass(frozen=True, slots=True)

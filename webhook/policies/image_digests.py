@@ -13,15 +13,16 @@ Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect 
 from collections.abc import Iterator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.images import image_violations
+from webhook.engine.images import by_reference, image_violations
 
 RULE = "images must be named by digest"
+FAULT = "has no digest", "add its digest: @sha256:…"
+JUDGE = by_reference(lambda image: None if image.digest else FAULT)
 
 
 def validate(request: Request, params: Params) -> Iterator[Violation]:
     """Yield one violation for each image without a digest."""
-    fault = "has no digest", "add its digest: @sha256:…"
-    yield from image_violations(request, RULE, lambda image: None if image.digest else fault)
+    yield from image_violations(request, RULE, JUDGE)
 
 
 POLICY = Policy("image-digests", validate=validate, kinds="pods", category="images")

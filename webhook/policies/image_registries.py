@@ -17,14 +17,14 @@ Fix: push the image to an approved registry, or ask for an exception. Images of 
      Gatewright chooses, come from the registry that its setting `registry` names.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.images import ImageReference, Registry, image_violations, parse_registry
+from webhook.engine.images import Fault, ImageReference, Registry, by_reference, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
 
@@ -58,26 +58,39 @@ class ImageRegistries(Params):
         """The denied registries, parsed."""
         return tuple(map(parse_registry, self.denied))
 
+    @cached_property
+    def elsewhere(self) -> Callable[[str], Fault | None]:
+        """What is wrong with an image that no approved registry holds."""
+        fix = "push it there, or ask for an exception"
+
+        def judge(image: ImageReference) -> Fault | None:
+            if any(registry.holds(image) for registry in self.approved):
+                return None
+            return f"comes from {image.registry}", fix
+
+        return by_reference(judge)
+
+    @cached_property
+    def from_denied(self) -> Callable[[str], Fault | None]:
+        """What is wrong with an image that a denied registry holds."""
+
+        def judge(image: ImageReference) -> Fault | None:
+            found = next((registry for registry in self.refused if registry.holds(image)), None)
+            return None if found is None else (f"comes from {found}", "use an image from elsewhere")
+
+        return by_reference(judge)
+
 
 def validate(request: Request, params: ImageRegistries) -> Iterator[Violation]:
     """Yield one violation for each image from elsewhere, and one for each from a denied registry."""
-
-    def elsewhere(image: ImageReference) -> tuple[str, str] | None:
-        if any(registry.holds(image) for registry in params.approved):
-            return None
-        return f"comes from {image.registry}", "push it there, or ask for an exception"
-
-    def denied(image: ImageReference) -> tuple[str, str] | None:
-        found = next((registry for registry in params.refused if registry.holds(image)), None)
-        return None if found is None else (f"comes from {found}", "use an image from elsewhere")
-
     if params.registries:
         rule = f"images must come from approved registry {', '.join(params.registries)}"
         controller_fix = f"push it there and set Gatewright's registry to it {SETTING}, or ask for an exception"
-        yield from image_violations(request, rule, elsewhere, controller_fix)
+        yield from image_violations(request, rule, params.elsewhere, controller_fix)
     if params.denied:
         rule = f"images must not come from denied registry {', '.join(params.denied)}"
-        yield from image_violations(request, rule, denied, f"set Gatewright's registry to another one {SETTING}")
+        controller_fix = f"set Gatewright's registry to another one {SETTING}"
+        yield from image_violations(request, rule, params.from_denied, controller_fix)
 
 
 POLICY = Policy(

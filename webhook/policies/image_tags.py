@@ -11,14 +11,14 @@ Denied:  `image: nginx:latest`; `image: nginx`; a tag that none of `allowed` mat
 Fix: name a version.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation
 from webhook.engine.globs import Globs
-from webhook.engine.images import ImageReference, image_violations
+from webhook.engine.images import Fault, ImageReference, by_reference, image_violations
 
 
 class ImageTags(Params):
@@ -39,20 +39,33 @@ class ImageTags(Params):
         """What is allowed, compiled."""
         return Globs(self.allowed or ["*"])
 
+    @cached_property
+    def judge(self) -> Callable[[str], Fault | None]:
+        """What is wrong with an image whose tag is no version."""
+
+        def judge(image: ImageReference) -> Fault | None:
+            tag = image.version
+            is_denied = tag is not None and bool(self.denied) and self.denied_globs.match(tag)
+            if tag is None or (self.allowed_globs.match(tag) and not is_denied):
+                return None
+            return (
+                f"has the tag {tag}" if image.tag else f"has no tag, which means {tag}",
+                "name a version, or a digest",
+            )
+
+        return by_reference(judge)
+
+    @cached_property
+    def rule(self) -> str:
+        """The rule, as messages say it."""
+        others = f"other than {', '.join(self.denied)}" if self.denied else ""
+        which = f"of {', '.join(self.allowed)}" if self.allowed else ""
+        return " ".join(filter(None, ("images must have a tag", which, others)))
+
 
 def validate(request: Request, params: ImageTags) -> Iterator[Violation]:
     """Yield one violation for each image whose tag is no version."""
-
-    def judge(image: ImageReference) -> tuple[str, str] | None:
-        tag = image.version
-        if tag is None or (params.allowed_globs.match(tag) and not (params.denied and params.denied_globs.match(tag))):
-            return None
-        return f"has the tag {tag}" if image.tag else f"has no tag, which means {tag}", "name a version, or a digest"
-
-    others = f"other than {', '.join(params.denied)}" if params.denied else ""
-    which = f"of {', '.join(params.allowed)}" if params.allowed else ""
-    rule = " ".join(filter(None, ("images must have a tag", which, others)))
-    yield from image_violations(request, rule, judge)
+    yield from image_violations(request, params.rule, params.judge)
 
 
 POLICY = Policy("image-tags", ImageTags, validate=validate, kinds="pods", category="images")

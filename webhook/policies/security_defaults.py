@@ -16,7 +16,7 @@ Fix: an image that needs more says so: `securityContext: {runAsNonRoot: false}`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
@@ -30,6 +30,7 @@ OS_LABEL = "kubernetes.io/os"
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
 COPIES = {"ReplicaSet", "ReplicationController"}  # whose controllers find them again by comparing templates
 CONTEXT = "securityContext"
+NONE: frozenset[str] = frozenset()
 
 
 class Wishes(NamedTuple):
@@ -76,18 +77,18 @@ class SecurityDefaults(Params):
         return tuple((f"{CONTEXT}.{field}", value, left) for field, value, left in settings if value is not None)
 
 
-def mutate(request: Request, params: SecurityDefaults) -> Iterator[Patch]:
-    """Yield a default for each setting that is not made."""
+def mutate(request: Request, params: SecurityDefaults) -> list[Patch]:
+    """Return a default for each setting that is not made."""
     pod = request.pod()
     if pod is not None and (is_windows(pod) or _selects_windows(pod) or in_user_namespace(pod)):
-        return
+        return []
     if request.attributes.subresource == "ephemeralcontainers":
-        yield from _defaults(params, pod, None, _added(request))
-    elif _is_created_now(request):
-        whole = None if request.excepted else pod  # what an exception is about must not inherit
-        yield from _defaults(params, pod, whole, request.containers())
-        if pod is not None:
-            yield from _of_pod(pod, params)
+        return _defaults(params, pod, None, _added(request))
+    if not _is_created_now(request):
+        return []
+    whole = None if request.excepted else pod  # what an exception is about must not inherit
+    patches = _defaults(params, pod, whole, request.containers())
+    return patches if pod is None else patches + _of_pod(pod, params)
 
 
 def _selects_windows(pod: Fields) -> bool:
@@ -120,8 +121,9 @@ def _added(request: Request) -> list[Container]:
 
 def _defaults(
     params: SecurityDefaults, pod: Fields | None, settable: Fields | None, containers: Iterable[Container]
-) -> Iterator[Patch]:
-    """Yield the defaults of `containers`, and of their pod where it is `settable`."""
+) -> list[Patch]:
+    """Return the defaults of `containers`, and of their pod where it is `settable`."""
+    patches: list[Patch] = []
     user = None if pod is None else pod.integer(f"{CONTEXT}.runAsUser")
     non_root = None if pod is None else pod.boolean(f"{CONTEXT}.runAsNonRoot")
     wishes = [_wishes(container, user, non_root) for container in containers]
@@ -131,12 +133,13 @@ def _defaults(
         unset = [each for each in wishes if not (each.container.security_context and each.container.is_set(path))]
         free = [each for each in unset if not leaves_alone(each)]
         if settable is not None and free and len(free) == len(unset):
-            yield settable.set(path, value)
+            patches.append(settable.set(path, value))
         else:
-            yield from (each.container.set(path, value) for each in free)
+            patches += [each.container.set(path, value) for each in free]
     for each in wishes:
         if not each.is_privileged:
-            yield from _of_container(each, params)
+            patches += _of_container(each, params)
+    return patches
 
 
 def _wishes(container: Container, user: int | None, non_root: bool | None) -> Wishes:
@@ -154,23 +157,27 @@ def _wishes(container: Container, user: int | None, non_root: bool | None) -> Wi
     return Wishes(container, added, dropped, is_privileged, is_root, is_root or non_root is False)
 
 
-def _of_pod(pod: Fields, params: SecurityDefaults) -> Iterator[Patch]:
+def _of_pod(pod: Fields, params: SecurityDefaults) -> list[Patch]:
+    patches = []
     if params.fs_group is not None:
-        yield pod.set(f"{CONTEXT}.fsGroup", params.fs_group)
+        patches.append(pod.set(f"{CONTEXT}.fsGroup", params.fs_group))
     if params.supplemental_groups:
-        yield pod.set(f"{CONTEXT}.supplementalGroups", params.supplemental_groups)
+        patches.append(pod.set(f"{CONTEXT}.supplementalGroups", params.supplemental_groups))
+    return patches
 
 
-def _of_container(wishes: Wishes, params: SecurityDefaults) -> Iterator[Patch]:
+def _of_container(wishes: Wishes, params: SecurityDefaults) -> list[Patch]:
+    patches = []
     container, dropped = wishes.container, wishes.dropped
-    added = {each.upper().removeprefix("CAP_") for each in wishes.added}
+    added = {each.upper().removeprefix("CAP_") for each in wishes.added} if wishes.added else NONE
     if params.privilege_escalation and not added & {ALL, "SYS_ADMIN"}:
-        yield container.set(f"{CONTEXT}.allowPrivilegeEscalation", False)
+        patches.append(container.set(f"{CONTEXT}.allowPrivilegeEscalation", False))
     if params.read_only_root_filesystem:
-        yield container.set(f"{CONTEXT}.readOnlyRootFilesystem", True)
+        patches.append(container.set(f"{CONTEXT}.readOnlyRootFilesystem", True))
     drop = [each for each in params.drop_capabilities if each not in dropped and each not in added]
     if drop and not {ALL} & {*dropped, *added}:
-        yield container.set(DROP, [*dropped, *drop], overwrite=True)
+        patches.append(container.set(DROP, [*dropped, *drop], overwrite=True))
+    return patches
 
 
 POLICY = Policy("security-defaults", SecurityDefaults, mutate=mutate, category="pod-security", severity="high")

@@ -83,7 +83,7 @@ async def test_an_answer_that_nobody_reads_is_given_up(start):
     async with start(engine, request_seconds=0.2) as webhook, webhook.connected() as greedy, asyncio.timeout(20):
         greedy.writer.transport.pause_reading()
         body = json.dumps(review()).encode()
-        greedy.writer.write((HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)) * 20)
+        greedy.writer.write((HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)) * 1000)
         await webhook.until_counted(1, "gatewright_webhook_connections_cut_total", reason="too-slow")
 
 
