@@ -1,6 +1,6 @@
 """Notice whether a policy looked at the object: one that returned before has judged nothing."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from typing import Any
@@ -23,7 +23,7 @@ class Looks:
         return {name: self._watched(policy) for name, policy in catalogue.items()}
 
     def _watched(self, policy: Policy) -> Policy:
-        def watch(judge: Callable[[Request, Any], Iterator[Any]]) -> Callable[[Request, Any], Iterator[Any]]:
+        def watch(judge: Callable[[Request, Any], Iterable[Any]]) -> Callable[[Request, Any], Iterator[Any]]:
             @wraps(judge)
             def watched(request: Request, params: Any) -> Iterator[Any]:
                 def looked() -> None:

@@ -29,7 +29,7 @@ class DefaultNamespace(Params):
 def validate(request: Request, params: DefaultNamespace) -> Iterator[Violation]:
     """Yield a violation for what is in such a namespace."""
     attributes = request.attributes
-    if attributes.namespace in params.namespaces and (attributes.kind, attributes.name) not in KEPT:
+    if attributes.namespace in params.namespaces and (attributes.kind, request.name) not in KEPT:
         rule = "nothing may live in this namespace"
         yield request.violation("metadata.namespace", attributes.namespace, rule, "name the namespace where it belongs")
 

@@ -56,7 +56,7 @@ def validate(request: Request, params: DefaultRoles) -> Iterator[Violation]:
 
 
 def _is_protected(role: Request, params: DefaultRoles) -> bool:
-    return role.texts("metadata.labels").get(LABEL) == OURS or params.globs.match(role.attributes.name)
+    return role.texts("metadata.labels").get(LABEL) == OURS or params.globs.match(role.name)
 
 
 def _changed(request: Request, before: Request) -> Iterator[Violation]:

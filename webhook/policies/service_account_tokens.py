@@ -45,7 +45,7 @@ def validate(request: Request, params: ServiceAccountTokens) -> Iterator[Violati
         return
     judged = request if pod is None else pod
     mounted = judged.boolean(PATH)
-    account = request.attributes.name if pod is None else account_of(pod)
+    account = request.name if pod is None else account_of(pod)
     silent = mounted is None and params.explicit and not is_account
     if (mounted or silent) and not params.globs.match(account):
         found = f"{'unset' if mounted is None else 'true'}, with the service account {account}"

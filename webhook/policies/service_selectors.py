@@ -23,7 +23,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     selector = request.texts("spec.selector")
     labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     for name, other in read_each(request.lookup(SERVICES), _selector) if selector else ():
-        if name != request.attributes.name and other == selector:
+        if name != request.name and other == selector:
             found = f"{labels} is also the selector of Service {name}"
             rule = "a selector must belong to one Service of its namespace"
             yield Violation("spec.selector", found, rule, "correct it, or use the Service that has it")

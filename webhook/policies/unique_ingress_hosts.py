@@ -52,7 +52,7 @@ def _taken(request: Request, params: UniqueIngressHosts) -> Iterator[tuple[str, 
     """Yield the hosts of other Ingresses, each with the name of its Ingress."""
     here = request.attributes.namespace
     for other in request.lookup(INGRESSES):
-        is_mine = (other["namespace"], other["name"]) == (here, request.attributes.name)
+        is_mine = (other["namespace"], other["name"]) == (here, request.name)
         if not is_mine and not (params.sharing == "namespace" and other["namespace"] == here):
             yield from dict.fromkeys(other["hosts"], f"{other['namespace']}/{other['name']}").items()
 

@@ -13,6 +13,7 @@ from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import Request
 from webhook.engine.ingresses import summary
+from webhook.engine.kinds import OF_A_PARENT
 from webhook.engine.planners import ResourceKey, Served
 
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
@@ -31,7 +32,8 @@ OURS = tuple(
     if about.scale is not None and about.storage
 )
 SCALED = {(resource.group, resource.plural): resource for resource in (*WORKLOADS, *OURS)}
-RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *SCALED.values())  # what the webhook must be allowed to read
+POD = Resource("", "v1", "pods", "Pod")  # whose labels select exec, attach and the like
+RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, POD, *SCALED.values())  # what the webhook must be allowed to read
 
 NAMESPACE = "namespace"  # the index by namespace
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
@@ -58,7 +60,11 @@ class LookUps:
         self._optional = tuple(optional)
         self._served: frozenset[ResourceKey] = frozenset()
         self._ask_again = 0.0
-        self._scaled = SCALED | {(resource.group, resource.plural): resource for resource in scaled}
+        self._parents = (
+            SCALED
+            | {(POD.group, POD.plural): POD}
+            | {(resource.group, resource.plural): resource for resource in scaled}
+        )
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
 
@@ -92,9 +98,9 @@ class LookUps:
         return self._all(WORKLOADS, request.attributes.namespace)
 
     async def parent(self, request: Request) -> Object:
-        """Return the object that a /scale subresource scales; nothing where the request is about no /scale."""
-        resource = self._scaled.get((request.attributes.resource_group, request.attributes.resource))
-        if request.attributes.subresource != "scale" or resource is None:
+        """Return the object that a subresource such as /scale or exec belongs to; nothing where it is about none."""
+        resource = self._parents.get((request.attributes.resource_group, request.attributes.resource))
+        if request.attributes.subresource not in OF_A_PARENT or resource is None:
             return {}
         try:
             return await self._client.get(resource, request.attributes.name, request.attributes.namespace)

@@ -125,6 +125,13 @@ async def test_what_is_scaled_is_read_as_it_is_now(server, look_ups):
     assert await look_ups.parent(scaling) == {}
 
 
+async def test_the_pod_of_a_session_is_read(server, look_ups):
+    """Its labels are what an objectSelector selects exec and attach by."""
+    session = request(resource="pods", subresource="exec")
+    assert await look_ups.parent(session) == {}
+    assert [each.path for each in server.requests.log] == ["/api/v1/namespaces/shop/pods/it"]
+
+
 async def test_what_an_added_kind_scales_is_read_too(server):
     """Kinds of installed packages may have a /scale like ours."""
     gadgets = Resource("things.example", "v1", "deployments", "Gadget")

@@ -1,0 +1,251 @@
+"""An update may keep a violation or come nearer to the rule, and nothing else: raw values are compared, never words."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.webhook.asking import ask
+from webhook.engine import NOW, PARENT, Engine, Request
+from webhook.engine.policy_set import PolicySet, bind, in_force
+from webhook.policies import catalogue
+
+LONG = "x" * 300
+TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def written(kind, spec, **metadata):
+    """Write an object of a policy set."""
+    return {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": "it"} | metadata,
+        "spec": spec,
+    }
+
+
+def engine(policy, *exceptions, match=None, **params):
+    """Put one policy in force, with exceptions from it."""
+    spec = {"policy": policy, "params": params} | ({"match": match} if match else {})
+    objects = [bind(each, catalogue()) for each in (written("ClusterAdmissionPolicy", spec), *exceptions)]
+    return Engine(in_force(PolicySet((objects[0],), tuple(objects[1:])), catalogue()))
+
+
+def excepting(expires="2026-12-01T00:00:00Z", **entry):
+    """Write an exception from that policy."""
+    entries = [{"policy": "it"} | entry]
+    spec = {"reason": "moving", "expires": expires, "exceptions": entries}
+    return written("PolicyException", spec, name="moving", namespace=None)
+
+
+def pod(labels=None, **spec):
+    """Write a Pod."""
+    return {"kind": "Pod", "metadata": {"labels": labels or {}}, "spec": spec}
+
+
+def container(**fields):
+    """Write a Pod of one container."""
+    return pod(containers=[{"name": "app", "image": "a.io/app"} | fields])
+
+
+def host_path(path):
+    """Write a Pod that mounts a path of its node."""
+    return pod(volumes=[{"name": "data", "hostPath": {"path": path}}])
+
+
+def sysctl(value):
+    """Write a Pod that sets a sysctl."""
+    return pod(securityContext={"sysctls": [{"name": "kernel.msgmax", "value": value}]})
+
+
+def limits(**amounts):
+    """Write a Pod whose container has these limits."""
+    return container(resources={"limits": amounts})
+
+
+def dropping(*capabilities):
+    """Write a Pod whose container drops these capabilities."""
+    return container(securityContext={"capabilities": {"drop": list(capabilities)}})
+
+
+def outcome(judge, object, old, **changes):
+    """Return what the policy says of an update; None where it was not asked."""
+    looked_up = {NOW: TODAY} | changes.pop("looked_up", {})
+    asked = ask(object, old_object=old, looked_up=looked_up, **{"operation": "UPDATE", **changes})
+    return next((each for each in judge.validate(asked).outcomes if each.policy == "it"), None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "old", "new"),
+    [
+        ("volume-types", {}, host_path("/var/log/app"), host_path("/")),
+        ("pod-security", {"level": "restricted", "excluded_checks": []}, host_path("/var/log"), host_path("/")),
+        ("host-path-volumes", {}, host_path(f"/{LONG}/var/log"), host_path(f"/{LONG}/etc/kubernetes")),
+        ("image-registries", {"registries": ["a.io"]}, container(image=f"b.io/{LONG[:200]}/{LONG[:50]}1"),
+         container(image=f"b.io/{LONG[:200]}/{LONG[:50]}2-evil")),
+        ("sysctls", {}, sysctl("1"), sysctl("999999999")),
+        ("resource-limits", {}, limits(cpu="1"), limits(memory="1Gi")),
+        ("resource-limits", {}, limits(cpu="1"), limits()),
+        ("capabilities", {}, dropping("NET_RAW", "MKNOD"), dropping("NET_RAW")),
+        ("replica-limits", {"maximum": 3}, {"kind": "Deployment", "spec": {"replicas": 5}},
+         {"kind": "Deployment", "spec": {"replicas": 6}}),
+    ],
+)  # fmt: skip
+def test_what_is_worse_is_denied(policy, params, old, new):
+    """Though the same policy was violated at the same field before."""
+    found = outcome(engine(policy, **params), new, old, kind=new["kind"])
+    assert found.denies
+    assert [each.path for each in found.violations]
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "old", "new"),
+    [
+        ("volume-types", {}, host_path("/var/log/app"), host_path("/var/log/app")),
+        ("resource-limits", {}, limits(), limits(cpu="1")),
+        ("resource-requests", {}, limits(), limits(memory="1Gi")),
+        ("capabilities", {}, dropping(), dropping("NET_RAW")),
+        ("capabilities", {}, dropping("NET_RAW"), dropping("NET_RAW", "MKNOD")),
+        ("privileged-containers", {}, container(securityContext={"privileged": True}, image="a.io/app:1"),
+         container(securityContext={"privileged": True}, image="a.io/app:2")),
+        ("replica-limits", {"maximum": 3}, {"kind": "Deployment", "spec": {"replicas": 9}},
+         {"kind": "Deployment", "spec": {"replicas": 6}}),
+    ],
+)  # fmt: skip
+def test_what_is_no_worse_passes_with_a_warning(policy, params, old, new):
+    """An object that is there can be updated, and repaired step by step."""
+    found = outcome(engine(policy, **params), new, old, kind=new["kind"])
+    assert (found.denies, found.violations, len(found.tolerated)) == (False, (), 1)
+
+
+SELECTED = {"any": [{"objectSelector": {"matchLabels": {"tier": "web"}}}]}
+PRIVILEGED = {"containers": [{"name": "app", "image": "a", "securityContext": {"privileged": True}}]}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (pod({}, **PRIVILEGED), pod({"tier": "web"}, **PRIVILEGED)),
+        (pod({"tier": "web"}), pod({}, **PRIVILEGED)),
+        (pod({"tier": "web"}), pod({"tier": "web"}, **PRIVILEGED)),
+    ],
+)
+def test_a_label_that_comes_or_goes_hides_nothing(old, new):
+    """An objectSelector selects the new or the old object, and what it did not select was never tolerated."""
+    assert outcome(engine("privileged-containers", match=SELECTED), new, old).denies
+
+
+def test_an_object_without_the_label_is_not_selected():
+    """Neither as it was nor as it is going to be."""
+    judge = engine("privileged-containers", match=SELECTED)
+    assert outcome(judge, pod({}, **PRIVILEGED), pod({})) is None
+
+
+def test_a_deleted_object_is_selected_by_its_labels():
+    """On DELETE there is only the old object."""
+    judge = engine("default-roles", match=SELECTED, names=["*"])
+    role = {"kind": "Role", "metadata": {"name": "it", "labels": {"tier": "web"}}}
+    assert outcome(judge, None, role, kind="Role", operation="DELETE").denies
+
+
+@pytest.mark.parametrize(("labels", "is_denied"), [({"tier": "web"}, True), ({}, False)])
+def test_a_subresource_is_selected_by_the_labels_of_its_parent(labels, is_denied):
+    """/scale carries no labels of its own; those of the parent are looked up."""
+    parent = {PARENT: {"metadata": {"labels": labels}}}
+    judge = engine("replica-limits", match=SELECTED, maximum=3)
+    scale = {"kind": "Scale", "spec": {"replicas": 50}}
+    asked = {"kind": "Deployment", "subresource": "scale", "looked_up": parent}
+    assert judge.needs(ask(scale, "Deployment", "scale")) == {PARENT}
+    found = outcome(judge, scale, scale | {"spec": {"replicas": 1}}, **asked)
+    assert (found is not None and found.denies) is is_denied
+
+
+@pytest.mark.parametrize(("labels", "is_allowed"), [({"tier": "web"}, False), ({}, True)])
+def test_a_session_is_selected_by_the_labels_of_its_pod(labels, is_allowed):
+    """Those of exec and attach are the Pod's, which is looked up."""
+    judge = engine("interactive-sessions", match=SELECTED)
+    parent = {PARENT: {"metadata": {"labels": labels}}}
+    session = ask({"tty": True}, subresource="exec", operation="CONNECT")
+    asked = Request(
+        session.attributes._replace(kind="PodExecOptions", operation="CONNECT"), session.object, None, parent
+    )
+    assert judge.needs(asked) == {PARENT}
+    assert judge.validate(asked).allowed is is_allowed
+
+
+def test_deletecollection_names_the_object_in_the_object_only():
+    """The request's own name is empty then."""
+    judge = engine("default-roles", names=["platform-*"])
+    role = {"kind": "Role", "metadata": {"name": "platform-admin"}}
+    assert outcome(judge, None, role, kind="Role", operation="DELETE", name="").denies
+    named = engine("default-roles", match={"any": [{"names": ["platform-*"]}]}, names=["*"])
+    assert outcome(named, None, role, kind="Role", operation="DELETE", name="").denies
+
+
+def test_a_warning_names_the_exception_that_expired():
+    """What it covered stays as it is, and the message says why it is reported now."""
+    judge = engine("privileged-containers", excepting("2026-11-01T00:00:00Z", containers=["app"]))
+    found = outcome(judge, pod(**PRIVILEGED), pod(**PRIVILEGED))
+    assert [each.expired for each in found.tolerated] == ["PolicyException moving expired 2026-11-01"]
+
+
+def test_an_exception_for_namespaces_covers_nothing_outside_of_them():
+    """A cluster-scoped object is in none, whatever the pattern."""
+    judge = engine("default-roles", excepting(namespaces=["*"]), names=["*"])
+    role = {"kind": "ClusterRole", "metadata": {"name": "it"}}
+    assert outcome(judge, None, role, kind="ClusterRole", operation="DELETE", namespace="").denies
+    assert outcome(judge, None, role | {"kind": "Role"}, kind="Role", operation="DELETE") is None
+
+
+def test_a_second_container_of_the_name_is_not_excepted():
+    """An exception for an image is about the container that has it."""
+    judge = engine("privileged-containers", excepting(images=["a.io/*"]))
+    both = [{"name": "app", "image": image, "securityContext": {"privileged": True}} for image in ("a.io/x", "b.io/x")]
+    found = outcome(judge, pod(containers=both), None, operation="CREATE")
+    assert [each.holder.image for each in found.violations] == ["b.io/x"]
+
+
+def test_an_exception_for_an_image_of_a_webapp_excuses_nothing_else():
+    """Its replicas are not those of an image."""
+    webapp = {"kind": "WebApp", "metadata": {"name": "it"}, "spec": {"image": "b.io/x", "replicas": 50}}
+    replicas = engine("replica-limits", excepting(images=["b.io/*"]), maximum=3)
+    assert outcome(replicas, webapp, None, kind="WebApp", operation="CREATE").denies
+    images = engine("image-registries", excepting(images=["b.io/*"]), registries=["a.io"])
+    assert not outcome(images, webapp, None, kind="WebApp", operation="CREATE").denies
+
+
+def test_an_exception_for_a_container_holds_for_what_a_policy_sets():
+    """The container keeps what it says, and inherits no setting of the pod either."""
+    judge = engine("security-defaults", excepting(containers=["debug"]))
+    names = ("app", "debug")
+    asked = ask(pod(containers=[{"name": name, "image": "a"} for name in names]), looked_up={NOW: TODAY})
+    spec = judge.mutate(asked).object["spec"]
+    assert spec["containers"][1] == {"name": "debug", "image": "a"}
+    assert "securityContext" not in spec
+    assert spec["containers"][0]["securityContext"] == {
+        "runAsNonRoot": True,
+        "seccompProfile": {"type": "RuntimeDefault"},
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_an_exception_for_an_image_holds_for_its_rewriting():
+    """An image that is excepted is pulled from where it is named."""
+    judge = engine("registry-rewrite", excepting(images=["docker.io/team/*"]), mirrors={"docker.io": "mirror.io"})
+    images = ["docker.io/team/app:1", "docker.io/other/app:1"]
+    asked = ask(
+        pod(containers=[{"name": f"c{n}", "image": image} for n, image in enumerate(images)]), looked_up={NOW: TODAY}
+    )
+    assert [each["image"] for each in judge.mutate(asked).object["spec"]["containers"]] == [
+        "docker.io/team/app:1",
+        "mirror.io/other/app:1",
+    ]
+
+
+def test_a_namespace_cannot_call_itself_another():
+    """Its real name counts, whatever its label says."""
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": "production"}}
+    judge = engine("required-labels", match={"any": [{"namespaceSelector": selector}]}, labels={"team": "*"})
+    object = {"kind": "Namespace", "metadata": {"labels": {"kubernetes.io/metadata.name": "lab"}}}
+    asked = {"kind": "Namespace", "name": "production", "namespace": "production", "operation": "CREATE"}
+    assert outcome(judge, object, None, **asked).denies
