@@ -25,6 +25,7 @@ from webhook.harness.known import Labels
 @click.option("--changed", metavar="REF", help="judge only files that differ from this Git revision")
 @click.option("--fix", is_flag=True, help="write the values that mend violations into the files; report what remains")
 @click.option("--fix-defaults", is_flag=True, help="as --fix, and write what mutating policies set")
+@click.option("--allow-empty", is_flag=True, help="exit code 0 where there is nothing to judge, for hooks")
 @INSTALLED_IN
 @click.argument("manifests", nargs=-1, type=NamedPath(), metavar="MANIFEST…")
 def command(
@@ -39,6 +40,7 @@ def command(
     *,
     fix: bool,
     fix_defaults: bool,
+    allow_empty: bool,
 ) -> int:
     """Judge MANIFESTs as the webhook would: files, directories, globs, or - for standard input.
 
@@ -68,7 +70,7 @@ def command(
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
     checker.notes += fixed
-    if not (checker.results or checker.problems or changed is not None):
+    if not (checker.results or checker.problems or allow_empty or changed is not None):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(Problem(f"{what}: no Kubernetes objects"))
     report = checker.report()
