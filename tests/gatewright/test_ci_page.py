@@ -1,0 +1,121 @@
+"""docs/ci.md, the GitHub Action and the pre-commit hooks: what they show and call is there."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gatewright.cli import main
+from tests.gatewright.processes import COMMAND
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "ci.md").read_text()
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+SHOP = (ROOT / "docs" / "shop.yaml").read_text()
+
+
+def blocks(language):
+    """The blocks of the page that are of a language."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_page_shows_what_check_prints(capsys, monkeypatch):
+    """Its first command, with its whole output."""
+    monkeypatch.chdir(ROOT)
+    command, _, output = blocks("console")[0].removeprefix("$ ").partition("\n")
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command)[1:])
+    assert (ended.value.code, capsys.readouterr().out) == (1, output)
+
+
+def test_every_option_of_the_page_is_there(capsys):
+    """In the help of `check`, with every output format."""
+    with pytest.raises(SystemExit):
+        main(["check", "--help"])
+    help = capsys.readouterr().out
+    options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE)) - {"--help"}
+    assert [each for each in options if each not in help] == []
+    formats = re.findall(r"^\| `([a-z]+)` \| ", PAGE, re.MULTILINE)
+    assert ", ".join(formats) in " ".join(help.split())
+
+
+def test_the_examples_use_what_is_there():
+    """Inputs of the Action and ids of the hooks."""
+    workflow, _, hooks = map(yaml.safe_load, blocks("yaml"))
+    (inputs,) = [step["with"] for step in workflow["jobs"]["policies"]["steps"] if "gatewright@" in step["uses"]]
+    assert inputs.keys() <= ACTION["inputs"].keys()
+    assert {each["id"] for each in hooks["repos"][0]["hooks"]} <= {each["id"] for each in HOOKS}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
+def test_a_hook_runs(hook, tmp_path):
+    """As pre-commit calls it: entry, args, then the files; files without objects are no failure."""
+    (tmp_path / "values.yaml").write_text("a: 1\n")
+    (tmp_path / "shop.yaml").write_text(SHOP)
+    command = [COMMAND, *shlex.split(hook["entry"])[1:], "--policies", ROOT / "config/policies/production.yaml"]
+    given = {"cwd": tmp_path, "capture_output": True}
+    assert subprocess.run([*command, "-n", "production", "shop.yaml", "values.yaml"], **given).returncode == 1
+    assert subprocess.run([*command, "values.yaml"], **given).returncode == 0
+
+
+@pytest.fixture
+def step(tmp_path):
+    """Run the Action's check in a directory with a manifest, by the installed command; return exit code and stdout."""
+    (tmp_path / "gatewright/bin").mkdir(parents=True)
+    (tmp_path / "gatewright/bin/gatewright").symlink_to(COMMAND)
+    (tmp_path / "apps").mkdir()
+    (tmp_path / "apps/shop.yaml").write_text(SHOP)
+    (tmp_path / "policies").mkdir()
+    (tmp_path / "policies/production.yaml").symlink_to(ROOT / "config/policies/production.yaml")
+    (check,) = [each for each in ACTION["runs"]["steps"] if each.get("id") == "check"]
+
+    def run(**inputs):
+        values = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | inputs
+        environment = {name: values[text[len("${{ inputs.") : -len(" }}")]] for name, text in check["env"].items()}
+        files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", check["run"]],
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "RUNNER_TEMP": str(tmp_path), **files, **environment},
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stdout
+
+    return run
+
+
+@pytest.mark.long
+def test_the_action_annotates_and_writes_reports(step, tmp_path):
+    """Annotations, job summary, SARIF and HTML; the exit code is an output, and that of the step."""
+    code, out = step(
+        policies="policies/", manifests="apps/*.yaml", namespace="production", sarif="out.sarif", html="report.html"
+    )
+    assert code == 1
+    assert out.startswith("::error file=apps/shop.yaml,line=19,title=image-registries::")
+    assert (tmp_path / "GITHUB_OUTPUT").read_text() == "exit-code=1\n"
+    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text().startswith("### Gatewright check: failed\n")
+    assert len(json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]) == 3
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.long
+def test_the_action_takes_labels_and_a_threshold(step):
+    """Lists are separated by whitespace; nothing in an input is run."""
+    labels = {"policies": "policies/ policies/production.yaml", "manifests": "apps", "fail-on": "never"}
+    assert step(**labels, **{"namespace-labels": "lab= default=environment=production"})[0] == 3
+    labels["policies"] = "policies/"
+    assert step(**labels, **{"namespace-labels": "lab= default=environment=production"})[0] == 0
+    assert step(**labels | {"manifests": "$(touch pwned) `touch pwned`"})[0] == 3
+
+
+def test_nothing_of_an_input_is_in_a_script():
+    """GitHub would paste it into the shell: inputs are environment variables."""
+    assert [each["name"] for each in ACTION["runs"]["steps"] if "${{" in each["run"]] == []
