@@ -70,33 +70,31 @@ class Settings(BaseModel):
         None, description="kubeconfig file; else $KUBECONFIG, ~/.kube/config or the pod's own"
     )
     context: str | None = Field(None, description="context in the kubeconfig; else its current one")
-    cluster: bool = Field(
-        True, description="talk to an API server; without one, what a policy would look up is an error"
-    )
+    cluster: bool = Field(True, description="use an API server; without one, a policy that looks something up fails")
     policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
     policies_dir: Paths = Field([], description="directories with policy modules of your own")
     pod_kinds: Names = Field(
         [], description="custom kinds with pods: rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
     )
-    listen: Address = Field((None, 9443), description="where the webhook answers over TLS")
+    listen: Address = Field((None, 9443), description="address the webhook listens on, with TLS")
     tls_cert: Path | None = Field(None, description="serving certificate of the webhook, PEM")
-    tls_key: Path | None = Field(None, description="its private key, PEM")
-    tls_minimum: Literal["1.2", "1.3"] = Field("1.3", description="lowest TLS version that is spoken")
-    metrics_listen: Address = Field((None, 8080), description="where /metrics is served")
-    health_listen: Address = Field((None, 8081), description="where /healthz and /readyz are served")
+    tls_key: Path | None = Field(None, description="private key of the serving certificate, PEM")
+    tls_minimum: Literal["1.2", "1.3"] = Field("1.3", description="lowest TLS version")
+    metrics_listen: Address = Field((None, 8080), description="address of /metrics")
+    health_listen: Address = Field((None, 8081), description="address of /healthz and /readyz")
     kinds: Names = Field([], description="kinds to reconcile, or `none`; all by default")
-    namespaces: Names = Field([], description="namespaces to look after; all by default")
-    workers: int = Field(5, ge=1, le=100, description="reconciles at the same time, for each kind")
-    object_metrics: bool = Field(True, description="metrics with a label for each object; off for large clusters")
+    namespaces: Names = Field([], description="namespaces to reconcile; all by default")
+    workers: int = Field(5, ge=1, le=100, description="concurrent reconciles of each kind")
+    object_metrics: bool = Field(True, description="metrics with labels for each object; turn off in large clusters")
     registry: str = Field(
-        "", description="registry of the images we choose ourselves; as they are published by default"
+        "", description="registry of the images that the controller chooses; by default where they are published"
     )
-    leader_elect: bool = Field(True, description="hold a Lease, so that one replica works and the others stand by")
+    leader_elect: bool = Field(True, description="elect a leader by a Lease; the other replicas stand by")
     namespace: str | None = Field(
-        None, description="namespace Gatewright is installed in; else that of the credentials"
+        None, description="namespace Gatewright is installed in; by default that of the credentials"
     )
     lease_name: str = Field("gatewright-controller-lock", description="name of the Lease")
-    lease_duration: Duration = Field(timedelta(seconds=15), description="how long the others wait for a silent leader")
+    lease_duration: Duration = Field(timedelta(seconds=15), description="how long standbys wait for a silent leader")
     renew_deadline: Duration = Field(
         timedelta(seconds=10), description="how long a leader tries to renew before it stops"
     )
@@ -105,7 +103,7 @@ class Settings(BaseModel):
     webhook_service: str = Field("gatewright-webhook", description="Service the webhook is registered under")
     webhook_configuration: str | None = Field(None, description="register the webhook, in configurations of this name")
     excluded_namespaces: Names = Field(
-        [], description="namespaces that are never sent to the webhook, beside kube-system, kube-node-lease and ours"
+        [], description="namespaces never sent to the webhook, beside kube-system, kube-node-lease and Gatewright's own"
     )
     validating_timeout_seconds: int = Field(3, ge=1, le=30, description="how long the API server waits for a verdict")
     mutating_timeout_seconds: int = Field(1, ge=1, le=30, description="how long the API server waits for a patch")
@@ -117,7 +115,7 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least severe log lines to write"
     )
-    cert_manager: bool = Field(False, description="cert-manager makes the certificates; leave them alone")
+    cert_manager: bool = Field(False, description="cert-manager issues the certificates")
 
 
 def planner_settings(settings: Settings) -> dict[str, Any]:

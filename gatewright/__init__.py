@@ -1,3 +1,3 @@
-"""Gatewright: what is let into a cluster, and who builds what was let in."""
+"""Gatewright: controls what enters a Kubernetes cluster, and runs the custom resources it admits."""
 
 __version__ = "0.1.0"

@@ -24,11 +24,11 @@ COMMANDS = {
     "plan": "print what the controller would create",
     "explain": "list the policies, or explain one",
     "crds": "print the CustomResourceDefinitions",
-    "rbac": "print the rights of kinds that packages add",
+    "rbac": "print the RBAC rules of kinds that packages add",
     "unregister": "take Gatewright out of the API server's path",
     "certs": "create a certificate authority and a serving certificate",
     "scaffold": "write a new kind: type, plan, tests and sample",
-    "demo": "show denials and defaults, with no cluster",
+    "demo": "show denials and defaults, without a cluster",
     "completion": "print the completion script of a shell",
     "version": "print the version",
 }

@@ -18,9 +18,9 @@ HEAD = f"""\
 
 # Policies
 
-What each policy says, why, and how to fix what it finds. `gatewright explain POLICY` prints the same in a terminal. A
-policy is in force where a [policy object](../../config/policies/production.yaml) names it;
-[policies-from-elsewhere.md](../policies-from-elsewhere.md) tells which one does what a policy of another library does.
+Each page says what a policy requires, why, and how to fix a violation. `gatewright explain POLICY` prints the same in a
+terminal. A [policy object](../policy-sets.md) puts a policy in force. [This table](../policies-from-elsewhere.md) names
+the counterparts of Gatekeeper's and Kyverno's policies.
 """
 
 

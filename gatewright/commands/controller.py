@@ -1,4 +1,4 @@
-"""`gatewright controller`: make what was let in, and keep it right."""
+"""`gatewright controller`: reconcile custom resources."""
 
 from functools import partial
 
@@ -45,10 +45,10 @@ from kube.credentials import load
     *CLUSTER,
 )
 def command(settings: Settings) -> int:
-    """Make what custom resources ask for, and keep it right.
+    """Reconcile custom resources: create what they ask for, and keep it so.
 
-    With --webhook-configuration or --webhook-url it also keeps the webhook's certificates and its registration, with
-    the rules that the policies at --policies need. Any number of replicas may run; one leads.
+    With --webhook-configuration or --webhook-url it also maintains the webhook's certificates and its registration,
+    with the rules that the policies at --policies need. Any number of replicas may run; one leads.
     """
     logs.install(settings.log_level)
     return process.execute(_run(settings))

@@ -53,9 +53,9 @@ from kube.credentials import load
 def command(settings: Settings) -> int:
     """Run webhook and controller in one process, against the cluster of your kubeconfig.
 
-    The webhook is registered with a certificate made for the occasion, under --webhook-url (by default where it
-    listens, on loopback: for an API server on this machine). At the end the registration is removed, and the API server
-    converts by itself again.
+    The webhook is registered with a new certificate under --webhook-url (default: the address it listens on, on
+    loopback, for an API server on this machine). On exit the registration is removed, and the conversion of CRDs
+    restored.
     """
     logs.install(settings.log_level)
     return process.execute(_run(settings))

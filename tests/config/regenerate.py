@@ -137,7 +137,7 @@ def examples(name: str) -> Iterator[pages.Example]:
 
 
 def _allowed(trial: Trial) -> str | None:
-    return "is let in." if trial.expect == "allowed" and trial.admission.operation in ("CREATE", "CONNECT") else None
+    return "is allowed." if trial.expect == "allowed" and trial.admission.operation in ("CREATE", "CONNECT") else None
 
 
 def _denied(trial: Trial) -> str | None:

@@ -29,10 +29,10 @@ def test_the_help_is_the_models():
     text = " ".join(out.split())
     for option in (
         "--policies PATH policy sets: YAML files, or directories of them",
-        "--listen HOST:PORT where the webhook answers over TLS [:9443]",
-        "--lease-duration DURATION how long the others wait for a silent leader [15s]",
-        "--leader-elect / --no-leader-elect hold a Lease",
-        "--workers NUMBER reconciles at the same time, for each kind [5]",
+        "--listen HOST:PORT address the webhook listens on, with TLS [:9443]",
+        "--lease-duration DURATION how long standbys wait for a silent leader [15s]",
+        "--leader-elect / --no-leader-elect elect a leader by a Lease",
+        "--workers NUMBER concurrent reconciles of each kind [5]",
         "--webhook-url URL register this URL instead of the Service",
         "--config FILE settings file: YAML, same names",
     ):

@@ -71,7 +71,7 @@ def test_settings_are_told_as_they_are_written() -> None:
     """As a flag, as a variable, and by whom they are taken."""
     rows = settings({"listen": ["run", "webhook"]}).splitlines()
     assert (
-        "| `--listen` | `GATEWRIGHT_LISTEN` | `:9443` | where the webhook answers over TLS | run, webhook |"
+        "| `--listen` | `GATEWRIGHT_LISTEN` | `:9443` | address the webhook listens on, with TLS | run, webhook |"
     ) in rows
     assert len([row for row in rows if row.startswith("| `--")]) == len(Settings.model_fields)
 
