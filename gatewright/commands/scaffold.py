@@ -1,22 +1,28 @@
-"""`gatewright scaffold`: write a new kind that works, to change."""
+"""`gatewright scaffold`: write a new kind or a new policy that works, to be changed."""
 
+import re
 import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
 import click
 
 from config import crds
 from config.documents import DocumentError
 from controller.reconcilers import planned_kinds
+from gatewright import editor_schemas
 from gatewright.options import NamedPath
 from gatewright.scaffolding import NewKind, ScaffoldError, entry_point, in_package, in_project, package_of, plural_of
 
+POLICY_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/controller/reconcilers/__init__.py")
 
 
 @click.command
-@click.argument("kind")
+@click.argument("what", metavar="KIND | policy NAME")
+@click.argument("name", required=False, metavar="")
 @click.option("--group", default="example.com", help="API group [example.com]")
 @click.option("--version", default="v1", help="version [v1]")
 @click.option("--plural", help="name of the resource in paths [KIND's plural]")
@@ -26,14 +32,22 @@ CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/c
     metavar="DIR",
     help="directory of a package of your own, made where it is missing [Gatewright's checkout]",
 )
-def command(kind: str, group: str, version: str, plural: str | None, package: Path | None) -> None:
-    """Write the type, the plan, the tests and a sample of a new KIND: they work as they are, and are there to change.
+def command(what: str, name: str | None, group: str, version: str, plural: str | None, package: Path | None) -> None:
+    """Write a new KIND (its type, plan, tests and a sample) or a new policy NAME (its module and cases).
+
+    What is written works as it is, and is there to be changed. A policy goes to policies/NAME.py and cases/NAME.yaml,
+    with a JSON Schema by which editors check the cases.
 
     In a checkout of Gatewright the kind becomes one of Gatewright's own. With --package it goes into a package that
     Gatewright finds wherever both are installed. No file is ever overwritten.
     """
+    if what == "policy":
+        _scaffold_policy(name)
+        return
+    if name is not None:
+        raise click.UsageError(f'unexpected "{name}"; a new policy is `gatewright scaffold policy NAME`')
     try:
-        new = NewKind(kind, group, version, plural or plural_of(kind))
+        new = NewKind(what, group, version, plural or plural_of(what))
         _refuse_known(new)
         if package is None:
             _scaffold_here(new)
@@ -41,6 +55,26 @@ def command(kind: str, group: str, version: str, plural: str | None, package: Pa
             _scaffold_package(new, package)
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _scaffold_policy(name: str | None) -> None:
+    if name is None or not POLICY_NAME.fullmatch(name):
+        raise click.UsageError("name the policy in lower-case words and dashes: gatewright scaffold policy team-labels")
+    from webhook.policies import catalogue  # imports all policies
+
+    if name in catalogue():
+        raise click.UsageError(f'there is a policy "{name}" already')
+    module = name.replace("-", "_")
+    texts = {key: Template(_template(key)).substitute(name=name, module=module) for key in ("policy", "policy_cases")}
+    _write(Path(), {f"policies/{module}.py": texts["policy"], f"cases/{module}.yaml": texts["policy_cases"]})
+    schema = Path("cases") / f".{editor_schemas.CASES}"  # hidden: it is no case file
+    schema.write_text(editor_schemas.render(())[editor_schemas.CASES])
+    click.echo(f"wrote {schema}")
+    click.echo("next: gatewright test --policies-dir policies cases")
+
+
+def _template(name: str) -> str:
+    return (files("gatewright") / "templates" / f"{name}.txt").read_text("utf-8")
 
 
 def _refuse_known(new: NewKind) -> None:

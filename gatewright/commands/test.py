@@ -9,6 +9,7 @@ from config.documents import DocumentError, yaml_files
 from config.settings import Settings
 from gatewright import last_failed, watching
 from gatewright.case_reports import coverage_lines, mutant_lines, result
+from gatewright.checking import problem
 from gatewright.options import POLICIES, NamedPath, settings_options
 from gatewright.outputs import OUTPUTS, Output, Problem, Report, write
 from gatewright.terminal import progress
@@ -94,7 +95,7 @@ def _load(paths: tuple[Path, ...]) -> tuple[list[Trial], list[Problem]]:
             try:
                 trials += load_trials(file, catalogue())
             except DocumentError as error:
-                problems += [Problem(line) for line in str(error).split("\n")]
+                problems += [problem(DocumentError(line)) for line in str(error).split("\n")]
     if not trials and not problems:
         raise DocumentError(f"{', '.join(map(str, paths))}: no cases")
     return trials, problems

@@ -18,7 +18,7 @@ from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
 from controller.runtime.metrics import KindMetrics
 from controller.runtime.metrics import Metrics as Controllers
-from gatewright import pages, reference
+from gatewright import editor_schemas, pages, reference
 from gatewright.cli import COMMANDS
 from gatewright.outputs import json as json_output
 from tests.config.chart_page import page
@@ -88,6 +88,7 @@ def from_code() -> dict[str, str]:
         "docs/kinds/README.md": reference.kinds_index(own_kinds()),
         "docs/reference/api.md": reference.api(crds.kinds(), {kind.type: kind for kind in own_kinds()}),
         "docs/reference/report.schema.json": json_output.schema(),
+        **{f"docs/reference/{name}": text for name, text in editor_schemas.render(catalogue().values()).items()},
         "docs/reference/settings.md": reference.settings(taken()),
         "docs/reference/metrics.md": reference.metrics(collectors()),
     }

@@ -1,0 +1,94 @@
+"""JSON Schemas by which editors complete and check policy sets and case files (docs/reference/*.schema.json)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyExceptionSpec, PolicyMetadata
+from webhook.engine import Policy
+from webhook.harness.case_file import CaseFile
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+CASES, POLICY_SET = "cases.schema.json", "policy-set.schema.json"
+
+Schema = dict[str, Any]
+
+
+def render(policies: Iterable[Policy]) -> dict[str, str]:
+    """Return the schemas as indented JSON, by file name."""
+    found = {CASES: cases(), POLICY_SET: policy_set(policies)}
+    return {
+        name: orjson.dumps(schema, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+        for name, schema in found.items()
+    }
+
+
+def cases() -> Schema:
+    """Return the schema of a case file."""
+    return {"$schema": DRAFT, **_closed(CaseFile.model_json_schema(by_alias=True))}
+
+
+def policy_set(policies: Iterable[Policy]) -> Schema:
+    """Return the schema of one document of a policy set; the parameters are those of the policy that it names."""
+    definitions: Schema = {}
+    spec = _spec(AdmissionPolicySpec, definitions)
+    rules = [_parameters(policy, definitions) for policy in sorted(policies, key=lambda policy: policy.name)]
+    spec["properties"]["policy"] |= {"enum": [rule["if"]["properties"]["policy"]["const"] for rule in rules]}
+    spec["allOf"] = rules
+    specs = {
+        "ClusterAdmissionPolicy": spec,
+        "AdmissionPolicy": spec,
+        "PolicyException": _spec(PolicyExceptionSpec, definitions),
+    }
+    metadata = _spec(PolicyMetadata, definitions)
+    definitions["spec"] = spec
+    return {
+        "$schema": DRAFT,
+        "title": "A document of a Gatewright policy set",
+        "type": "object",
+        "required": ["apiVersion", "kind", "metadata", "spec"],
+        "properties": {
+            "apiVersion": {"const": API_VERSION},
+            "kind": {"enum": [*specs]},
+            "metadata": metadata,
+            "spec": {},
+        },
+        "additionalProperties": False,
+        "allOf": [
+            {
+                "if": {"properties": {"kind": {"const": kind}}},
+                "then": {"properties": {"spec": {"$ref": "#/$defs/spec"} if schema is spec else schema}},
+            }
+            for kind, schema in specs.items()
+        ],
+        "$defs": definitions,
+    }
+
+
+def _spec(model: Any, definitions: Schema) -> Schema:
+    """Return the schema of a model; what it refers to goes to `definitions`."""
+    schema: Schema = _closed(model.model_json_schema(by_alias=True))
+    definitions |= schema.pop("$defs", {})
+    return schema
+
+
+def _parameters(policy: Policy, definitions: Schema) -> Schema:
+    """Return the rule that the parameters of an object that names this policy are its own."""
+    params = _spec(policy.params, definitions)
+    return {
+        "if": {"properties": {"policy": {"const": policy.name}}, "required": ["policy"]},
+        "then": {"properties": {"params": params}},
+    }
+
+
+def _closed(schema: Any) -> Any:
+    """Return a schema in which objects have no other fields than those it names."""
+    if isinstance(schema, list):
+        return [_closed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(value) for key, value in schema.items()}
+    if isinstance(closed.get("properties"), dict) and closed.get("type") == "object":
+        closed.setdefault("additionalProperties", False)
+    return closed

@@ -1,0 +1,51 @@
+"""The pytest plugin: case files are collected, and each case is a test."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+PLUGIN = Path(__file__).parents[2] / "plugins" / "pytest-gatewright"
+CASES = """\
+policy: replica-limits
+cases:
+- {name: few are fine, object: {kind: Deployment, spec: {replicas: 3}}, expect: allowed}
+- {name: many are not, object: {kind: Deployment, spec: {replicas: 30}}, expect: allowed}
+"""
+
+
+@pytest.fixture
+def project(pytester, monkeypatch):
+    """A project whose pytest runs the case files in `cases`."""
+    monkeypatch.setenv("PYTHONPATH", str(PLUGIN))
+    pytester.makeini(f"[pytest]\ngatewright_cases = cases\ngatewright_command = {sys.executable} -m gatewright\n")
+    (pytester.path / "cases").mkdir()
+    (pytester.path / "cases/limits.yaml").write_text(CASES)
+    (pytester.path / "other.yaml").write_text("a: b\n")
+    return pytester
+
+
+def run(project):
+    """Run pytest there."""
+    return project.runpytest_subprocess("-p", "pytest_gatewright", "-p", "no:cacheprovider", "-p", "no:randomly")
+
+
+@pytest.mark.long
+def test_each_case_is_a_test(project):
+    """A failure shows the differences, and where the case is."""
+    result = run(project)
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        ["*cases/limits.yaml:4: many are not", "  expected allowed, got denied with code 403", "*1 failed, 1 passed*"]
+    )
+
+
+@pytest.mark.long
+def test_a_case_file_that_cannot_be_used_is_an_error(project):
+    """With what is wrong, where."""
+    (project.path / "cases/limits.yaml").write_text(CASES.replace("replica-limits", "replica-limit"))
+    result = run(project)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(['*limits.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?'])
