@@ -58,6 +58,8 @@ class Restarted:
     cpu: float
     resident: float
     writes: int
+    others: int
+    """Requests in the namespace that are neither writes nor watches."""
     changed: int
 
 
@@ -149,12 +151,14 @@ def restart(cluster: Cluster, count: int) -> Restarted:
 
         cpu = settled(controller.pid, is_done=is_done)
     after, events = cluster.versions(namespace), cluster.events(mark, namespace)
+    ours = [each["verb"] for each in events if each["userAgent"] == AGENT]
     return Restarted(
         objects=len(before),
         reconciles=reconciles,
         cpu=round(cpu, 2),
         resident=round(resident, 1),
-        writes=sum(each["userAgent"] == AGENT and each["verb"] in WRITES for each in events),
+        writes=sum(verb in WRITES for verb in ours),
+        others=sum(verb not in WRITES and verb != "watch" for verb in ours),
         changed=sum(before.get(key) != after.get(key) for key in before | after),
     )
 
