@@ -35,7 +35,7 @@ from benchmarks.webapps import (
     populate,
     restart,
 )
-from gatewright.terminal import console, table
+from gatewright.terminal import table
 
 ALONE = ("etcd", "kube-apiserver")
 
@@ -177,7 +177,7 @@ def told(row: Row) -> str:
 def show(rows: Sequence[Row]) -> None:
     """Print whether the bars hold."""
     found = [(each.what, f"{each.found:g}", _wanted(each), "yes" if each.holds else "NO") for each in bars(rows)]
-    console().print(table(found, ("BAR", "FOUND", "WANTED", "HOLDS")))
+    table(found, ("BAR", "FOUND", "WANTED", "HOLDS"))
 
 
 def _waits(wait: Latency) -> str:
