@@ -19,7 +19,7 @@ from tests.controlplane.processes import free_ports
 from tests.gatewright.processes import registered
 
 HOME = "gatewright-system"
-POLICIES = ROOT / "charts/gatewright/files/policies"
+POLICIES = ROOT / "charts/gatewright/files/policies/production.yaml"
 READY_WITHIN = 60.0
 IMPORTS = {
     "alone": "planned_kinds()",
