@@ -7,15 +7,20 @@ async with ApiServer(WIDGET) as server:
     assert server.events == []
 """
 
+import asyncio
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Self
+
+from prometheus_client import CollectorRegistry
 
 from config.api.meta import CustomResource
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
-from controller.runtime.testing import reconcile
+from controller.runtime.manager import Manager
+from controller.runtime.types import Request, Result
 from kube.resource import Resource
 
 __all__ = ["ApiServer", "reconcile"]
@@ -73,6 +78,36 @@ class ApiServer(FakeApiServer):
         """Return whether the server has a resource."""
         kinds = self._cluster.kinds(resource.group, resource.version)
         return any(each.resource.plural == resource.plural for each in kinds)
+
+
+async def reconcile(
+    target: PlannedKind[Any] | Callable[[Manager], object],
+    server: FakeApiServer,
+    name: str,
+    namespace: str | None = "default",
+    **settings: Any,
+) -> Result:
+    """Reconcile one object once, as a controller does that has just started and synced its caches.
+
+    `target` is a planned kind, whose planner gets the `settings`, or a function that adds one controller to a manager.
+    Raises what the reconcile raises; its events are written when it returns.
+    """
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="test")
+    if isinstance(target, PlannedKind):
+        manager.add_kind(target, settings=settings)
+    else:
+        target(manager)
+    (controller,) = manager.controllers
+    async with manager.client:
+        running = [asyncio.create_task(each) for each in (manager.caches.run(), manager.recorder.run())]
+        try:
+            await manager.caches.synced()
+            return await controller.reconcile(Request(namespace, name))
+        finally:
+            await manager.recorder.flush()
+            for task in running:
+                task.cancel()
+            await asyncio.wait(running)
 
 
 @cache

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.runtime.cache import Cache
-from controller.runtime.conflicts import Conflicts
+from controller.runtime.conflicts import Conflicts, Place
 from controller.runtime.diff import cut, difference, digest, is_replaced
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
@@ -61,7 +61,7 @@ class Applier:
         """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
         resource, key, desired = self._child(desired)
         metadata, sent = desired["metadata"], digest(desired)
-        metadata["annotations"] = {**(metadata.get("annotations") or {}), APPLIED: sent}
+        metadata["annotations"] = (metadata.get("annotations") or {}) | {APPLIED: sent}
         current = self._own_or_latest(resource, key)
         if current is None:
             if not may_create:
@@ -77,13 +77,13 @@ class Applier:
                 return True
         self._check_owner(resource, key, current)
         check_not_terminating(resource, current)
-        applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
-        was_applied = applied == sent
+        was_applied = (applied := (current["metadata"].get("annotations") or {}).get(APPLIED)) == sent
         changed = difference(current, desired) if was_applied else ""
+        place = self._place(resource, key)
         if applied == REPLACED or (changed and is_replaced(current, desired)):
-            self.conflicts.check((self.owner.request, resource, key), sent, repair=True)
+            self.conflicts.check(place, sent, repair=True)
             current = await self._replace_lists(resource, current, desired)
-        return await self._update(resource, key, current, desired, sent, changed, FIELD_MANAGER, repairs=was_applied)
+        return await self._update(place, current, desired, sent, changed, FIELD_MANAGER, was_applied)
 
     async def _replace_lists(self, resource: Resource, current: Object, desired: Object) -> Object:
         """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
@@ -97,7 +97,9 @@ class Applier:
         begun = content | {"metadata": metadata | {"annotations": {APPLIED: REPLACED}}}
         live = await self.client.patch(resource, name, begun, namespace, field_manager=FIELD_MANAGER)
         metadata = {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
-        owners = [each for each in live["metadata"].get("managedFields") or () if not _is_own_update(each)]
+        entries = ((each, each.get("subresource")) for each in live["metadata"].get("managedFields") or ())
+        ours = (FIELD_MANAGER, "Update", None)
+        owners = [each for each, part in entries if (each["manager"], each["operation"], part or None) != ours]
         disowned = {"metadata": metadata | {"managedFields": owners}}
         return await self.client.patch(resource, name, disowned, namespace, field_manager=FIELD_MANAGER)
 
@@ -112,22 +114,20 @@ class Applier:
         fields = {**patch.fields, "metadata": {**patch.fields.get("metadata", {}), **named}}
         changed = difference(current, patch.fields)
         manager = f"gatewright-{self.kind.name}-{self.owner.uid}"  # two owners may patch one object
-        return await self._update(resource, key, current, fields, digest(fields), changed, manager, repairs=True)
+        return await self._update(self._place(resource, key), current, fields, digest(fields), changed, manager, True)
 
     async def _update(
         self,
-        resource: Resource,
-        key: str,
+        place: Place,
         current: Object,
         desired: Object,
         sent: str,
         changed: str | None,
         manager: str,
-        *,
         repairs: bool,
     ) -> bool:
         """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
-        place = (self.owner.request, resource, key)
+        _, resource, key = place
         needed = changed is not None and not self.conflicts.is_overridden(place, sent, digest(cut(current, desired)))
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
@@ -194,9 +194,9 @@ class Applier:
 
     async def _live(self, resource: Resource, key: str) -> Object | None:
         """Read an object that the cache does not have; None if the API server has none either."""
-        namespace, name = Request.of(key)
+        request = Request.of(key)
         try:
-            current = await self.client.get(resource, name, namespace)
+            current = await self.client.get(resource, request.name, request.namespace)
         except NotFound:
             return None
         self.observed.record(resource, key, current)
@@ -219,8 +219,10 @@ class Applier:
         """Take the answer to an apply; remember where it differs, since a mutating webhook has the last word."""
         self._expect(resource, key, answer)
         differs = difference(answer, desired) is not None
-        place = (self.owner.request, resource, key)
-        self.conflicts.answered(place, sent, digest(cut(answer, desired)) if differs else "")
+        self.conflicts.answered(self._place(resource, key), sent, digest(cut(answer, desired)) if differs else "")
+
+    def _place(self, resource: Resource, key: str) -> Place:
+        return self.owner.request, resource, key
 
     def _expect(self, resource: Resource, key: str, answer: Object) -> None:
         self.observed.record(resource, key, answer)
@@ -232,14 +234,8 @@ def check_not_terminating(resource: Resource, current: Object) -> None:
     """Raise if a child was deleted and only its finalizers hold it."""
     metadata = current["metadata"]
     if "deletionTimestamp" in metadata:
-        finalizers = ", ".join(metadata.get("finalizers") or ())
-        held = f", held by its finalizers ({finalizers})" if finalizers else ""
+        held = f", held by its finalizers ({', '.join(metadata['finalizers'])})" if metadata.get("finalizers") else ""
         raise StillThereError(f"{resource.kind} {metadata['name']} is still terminating{held}; it will be recreated")
-
-
-def _is_own_update(entry: Object) -> bool:
-    """Return whether an entry of managedFields is of this controller's patches, not of its applies or of a status."""
-    return entry["manager"] == FIELD_MANAGER and entry["operation"] == "Update" and not entry.get("subresource")
 
 
 def generated(desired: Object, generate: Mapping[str, Random]) -> Object:

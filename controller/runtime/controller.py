@@ -47,7 +47,7 @@ class Controller:
         """Take the reconcile function; times are in seconds. `kind_metrics` count each object of a planned kind."""
         self.name = name
         self.reconcile = reconcile
-        self._metrics = metrics.of_controller(name, workers)
+        self._metrics = metrics
         self._kind_metrics = kind_metrics
         self._workers = workers
         self._timeout = timeout
@@ -55,8 +55,8 @@ class Controller:
         self._expectations = expectations or Expectations()
         self._uniform = uniform
         self._backoff = backoff or Backoff(uniform=uniform)
-        self.queue: WorkQueue[Request] = WorkQueue(on_add=self._metrics.adds.inc)
-        self._metrics.follow(self.queue)
+        self.queue: WorkQueue[Request] = WorkQueue(on_add=metrics.adds.labels(name).inc)
+        metrics.follow(name, self.queue, workers)
         self.caches: list[Cache] = []
         """The caches that must be synced before the first reconcile."""
         self._primary: Cache | None = None
@@ -145,7 +145,7 @@ class Controller:
         if again is not None:
             self.queue.add(request, priority=taken.priority, after=again)
         seconds = time.monotonic() - started
-        self._metrics.reconciled(outcome, seconds, taken.waited)
+        self._metrics.reconciled(self.name, outcome, seconds, taken.waited)
         if self._kind_metrics is None:
             return
         if self._primary is not None and self._primary.entry(request.key) is None:
@@ -170,13 +170,10 @@ class Controller:
             wait = self._wait_after(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
             text = f"not done within {self._timeout:g} s" if limit.expired() else str(error) or type(error).__name__
-            more = {"error": text, "retry_seconds": round(wait, 3)}
-            LOG.warning(
-                "Retryable error occurred, requeuing",
-                extra={"fields": {**fields, **more}},
-                exc_info=None if expected else error,
-            )
-            self._metrics.failed(timed_out=limit.expired(), expected=expected)
+            fields |= {"error": text, "retry_seconds": round(wait, 3)}
+            traceback = None if expected else error
+            LOG.warning("Retryable error occurred, requeuing", extra={"fields": fields}, exc_info=traceback)
+            self._metrics.failed(self.name, timed_out=limit.expired(), expected=expected)
             return "error", wait
         self._backoff.forget(request)
         duration = round(time.monotonic() - started, 4)

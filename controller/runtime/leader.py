@@ -85,7 +85,7 @@ class Election:
     @property
     def holder(self) -> str:
         """The identity of the leader, as far as is known; empty if there is none."""
-        return holder_of(self._lease) if self._lease else ""
+        return holder_of(self._lease)
 
     def check(self) -> None:
         """Raise `NotLeadingError` unless this process surely leads: called before every write."""
@@ -106,9 +106,7 @@ class Election:
     def pause(self) -> float:
         """Return in how many seconds to try again, at the latest when the lease of another process ends."""
         pause = self._settings.retry_period * self._uniform(1.0 / JITTER, 1.0)
-        if self._lease is None or not self._is_held_by_another(self._lease):
-            return pause
-        return min(pause, self._observed_at + duration_of(self._lease, self._settings.duration) - self._clock())
+        return min(pause, self._left()) if self._is_held_by_another() else pause
 
     async def hold(self) -> Never:
         """Renew the lease until that fails for too long; raises `LeadershipLostError`."""
@@ -173,7 +171,7 @@ class Election:
             self._observe(await self._client.get(LEASE, self._settings.name, self._settings.namespace))
         except NotFound:
             self._miss()
-        if self._lease is not None and self._is_held_by_another(self._lease):
+        if self._is_held_by_another():
             return False
         try:
             write = self._client.create if self._lease is None else self._client.replace
@@ -182,17 +180,20 @@ class Election:
             return False  # another process was faster
         return True
 
-    def _is_held_by_another(self, lease: Object) -> bool:
+    def _is_held_by_another(self) -> bool:
         """Return whether another process holds the lease, which last changed less than its duration ago."""
-        if self.holder in ("", self._identity):
-            return False
-        return self._clock() < self._observed_at + duration_of(lease, self._settings.duration)
+        return self.holder not in ("", self._identity) and self._left() > 0
+
+    def _left(self) -> float:
+        """Return for how many seconds the lease is respected, as it was observed last."""
+        seconds = spec_of(self._lease).get("leaseDurationSeconds") or self._settings.duration
+        return self._observed_at + float(seconds) - self._clock()
 
     def _miss(self) -> None:
         """Note that the Lease does not exist: if somebody deleted it, its holder leads on and creates it again."""
         if not self._is_missing:
             self._is_missing, self._observed_at = True, self._clock()
-        if self._lease is not None and not self._is_held_by_another(self._lease):
+        if not self._is_held_by_another():
             self._lease = None
 
     def _observe(self, lease: Object) -> None:
@@ -207,41 +208,34 @@ class Election:
         return claimed(lease or named, self._identity, settings.duration, self._now())
 
 
-def holder_of(lease: Object) -> str:
+def spec_of(lease: Object | None) -> Object:
+    """Return the spec of a Lease, which may not exist or have none."""
+    return (lease or {}).get("spec") or {}
+
+
+def holder_of(lease: Object | None) -> str:
     """Return the identity of a Lease's holder; empty if there is none."""
-    return str((lease.get("spec") or {}).get("holderIdentity") or "")
-
-
-def duration_of(lease: Object, otherwise: float) -> float:
-    """Return for how many seconds a Lease is respected after it last changed."""
-    return float((lease.get("spec") or {}).get("leaseDurationSeconds") or otherwise)
+    return str(spec_of(lease).get("holderIdentity") or "")
 
 
 def claimed(lease: Object, identity: str, duration: float, now: datetime) -> Object:
     """Return a Lease as its holder writes it: taken now, or renewed if it held it already."""
-    old = lease.get("spec") or {}
-    is_renewal = holder_of(lease) == identity
-    taken_over = bool(old) and not is_renewal
+    old, is_renewal = spec_of(lease), holder_of(lease) == identity
     spec = {
         **old,
         "holderIdentity": identity,
         "leaseDurationSeconds": math.ceil(duration),
         "acquireTime": old.get("acquireTime") if is_renewal else micro_time(now),
         "renewTime": micro_time(now),
-        "leaseTransitions": (old.get("leaseTransitions") or 0) + taken_over,
+        "leaseTransitions": (old.get("leaseTransitions") or 0) + (bool(old) and not is_renewal),
     }
     return {**lease, "spec": spec}
 
 
 def released(lease: Object, now: datetime) -> Object:
     """Return a Lease that any process may take."""
-    spec = {
-        **(lease.get("spec") or {}),
-        "holderIdentity": None,
-        "leaseDurationSeconds": 1,
-        "renewTime": micro_time(now),
-    }
-    return {**lease, "spec": spec}
+    ended = {"holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": micro_time(now)}
+    return {**lease, "spec": spec_of(lease) | ended}
 
 
 def micro_time(moment: datetime) -> str:

@@ -3,10 +3,13 @@
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from controller.runtime.kind import Counts
+from controller.runtime.observed import Owner
+from controller.runtime.status import is_ready, ready_in, was_ready
 from controller.runtime.types import Object, Outcome, Request
 from controller.runtime.workqueue import WorkQueue
 
@@ -35,44 +38,67 @@ class Metrics:
         """`per_object`: a kind's metrics have the labels `namespace` and `name`; large clusters turn that off."""
         self.registry = registry
         self.per_object = per_object
-
-        def counter(name: str, about: str, *labels: str) -> Counter:
-            return Counter(name, about, labels, registry=registry)
-
-        def gauge(name: str, about: str, label: str = "name") -> Gauge:
-            return Gauge(name, about, [label], registry=registry)
-
-        def histogram(name: str, about: str, label: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(name, about, [label], buckets=buckets, registry=registry)
-
-        prefix = "controller_runtime_"
-        self.total = counter(f"{prefix}reconcile", "Reconciles by result.", "controller", "result")
-        self.errors = counter(f"{prefix}reconcile_errors", "Failed reconciles.", "controller")
-        self.terminal = counter(f"{prefix}terminal_reconcile_errors", "Permanent failures.", "controller")
-        self.timeouts = counter(f"{prefix}reconcile_timeouts", "Reconciles that took too long.", "controller")
-        self.panics = counter(f"{prefix}reconcile_panics", "Reconciles with an unexpected exception.", "controller")
-        self.workers = gauge(f"{prefix}max_concurrent_reconciles", "Workers.", "controller")
-        self.active = gauge(f"{prefix}active_workers", "Workers that reconcile now.", "controller")
-        self.seconds = histogram(
-            f"{prefix}reconcile_time_seconds", "Duration of reconciles.", "controller", RECONCILE_BUCKETS
-        )
-        self.retries = counter("workqueue_retries", "Retries after a failure.", "name")
-        self.adds = counter("workqueue_adds", "Keys added to the queue.", "name")
-        self.depth = gauge("workqueue_depth", "Keys that wait.")
-        self.waited = histogram("workqueue_queue_duration_seconds", "Wait of ready keys.", "name", QUEUE_BUCKETS)
-        self.worked = histogram("workqueue_work_duration_seconds", "Processing time of keys.", "name", QUEUE_BUCKETS)
-        self.unfinished = gauge("workqueue_unfinished_work_seconds", "Sum of the time that unfinished work has taken.")
-        self.longest = gauge("workqueue_longest_running_processor_seconds", "Time of the longest unfinished work.")
-        self.resources = Gauge(
-            "gatewright_resources", "Custom resources by phase.", ["kind", "phase"], registry=registry
-        )
-        self._requests = counter("rest_client_requests", "Requests to the API server.", "code", "method", "host")
-        self._leading = gauge("leader_election_master_status", "1 while leading.")
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
+        controller, name, prefix = ["controller"], ["name"], "controller_runtime_"
+        self._total = counter(f"{prefix}reconcile", "Reconciles by result.", [*controller, "result"])
+        self._errors = counter(f"{prefix}reconcile_errors", "Failed reconciles.", controller)
+        self._terminal = counter(f"{prefix}terminal_reconcile_errors", "Permanent failures.", controller)
+        self._timeouts = counter(f"{prefix}reconcile_timeouts", "Reconciles that took too long.", controller)
+        self._panics = counter(f"{prefix}reconcile_panics", "Reconciles with an unexpected exception.", controller)
+        self._workers = gauge(f"{prefix}max_concurrent_reconciles", "Workers.", controller)
+        self._active = gauge(f"{prefix}active_workers", "Workers that reconcile now.", controller)
+        time_name, about = f"{prefix}reconcile_time_seconds", "Duration of reconciles."
+        self._seconds = histogram(time_name, about, controller, buckets=RECONCILE_BUCKETS)
+        self._retries = counter("workqueue_retries", "Retries after a failure.", name)
+        self.adds = counter("workqueue_adds", "Keys added to the queue.", name)
+        self._depth = gauge("workqueue_depth", "Keys that wait.", name)
+        wait_name, work_name = "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds"
+        self._waited = histogram(wait_name, "Wait of ready keys.", name, buckets=QUEUE_BUCKETS)
+        self._worked = histogram(work_name, "Processing time of keys.", name, buckets=QUEUE_BUCKETS)
+        about = "Sum of the time that unfinished work has taken."
+        self._unfinished = gauge("workqueue_unfinished_work_seconds", about, name)
+        about = "Time of the longest unfinished work."
+        self._longest = gauge("workqueue_longest_running_processor_seconds", about, name)
+        self.resources = gauge("gatewright_resources", "Custom resources by phase.", ["kind", "phase"])
+        self._requests = counter("rest_client_requests", "Requests to the API server.", ["code", "method", "host"])
+        self._leading = gauge("leader_election_master_status", "1 while leading.", name)
         self._counters: dict[str, Counter] = {}
 
-    def of_controller(self, name: str, workers: int) -> "ControllerMetrics":
-        """Return the metrics of a controller, each of them present from the start."""
-        return ControllerMetrics(self, name, workers)
+    def follow(self, name: str, queue: WorkQueue[Request], workers: int) -> None:
+        """Have all metrics of a controller from the start; its gauges are read from its queue."""
+
+        def unfinished() -> list[float]:
+            now = time.monotonic()
+            return [now - since for since in list(queue.processing.values())]
+
+        for result in RESULTS:
+            self._total.labels(name, result)
+        for metric in (self._errors, self._terminal, self._timeouts, self._panics, self._seconds):
+            metric.labels(name)
+        for metric in (self._retries, self._waited, self._worked):
+            metric.labels(name)
+        self._workers.labels(name).set(workers)
+        self._depth.labels(name).set_function(lambda: len(queue))
+        self._active.labels(name).set_function(lambda: len(queue.processing))
+        self._unfinished.labels(name).set_function(lambda: sum(unfinished()))
+        self._longest.labels(name).set_function(lambda: max(unfinished(), default=0.0))
+
+    def reconciled(self, name: str, outcome: Outcome, seconds: float, waited: float) -> None:
+        """Count a reconcile of a controller."""
+        failed = outcome in ("error", "terminal_error")
+        self._total.labels(name, "error" if failed else outcome).inc()
+        self._seconds.labels(name).observe(seconds)
+        self._worked.labels(name).observe(seconds)
+        self._waited.labels(name).observe(waited)
+        if failed:
+            self._errors.labels(name).inc()
+            (self._retries if outcome == "error" else self._terminal).labels(name).inc()
+
+    def failed(self, name: str, *, timed_out: bool, expected: bool) -> None:
+        """Count a reconcile that took too long, or raised an unexpected exception."""
+        if timed_out or not expected:
+            (self._timeouts if timed_out else self._panics).labels(name).inc()
 
     def requests_to(self, host: str) -> Callable[[str, int, float], None]:
         """Return what a client calls after each answer."""
@@ -92,53 +118,6 @@ class Metrics:
     def leading(self, name: str, leads: Callable[[], bool]) -> None:
         """Show whether this process leads, whenever that is scraped."""
         self._leading.labels(name).set_function(leads)
-
-
-class ControllerMetrics:
-    """The metrics of one controller."""
-
-    def __init__(self, metrics: Metrics, name: str, workers: int) -> None:
-        self.adds = metrics.adds.labels(name)
-        self._metrics = metrics
-        self._name = name
-        self._results = {result: metrics.total.labels(name, result) for result in RESULTS}
-        self._errors, self._terminal = metrics.errors.labels(name), metrics.terminal.labels(name)
-        self._timeouts, self._panics = metrics.timeouts.labels(name), metrics.panics.labels(name)
-        self._retries = metrics.retries.labels(name)
-        self._seconds = metrics.seconds.labels(name)
-        self._waited, self._worked = metrics.waited.labels(name), metrics.worked.labels(name)
-        metrics.workers.labels(name).set(workers)
-
-    def follow(self, queue: WorkQueue[Request]) -> None:
-        """Read the gauges from the controller's queue whenever they are scraped."""
-
-        def unfinished() -> list[float]:
-            now = time.monotonic()
-            return [now - since for since in list(queue.processing.values())]
-
-        metrics, name = self._metrics, self._name
-        metrics.depth.labels(name).set_function(lambda: len(queue))
-        metrics.active.labels(name).set_function(lambda: len(queue.processing))
-        metrics.unfinished.labels(name).set_function(lambda: sum(unfinished()))
-        metrics.longest.labels(name).set_function(lambda: max(unfinished(), default=0.0))
-
-    def reconciled(self, outcome: Outcome, seconds: float, waited: float) -> None:
-        """Count a reconcile."""
-        failed = outcome in ("error", "terminal_error")
-        self._results["error" if failed else outcome].inc()
-        self._seconds.observe(seconds)
-        self._worked.observe(seconds)
-        self._waited.observe(waited)
-        if failed:
-            self._errors.inc()
-            (self._retries if outcome == "error" else self._terminal).inc()
-
-    def failed(self, *, timed_out: bool, expected: bool) -> None:
-        """Count a reconcile that took too long, or raised an unexpected exception."""
-        if timed_out:
-            self._timeouts.inc()
-        elif not expected:
-            self._panics.inc()
 
 
 class KindMetrics:
@@ -181,33 +160,22 @@ class KindMetrics:
         if outcome in ("error", "terminal_error"):
             self._errors.labels("retryable" if outcome == "error" else "permanent").inc()
 
-    def phase(self, request: Request, phase: str | None) -> None:
-        """Set the phase of an object; None when it is gone."""
-        before = self._phases.pop(request, None)
-        if phase is not None:
-            self._phases[request] = phase
-        if before == phase:
-            return
-        if before is not None:
-            self._resources.labels(self._kind, before).dec()
-        if phase is not None:
-            self._resources.labels(self._kind, phase).inc()
-
-    def ready(self, request: Request, metadata: Object, *, was_ready: bool, now: datetime) -> None:
-        """Take an object that is ready; the time since its creation counts the first time."""
-        if not was_ready and self._created.get(request) != metadata["uid"]:
-            created = datetime.fromisoformat(metadata["creationTimestamp"])
-            self._creation.labels(request.namespace or "").observe((now - created).total_seconds())
-        self._created[request] = metadata["uid"]
-
-    def status(self, before: Object, now: Object) -> None:
-        """Take a status that was written."""
-        if self._counts and self._changes and now.get(self._counts.field) not in (None, before.get(self._counts.field)):
+    def status(self, owner: Owner, status: Object, now: datetime) -> None:
+        """Take the new status of an object, written or not."""
+        before, ready, request = owner.status, is_ready(status), owner.request
+        self._phase(request, status.get("phase") or ("Ready" if ready else "NotReady"))
+        counted = self._counts and self._counts.field
+        if self._changes and counted and status.get(counted) not in (None, before.get(counted)):
             self._changes.inc()
+        if ready and self._created.get(request) != owner.uid:
+            self._created[request] = owner.uid
+            if not was_ready(ready_in(before)):
+                age = now - datetime.fromisoformat(owner.object["metadata"]["creationTimestamp"])
+                self._creation.labels(request.namespace or "").observe(age.total_seconds())
 
     def forget(self, request: Request) -> None:
         """Remove the series of a deleted object."""
-        self.phase(request, None)
+        self._phase(request, None)
         self._created.pop(request, None)
         if labels := self._labels(request):
             for result in set(KIND_RESULTS.values()):
@@ -216,3 +184,12 @@ class KindMetrics:
 
     def _labels(self, request: Request) -> tuple[str, ...]:
         return (request.namespace or "", request.name) if self._per_object else ()
+
+    def _phase(self, request: Request, phase: str | None) -> None:
+        """Set the phase of an object; None when it is gone."""
+        before = self._phases.pop(request, None)
+        if phase is not None:
+            self._phases[request] = phase
+            self._resources.labels(self._kind, phase).inc()
+        if before is not None:
+            self._resources.labels(self._kind, before).dec()

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from controller.runtime import status as statuses
 from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError, StillThereError
 from controller.runtime.cache import Cache
 from controller.runtime.conflicts import Conflicts, ContestedError
@@ -18,17 +19,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot
 from controller.runtime.plan import Apply, CreateOnly, Event, Plan, Problem, Step, identity
-from controller.runtime.status import (
-    Failure,
-    is_ready,
-    is_same,
-    ready_in,
-    status_of,
-    status_of_unplanned,
-    unplannable,
-    unreadable,
-    was_ready,
-)
+from controller.runtime.status import Failure
 from controller.runtime.types import Object, Request, Result, RetryableError, TerminalError
 from controller.runtime.workqueue import Backoff
 from kube.client import Client
@@ -77,8 +68,8 @@ class Reconciler:
         try:
             parsed = self.kind.type.model_validate(owner.object)
         except ValidationError as error:
-            problem = unreadable(error)
-            await self._write_status_of_unplanned(owner, problem)
+            problem = statuses.unreadable(error)
+            await self._write_status(owner, self._unplanned(owner, problem))
             raise self._permanent(owner, problem) from error
         plan = self.kind.plan(parsed, observed, now())
         failures = await self._add_finalizer(plan, owner)
@@ -86,21 +77,22 @@ class Reconciler:
             applier = Applier(self.kind, self.client, self.caches, self.expectations, self.conflicts, owner, observed)
             sent: set[object] = set()
             while await self._apply(plan, applier, sent, failures):
-                plan = self.kind.plan(parsed, observed, now())  # now with the answers of the API server
+                plan = self.kind.plan(parsed, observed, now())  # with the answers of the API server
         if plan.finalized and self.kind.finalizer in owner.finalizers:
-            unreleased = await self._remove_finalizer(owner)
+            others = [each for each in owner.finalizers if each != self.kind.finalizer]
+            unreleased = await self._set_finalizers(others, owner, "failed to remove the finalizer")
             if owner.is_deleting and not unreleased:
                 return Result()
             failures |= unreleased
         failed = list(failures.values())
         if not self._is_hidden(failed, owner):
-            status = status_of(plan, failed, owner.status, generation=owner.generation, now=now())
+            status = statuses.status_of(plan, failed, owner.status, generation=owner.generation, now=now())
             await self._write_status(owner, status)
         self._record_events(plan, failed, owner)
         return self._result(plan, failed, owner)
 
     async def _observe(self, request: Request) -> Snapshot:
-        """Take a snapshot; where the caches still lack writes made for the object, they had their time: read them."""
+        """Take a snapshot; writes for the object that the caches do not have in time are read from the API server."""
         observed = Snapshot(request, self.kind, self.caches, self.settings)
         for each in self.expectations.unmet(request):
             namespace, name = Request.of(each.key)
@@ -132,9 +124,8 @@ class Reconciler:
         """Make the writes of one step; an object that is being deleted gets no children."""
         contested: ContestedError | None = None
         for write in step.writes:
-            if (sent and identity(write) in sent) or (
-                applier.owner.is_deleting and isinstance(write, Apply | CreateOnly)
-            ):
+            is_child = isinstance(write, Apply | CreateOnly)
+            if (sent and identity(write) in sent) or (applier.owner.is_deleting and is_child):
                 continue
             try:
                 if await applier.write(write, may_create=may_create):
@@ -151,11 +142,6 @@ class Reconciler:
             return {}
         return await self._set_finalizers([*owner.finalizers, finalizer], owner, "failed to add the finalizer")
 
-    async def _remove_finalizer(self, owner: Owner) -> dict[str, Failure]:
-        """Remove the finalizer: there is nothing to undo."""
-        others = [each for each in owner.finalizers if each != self.kind.finalizer]
-        return await self._set_finalizers(others, owner, "failed to remove the finalizer")
-
     async def _set_finalizers(self, names: list[str], owner: Owner, doing: str) -> dict[str, Failure]:
         version = owner.object["metadata"]["resourceVersion"]  # a Conflict where somebody changed the object
         patch = {"metadata": {"resourceVersion": version, "finalizers": names}}
@@ -171,30 +157,30 @@ class Reconciler:
 
     async def _write_status(self, owner: Owner, status: Object) -> None:
         """Write the status if it changed, and count what that means."""
-        before, place = owner.status, (owner.request, owner.resource, owner.request.key)
-        sent = digest(status)
-        if not is_same(before, status) and not self.conflicts.is_overridden(place, sent, digest(before)):
+        before, place, sent = owner.status, (owner.request, owner.resource, owner.request.key), digest(status)
+        if not statuses.is_same(before, status) and not self.conflicts.is_overridden(place, sent, digest(before)):
             namespace, name = owner.request
-            named = {"name": name, "namespace": namespace, "uid": owner.uid}
+            object = {"metadata": {"name": name, "namespace": namespace, "uid": owner.uid}, "status": status}
             try:
                 answer = await self.client.apply(
-                    owner.resource,
-                    {"metadata": named, "status": status},
-                    field_manager=FIELD_MANAGER,
-                    force=True,
-                    subresource="status",
+                    owner.resource, object, field_manager=FIELD_MANAGER, force=True, subresource="status"
                 )
             except NotFound:
                 return  # the object is gone: its deletion is the next event
             stored = answer.get("status", {})
-            self.conflicts.answered(place, sent, "" if is_same(stored, status) else digest(stored))
+            self.conflicts.answered(place, sent, "" if statuses.is_same(stored, status) else digest(stored))
             self._expect(owner, answer)
-            self.metrics.status(before, status)
-        ready = is_ready(status)
-        self.metrics.phase(owner.request, status.get("phase") or ("Ready" if ready else "NotReady"))
-        if ready:
-            metadata, been_ready = owner.object["metadata"], was_ready(ready_in(before))
-            self.metrics.ready(owner.request, metadata, was_ready=been_ready, now=now())
+        self.metrics.status(owner, status, now())
+
+    def _is_hidden(self, failures: list[Failure], owner: Owner) -> bool:
+        """Return whether the status does not show the failures, which only say something about the API server.
+
+        Those of a ready object are retried first, and conflicts while that is a matter of milliseconds.
+        """
+        if not failures or not all(failure.is_transient for failure in failures):
+            return False
+        is_brief = self.backoff.is_fast(owner.request) and all(failure.is_conflict for failure in failures)
+        return is_brief or statuses.is_ready(owner.status)
 
     def _record_events(self, plan: Plan, failures: list[Failure], owner: Owner) -> None:
         """Record the plan's events, and failures that last until somebody acts."""
@@ -218,19 +204,20 @@ class Reconciler:
 
     async def _report_unplannable(self, owner: Owner, error: Exception) -> None:
         """Let the status say that planning the object, or carrying out its plan, raised an unexpected exception."""
-        problem = unplannable(self.kind.resource.kind, error)
+        problem = statuses.unplannable(self.kind.resource.kind, error)
         if owner.is_deleting:
             self._warn(owner, "CleanUpFailed", problem)
         try:
-            await self._write_status_of_unplanned(owner, problem)
+            await self._write_status(owner, self._unplanned(owner, problem))
         except (ApiError, RetryableError) as unwritten:
             LOG.warning("The status could not be written", exc_info=unwritten)
 
-    async def _write_status_of_unplanned(self, owner: Owner, problem: Problem) -> None:
-        """Write why there is no plan; what was observed before stays."""
-        shows_phase, generation = self.kind.shows_phase, owner.generation
-        status = status_of_unplanned(problem, owner.status, shows_phase=shows_phase, generation=generation, now=now())
-        await self._write_status(owner, status)
+    def _unplanned(self, owner: Owner, problem: Problem) -> Object:
+        """Return a status with the reason why there is no plan; what was observed before stays."""
+        generation, shows_phase = owner.generation, self.kind.shows_phase
+        return statuses.status_of_unplanned(
+            problem, owner.status, shows_phase=shows_phase, generation=generation, now=now()
+        )
 
     def _permanent(self, owner: Owner, problem: Problem) -> TerminalError:
         """Record an error that only a change can mend, and return it."""
@@ -239,16 +226,6 @@ class Reconciler:
 
     def _warn(self, owner: Owner, reason: str, problem: Problem) -> None:
         self.recorder.record(owner.object, Event(reason, problem.message, "Warning"))
-
-    def _is_hidden(self, failures: list[Failure], owner: Owner) -> bool:
-        """Return whether the status does not show the failures, which only say something about the API server.
-
-        Those of a ready object are retried first, and conflicts while that is a matter of milliseconds.
-        """
-        if not failures or not all(failure.is_transient for failure in failures):
-            return False
-        is_brief = self.backoff.is_fast(owner.request) and all(failure.is_conflict for failure in failures)
-        return is_brief or is_ready(owner.status)
 
     def _expect(self, owner: Owner, answer: Object) -> None:
         version = int(answer["metadata"]["resourceVersion"])

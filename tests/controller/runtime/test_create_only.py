@@ -8,8 +8,8 @@ from controller.fake_apiserver import FakeApiServer
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import CreateOnly, Observed, Plan, Random, Step
 from controller.runtime.status import ready_in
-from controller.runtime.testing import reconcile
 from controller.runtime.types import RetryableError
+from gatewright.testing import reconcile
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Status, Thing
 
 LABELS = {"for": "thing", "by": "us"}

@@ -1,16 +1,28 @@
 """What the controllers count."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from controller.runtime.kind import Counts
 from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.observed import Owner
+from controller.runtime.status import condition
 from controller.runtime.types import Outcome, Request
 from controller.runtime.workqueue import WorkQueue
+from kube.resource import Resource
 
 SHOP = Request("production", "shop")
+NOW = datetime(2026, 1, 1, 0, 0, 20, tzinfo=UTC)
+
+
+def shop(name: str = "shop", **status: Any) -> Owner:
+    """A WebApp that was created twenty seconds ago."""
+    metadata = {"name": name, "uid": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    resource = Resource("example.com", "v1", "webapps", "WebApp")
+    return Owner(SHOP._replace(name=name), resource, {"metadata": metadata, "status": status})
 
 
 @pytest.fixture
@@ -51,7 +63,7 @@ def test_the_series_of_a_deleted_object_go(metrics: Metrics) -> None:
     """Nothing names it any more, also when it was never counted."""
     kind = KindMetrics("WebApp", metrics)
     kind.reconciled(SHOP, "success", 0)
-    kind.phase(SHOP, "Running")
+    kind.status(shop(), {"phase": "Running"}, NOW)
     kind.forget(SHOP)
     kind.forget(Request("production", "other"))
     assert 'name="shop"' not in generate_latest(metrics.registry).decode()
@@ -63,10 +75,10 @@ def test_changes_of_a_status_are_counted_under_a_name_of_their_own(metrics: Metr
     counts = Counts("gatewright_config_changes", "checksum", "Changes.")
     one, other = (KindMetrics(kind, metrics, counts) for kind in ("AppConfig", "VoteConfig"))
     assert value(metrics, "gatewright_config_changes_total") == 0
-    one.status({}, {"checksum": "a"})
-    one.status({"checksum": "a"}, {"checksum": "a", "lastUpdated": "now"})
-    one.status({"checksum": "a"}, {})
-    other.status({"checksum": "a"}, {"checksum": "b"})
+    one.status(shop(), {"checksum": "a"}, NOW)
+    one.status(shop(checksum="a"), {"checksum": "a", "lastUpdated": "now"}, NOW)
+    one.status(shop(checksum="a"), {}, NOW)
+    other.status(shop(checksum="a"), {"checksum": "b"}, NOW)
     assert value(metrics, "gatewright_config_changes_total") == 2
 
 
@@ -81,36 +93,34 @@ def test_large_clusters_count_without_names() -> None:
 
 def test_creation_is_timed_once_by_namespace(metrics: Metrics) -> None:
     """In the published buckets; an object that was ready before, or is counted already, is not counted."""
-    kind, metadata = KindMetrics("WebApp", metrics), {"uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    now = datetime(2026, 1, 1, 0, 0, 20, tzinfo=UTC)
-    for was_ready in (False, False, True):
-        kind.ready(SHOP, metadata, was_ready=was_ready, now=now)
-    kind.ready(SHOP._replace(name="other"), metadata, was_ready=True, now=now)
+    kind, ready = KindMetrics("WebApp", metrics), {"conditions": [condition("Ready", True, "AllReady")]}
+    for owner in (shop(), shop(), shop(**ready), shop("other", **ready)):
+        kind.status(owner, ready, NOW)
     assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="30.0") == 1
     assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="10.0") == 0
 
 
 def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
-    """An object is in one phase at a time."""
+    """An object is in one phase at a time; without one of its own it is Ready or NotReady."""
     kind = KindMetrics("WebApp", metrics)
-    kind.phase(SHOP, "Deploying")
-    kind.phase(SHOP, "Running")
+    for status in ({"phase": "Deploying"}, {}, {"phase": "Running"}):
+        kind.status(shop(), status, NOW)
     assert value(metrics, "gatewright_resources", kind="WebApp", phase="Deploying") == 0
+    assert value(metrics, "gatewright_resources", kind="WebApp", phase="NotReady") == 0
     assert value(metrics, "gatewright_resources", kind="WebApp", phase="Running") == 1
 
 
 def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
     """Dashboards for other controllers show ours."""
-    webapp = metrics.of_controller("webapp", 5)
-    queue: WorkQueue[Request] = WorkQueue(clock=lambda: 0.0, on_add=webapp.adds.inc)
-    webapp.follow(queue)
+    queue: WorkQueue[Request] = WorkQueue(clock=lambda: 0.0, on_add=metrics.adds.labels("webapp").inc)
+    metrics.follow("webapp", queue, 5)
     assert value(metrics, "controller_runtime_reconcile_total", controller="webapp", result="requeue") == 0
     queue.add(SHOP)
     queue.add(SHOP)
     assert value(metrics, "workqueue_depth", name="webapp") == 1
     queue.take()
     assert value(metrics, "controller_runtime_active_workers", controller="webapp") == 1
-    webapp.reconciled("terminal_error", 0.2, 0.1)
+    metrics.reconciled("webapp", "terminal_error", 0.2, 0.1)
     metrics.requests_to("127.0.0.1:6443")("GET", 200, 0.1)
     metrics.leading("gatewright-controller-lock", lambda: True)
     for name, labels in {

@@ -9,8 +9,8 @@ from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
-from controller.runtime.testing import reconcile
 from controller.runtime.types import RetryableError
+from gatewright.testing import reconcile
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Status, Thing
 
 
