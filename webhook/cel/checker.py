@@ -1,5 +1,6 @@
 """Check an expression before it runs: names, functions, numbers of arguments, types. Returns the type of its result."""
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import NoReturn
@@ -27,7 +28,21 @@ from webhook.cel.values import NAMES
 TYPE_NAMES = frozenset(NAMES.values()) | {f"net.{name}" for name in ("IP", "CIDR")}
 TYPE_NAMES |= {f"kubernetes.{name}" for name in ("URL", "Quantity", "Semver")}
 _STATIC = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration"}
-_LITERALS = {"matches": 1, "find": 1, "findAll": 1, "timestamp": 0, "duration": 0}  # argument that is tried at once
+_LITERALS = {"matches": 1, "find": 1, "findAll": 1}  # the argument that is tried at once
+_LITERALS |= dict.fromkeys(("timestamp", "duration", "int", "uint", "double", "bool", "string"), 0)
+
+
+_INTEGERS, _DOUBLES = frozenset({"int", "uint"}), frozenset({"double", "string"})
+_TEXTS = {"string", "bool", "bytes", "double", "map", "list", "type", "duration", "timestamp", "null_type"}
+_VERBS: dict[str, frozenset[str]] = {
+    "s": _INTEGERS | _TEXTS,
+    "d": _INTEGERS,
+    "o": _INTEGERS,
+    "f": _DOUBLES,
+    "e": _DOUBLES,
+    "b": _INTEGERS | {"bool"},
+    **dict.fromkeys("xX", _INTEGERS | {"string", "bytes"}),
+}
 
 
 class Checker:
@@ -101,7 +116,11 @@ class Checker:
 
     def _call(self, node: Call) -> Type:
         operands = [*([] if node.target is None else [node.target]), *node.args]
+        homogeneous, self.homogeneous = self.homogeneous, self.homogeneous and node.function != "format"
         types = [self.check(operand) for operand in operands]
+        if node.function == "format" and len(operands) == 2:
+            self._format(*operands)
+        self.homogeneous = homogeneous
         if node.function in {"_&&_", "_||_"}:
             wrong = next((each for each, type_ in zip(operands, types, strict=True) if not _is(type_, "bool")), None)
             if wrong is None:
@@ -150,6 +169,25 @@ class Checker:
             except CelError as error:
                 self._fail(operands[position], f"invalid {node.function} argument: {error}")
 
+    def _format(self, text: Node, items: Node) -> None:
+        """Check the clauses of a constant format string against the types of its arguments."""
+        if not isinstance(text, Literal) or not isinstance(items, ListNode):
+            return
+        types = [self.check(item) for item, _ in items.items]
+        verbs = [match[1] for match in re.finditer(r"%(?:%|(?:\.\d*)?(.?))", text.value, re.DOTALL) if match[0] != "%%"]
+        for position, verb in enumerate(verbs):
+            if position >= len(types):
+                self._fail(items, f"index {position} out of range")
+            found = types[position].name
+            if verb not in _VERBS:
+                self._fail(items, f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
+            if found != "dyn" and found not in _VERBS[verb]:
+                allowed = ", ".join(sorted(_VERBS[verb]))
+                at = items.items[position][0]
+                self._fail(at, f"error during formatting: %{verb} is for {allowed}; was given {types[position]}")
+        if len(types) > len(verbs):
+            self._fail(items, f"too many arguments supplied to string.format (expected {len(verbs)}, got {len(types)})")
+
     def _item(self, node: Node, optional: bool) -> Type:
         found = self.check(node)
         if not optional:
@@ -161,7 +199,7 @@ class Checker:
     def _aggregate(self, node: Node, types: list[Type]) -> Type:
         if self.homogeneous and types:
             for each in types:
-                if not assignable(types[0], each, {}):
+                if each != types[0] and not (each.params and assignable(types[0], each, {})):
                     self._fail(node, f"expected type '{types[0]}' but found '{each}'")
         return joined(types) if types else DYN
 

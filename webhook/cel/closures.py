@@ -6,7 +6,7 @@ from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.frames import Code, Frame, charge, decide
 from webhook.cel.functions import Function, weigh
 from webhook.cel.syntax import ListNode, Node
-from webhook.cel.values import NONE, Optional, Uint, equal, has, member, type_name
+from webhook.cel.values import NONE, Optional, Uint, equal, field, has, index, optional_index, type_name
 
 KEYS = frozenset({str, bool, int, Uint})  # what a key of a map can be
 
@@ -33,26 +33,33 @@ def path_of(base: Code, path: list[str]) -> Code:
     def selected(frame: Frame) -> Any:
         found = first = base(frame)
         try:
-            for field in path:
-                found = found[field]
+            for name in path:
+                found = found[name]
         except (KeyError, TypeError):
-            for field in path:  # once more with all that CEL allows and says
-                first = member(first, field)
+            for name in path:  # once more with all that CEL allows and says
+                first = field(first, name)
             return first
         return found
 
     return selected
 
 
-def _field(base: Code, field: str) -> Code:
+def _field(base: Code, name: str) -> Code:
     def selected(frame: Frame) -> Any:
         found = base(frame)
         try:
-            return found[field]
+            return found[name]
         except (KeyError, TypeError):
-            return member(found, field)
+            return field(found, name)
 
     return selected
+
+
+def indexed(container: Code, key: Code, *, optional: bool) -> Code:
+    """Return `container[key]`, or `container[?key]`."""
+    if optional:
+        return lambda frame: optional_index(container(frame), key(frame))
+    return lambda frame: index(container(frame), key(frame))
 
 
 def test(base: Code, path: list[str], last: str) -> Code:

@@ -9,6 +9,7 @@ from webhook.cel.closures import (
     constant_texts,
     equality,
     in_constants,
+    indexed,
     list_of,
     logic,
     map_of,
@@ -21,7 +22,7 @@ from webhook.cel.functions import FUNCTIONS, Function
 from webhook.cel.macros import compile_macro
 from webhook.cel.parser import qualified
 from webhook.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select
-from webhook.cel.values import TypeValue, optional_member
+from webhook.cel.values import TypeValue, optional_index
 
 
 class Compiler:
@@ -66,7 +67,7 @@ class Compiler:
             return constant(TypeValue(name))
         if node.optional:
             operand, field = self.compile(node.operand), node.field
-            return lambda frame: optional_member(operand(frame), field)
+            return lambda frame: optional_index(operand(frame), field)
         path, base = [node.field], node.operand
         while isinstance(base, Select) and not base.test and not base.optional and qualified(base) not in TYPE_NAMES:
             path.append(base.field)
@@ -92,6 +93,9 @@ class Compiler:
                     other = left if isinstance(operands[1], Literal) else right
                     return constant_equality(other, texts[0], wanted=node.function == "_==_")
                 return equality(left, right, wanted=node.function == "_==_")
+            case "_[_]" | "_[?_]":
+                container, key = map(self.compile, operands)
+                return indexed(container, key, optional=node.function == "_[?_]")
             case "@in" if (items := constant_texts(operands[1])) is not None:
                 return in_constants(self.compile(operands[0]), items)
         entry = FUNCTIONS.get(node.function) or Function(node.function)

@@ -1,7 +1,5 @@
 """The errors of CEL: one for text that is no valid expression, one for an evaluation, one for its cost."""
 
-from collections.abc import Iterable
-
 
 class CelError(Exception):
     """What `compile_expression` and `Program` raise, and nothing else."""
@@ -34,6 +32,6 @@ class BudgetError(CelError):
         super().__init__("the expression costs too much: operation cancelled since actual cost limit exceeded")
 
 
-def no_overload(name: str = "", types: Iterable[str] = ()) -> EvaluationError:
-    """Return the error of a function that has no version for these types."""
-    return EvaluationError(f"no such overload: {name}({', '.join(types)})" if name else "no such overload")
+def no_overload() -> EvaluationError:
+    """Return the error of an operation that is not defined for the types of its operands."""
+    return EvaluationError("no such overload")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from webhook.cel.errors import no_overload
+from webhook.cel.errors import EvaluationError
 from webhook.cel.types import Signature, parse_signature
 from webhook.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, size_of, type_name
 
@@ -26,6 +26,21 @@ _PYTHON: dict[str, type] = {
 }
 
 
+_RECEIVERS = frozenset({"string", "google.protobuf.Timestamp", "google.protobuf.Duration"})
+_ORDERED = frozenset({"bool", "int", "uint", "double", "string", "bytes"})
+_OPERANDS = {  # the types on the left that an operator is defined for at all
+    "_+_": frozenset({"int", "uint", "double", "bytes", "list"}),
+    "_-_": frozenset({"int", "uint", "double"}),
+    "_*_": frozenset({"int", "uint", "double"}),
+    "_/_": frozenset({"int", "uint", "double"}),
+    "_%_": frozenset({"int", "uint"}),
+    "-_": frozenset({"int", "double"}),
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
+}
+_PLAIN = frozenset({"!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"})
+_NAMED = frozenset({"size", "sort"})
+
+
 class Function:
     """All versions of one function; `table` remembers which one takes which Python types."""
 
@@ -41,7 +56,17 @@ class Function:
             if len(signature.params) == len(args) and all(map(_takes, signature.params, args)):
                 self.table[tuple(map(type, args))] = call
                 return call
-        raise no_overload("" if self.name.startswith("_") else self.name, map(type_name, args))
+        raise self._unknown([type_name(value) for value in args])
+
+    def _unknown(self, types: list[str]) -> EvaluationError:
+        """Return the error for arguments of these types, in cel-go's words."""
+        known = _OPERANDS.get(self.name)
+        if self.name in _PLAIN or (types and (types[0] in _RECEIVERS and (known or self.name in _NAMED))):
+            return EvaluationError("no such overload")
+        if known is not None or self.name in _NAMED:
+            text = "" if known is not None and types[0] in known else f": {self.name}"
+            return EvaluationError(f"no such overload{text}")
+        return EvaluationError(f"no such overload: {self.name}({', '.join(types)})")
 
 
 FUNCTIONS: dict[str, Function] = {}

@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.cel.errors import BudgetError, EvaluationError, no_overload
 from webhook.cel.frames import Code, Frame, decide
-from webhook.cel.values import NONE, Optional, compare, type_name
+from webhook.cel.values import NONE, ORDERED, Optional, compare, type_name
 
 Rounds = Callable[[Frame], Iterator[Any]]
 
@@ -15,7 +15,7 @@ def compile_macro(macro: str, target: Code, slots: tuple[int, ...], args: list[C
     """Return the closure of a macro whose body costs `weight` a round."""
     if macro in {"optMap", "optFlatMap"}:
         return _optional(target, slots[0], args[0], flat=macro == "optFlatMap")
-    rounds = _rounds(target, slots, weight)
+    rounds = _rounds(_listed(target) if macro == "sortBy" else target, slots, weight)
     match macro:
         case "all" | "exists":
             return lambda frame: decide(frame, (args[0] for _ in rounds(frame)), macro == "exists")
@@ -49,7 +49,9 @@ def _rounds(target: Code, slots: tuple[int, ...], weight: int) -> Rounds:
 
     def double(frame: Frame) -> Iterator[Any]:
         meter = frame[0]
-        container = _iterable(target(frame))
+        container = target(frame)
+        if not isinstance(container, list | dict):
+            raise EvaluationError(f"unsupported comprehension range type: {_go_type(container)}")
         for key, item in container.items() if isinstance(container, dict) else enumerate(container):
             meter[0] -= weight
             if meter[0] < 0:
@@ -67,13 +69,21 @@ def _filtered(rounds: Rounds, kept: Code) -> Rounds:
 def _iterable(value: Any) -> Any:
     if isinstance(value, list | dict):
         return value
-    raise EvaluationError(f"got '{_GO_TYPES.get(type_name(value), type_name(value))}', expected iterable type")
+    raise EvaluationError(f"got '{_go_type(value)}', expected iterable type")
 
 
-_GO_TYPES = {
-    "null_type": "types.Null",
-    **{name: f"types.{name.title()}" for name in ("bool", "int", "uint", "double", "string", "bytes")},
-}
+def _listed(target: Code) -> Code:
+    def listed(frame: Frame) -> Any:
+        found = target(frame)
+        if isinstance(found, dict):
+            raise EvaluationError("no such overload: @sortByAssociatedKeys")
+        return found
+
+    return listed
+
+
+def _go_type(value: Any) -> str:
+    return "types.Null" if value is None else f"types.{type_name(value).rpartition('.')[2].title()}"
 
 
 def _truth(value: Any) -> bool:
@@ -116,4 +126,8 @@ def _by_first(one: tuple[Any, Any], two: tuple[Any, Any]) -> int:
 
 def sorted_by(pairs: list[tuple[Any, Any]]) -> list[Any]:
     """Return the second of each pair in the order of the first, all of one ordered type."""
+    if any(type(key) is not type(pairs[0][0]) for key, _ in pairs):
+        raise EvaluationError("list elements must have the same type")
+    if pairs and type(pairs[0][0]) not in ORDERED:
+        raise EvaluationError("list elements must be comparable")
     return [item for _, item in sorted(pairs, key=cmp_to_key(_by_first))]

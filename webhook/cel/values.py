@@ -121,7 +121,7 @@ def compare(left: Any, right: Any) -> int:
     kinds = type(left), type(right)
     if kinds[0] is not kinds[1] and not (kinds[0] in NUMBERS and kinds[1] in NUMBERS):
         raise no_overload()
-    if kinds[0] not in _ORDERED:
+    if kinds[0] not in ORDERED:
         raise no_overload()
     if (kinds[0] is float and math.isnan(left)) or (kinds[1] is float and math.isnan(right)):
         raise EvaluationError("NaN values cannot be ordered")
@@ -130,7 +130,7 @@ def compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
-_ORDERED = frozenset({bool, int, Uint, float, str, bytes, Timestamp, Duration})
+ORDERED = frozenset({bool, int, Uint, float, str, bytes, Timestamp, Duration})
 
 
 def size_of(value: Any) -> int:
@@ -165,23 +165,35 @@ def list_index(key: Any) -> int:
 
 
 def member(container: Any, key: Any) -> Any:
-    """Return `container[key]`; of an optional, an optional. EvaluationError where it is not there."""
-    if type(container) is Optional:
-        return NONE if container is NONE else optional_member(container.value, key)
+    """Return `container[key]`. EvaluationError where it is not there."""
     value = find(container, key)
     if value is not NONE:
         return value
     if type(container) is list:
-        raise EvaluationError(f"index out of bounds: {key}")
+        raise EvaluationError(f"index out of bounds: {_shown(key)}")
     raise EvaluationError(f"no such key: {_shown(key)}")
 
 
-def optional_member(container: Any, key: Any) -> Optional:
+def field(container: Any, name: str) -> Any:
+    """Return `container.name`; of an optional, an optional. EvaluationError where it is not there."""
+    if type(container) is not Optional:
+        return member(container, name)
+    if container is not NONE and not isinstance(container.value, dict | Optional):
+        raise EvaluationError(f"no such key: {name}")
+    return optional_index(container, name)
+
+
+def index(container: Any, key: Any) -> Any:
+    """Return `container[key]`; of an optional, an optional. EvaluationError where it is not there."""
+    return optional_index(container, key) if type(container) is Optional else member(container, key)
+
+
+def optional_index(container: Any, key: Any) -> Optional:
     """Return `container[?key]`: an optional with the value, or with none."""
-    if type(container) is Optional:
-        return NONE if container is NONE else optional_member(container.value, key)
-    if not isinstance(container, list | dict):
-        raise EvaluationError(f"no such key: {_shown(key)}")
+    while type(container) is Optional:
+        if container is NONE:
+            return NONE
+        container = container.value
     value = find(container, key)
     return NONE if value is NONE else Optional(value)
 
@@ -199,4 +211,6 @@ def is_zero(value: Any) -> bool:
 
 
 def _shown(key: Any) -> str:
+    if type(key) is float and key.is_integer():
+        return str(int(key))
     return str(key).lower() if type(key) is bool else str(key)

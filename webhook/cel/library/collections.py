@@ -3,10 +3,10 @@
 from itertools import pairwise
 from typing import Any
 
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import FUNCTIONS, compared, declare, function, per_item, product, weigh
 from webhook.cel.macros import sorted_by
-from webhook.cel.values import NONE, NUMBERS, Duration, Optional, compare, equal, is_zero, type_name
+from webhook.cel.values import NONE, ORDERED, Optional, compare, equal, is_zero, type_name
 
 _COMPARABLE = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"]
 
@@ -15,16 +15,32 @@ def _each(signature: str, types: list[str]) -> tuple[str, ...]:
     return tuple(signature.replace("T", each) for each in types)
 
 
+def _order(one: Any, two: Any) -> int:
+    """Return how two items compare; 0 for different types, which the API server lets pass."""
+    if type(two) not in ORDERED:
+        raise no_overload()
+    try:
+        return compare(one, two)
+    except EvaluationError:
+        return 0
+
+
+def _check_items(name: str, items: list[Any], *unknown: str) -> None:
+    """Refuse what the first item decides: that there is no such function for this list."""
+    if items and type_name(items[0]) in {"list", "map", "null_type", "type", "optional_type", *unknown}:
+        raise EvaluationError(f"no such overload: {name}(list)")
+
+
 @function(*_each("(list(T)).isSorted() -> bool", _COMPARABLE), cost=compared)
 def _is_sorted(items: list[Any]) -> bool:
-    return all(compare(one, two) <= 0 for one, two in pairwise(items))
+    _check_items("isSorted", items)
+    return all(_order(one, two) <= 0 for one, two in pairwise(items))
 
 
 @function(*_each("(list(T)).sum() -> T", ["int", "uint", "double", "duration"]), cost=compared)
 def _sum(items: list[Any]) -> Any:
+    _check_items("sum", items, "string", "bytes", "bool", "google.protobuf.Timestamp")
     add, total = FUNCTIONS["_+_"], items[0] if items else 0
-    if items and type(total) not in NUMBERS and type(total) is not Duration:
-        raise EvaluationError("no such overload")
     for item in items[1:]:
         total = (add.table.get((type(total), type(item))) or add.resolve(total, item))(total, item)
     return total
@@ -37,9 +53,10 @@ def _position(items: list[Any], wanted: Any, places: range) -> int:
 def _best(items: list[Any], name: str, worse: int) -> Any:
     if not items:
         raise EvaluationError(f"{name} called on empty list")
+    _check_items(name, items)
     best = items[0]
     for item in items[1:]:
-        if compare(best, item) == worse:
+        if _order(best, item) == worse:
             best = item
     return best
 
@@ -81,10 +98,6 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
 
 @function(*_each("(list(T)).sort() -> list(T)", _COMPARABLE), cost=lambda items: 32 * weigh(items))
 def _sort(items: list[Any]) -> list[Any]:
-    if any(type(item) is not type(items[0]) for item in items):
-        raise EvaluationError("list elements must have the same type")
-    if items and type_name(items[0]) in {"list", "map", "null_type", "type", "optional_type"}:
-        raise EvaluationError("list elements must be comparable")
     return sorted_by([(item, item) for item in items])
 
 

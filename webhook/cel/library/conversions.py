@@ -123,7 +123,7 @@ def written_double(value: float) -> str:
     prefix = "-" if sign else ""
     if not value:
         return f"{prefix}0"
-    if not -4 < point <= 21:
+    if not -4 < point <= 6:  # where %g of the shortest text has an exponent
         return f"{prefix}{text[0]}{'.' if text[1:] else ''}{text[1:]}e{'-' if point < 1 else '+'}{abs(point - 1):02}"
     if point <= 0:
         return f"{prefix}0.{'0' * -point}{text}"

@@ -86,7 +86,7 @@ def _parsed(parse: Callable[[str], Any], text: str | None) -> Callable[[str], li
         try:
             parse(value)
         except CelError as error:
-            return [text or str(error)]
+            return [text or str(error).partition(": ")[2]]
         return []
 
     return validated

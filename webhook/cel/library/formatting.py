@@ -61,16 +61,16 @@ def _written(value: Any, nested: bool = False) -> str:
         raise EvaluationError(f"error during formatting: {text}")
     if value is None or isinstance(value, TypeValue):
         return str("null" if value is None else value)
-    if isinstance(value, float) and not math.isfinite(value):
-        text = _INFINITE.get(value, "NaN")
-        return f'"{text}"' if nested else text
-    shown: str = to_text(value)
+    try:
+        shown: str = to_text(value)
+    except EvaluationError as error:
+        raise EvaluationError(f'error during formatting: could not convert argument "{error}" to string') from None
     literal = _LITERALS.get(type(value)) if nested else None
     return shown if literal is None else literal(value, shown)
 
 
 _LITERALS: dict[type, Callable[[Any, str], str]] = {
-    float: lambda value, _: f"{value:.6f}",
+    float: lambda value, text: f"{value:.6f}" if math.isfinite(value) else quote(text),
     Timestamp: lambda _, text: f'timestamp("{text}")',
     Duration: lambda _, text: f'duration("{text}")',
     bytes: lambda _, text: f"b{quote(text)}",
@@ -95,13 +95,14 @@ def _fixed(value: Any, precision: int) -> str | None:
     return f"{number:.{precision}f}" if math.isfinite(number) else _INFINITE.get(number, "NaN").replace("Infinity", "∞")
 
 
-def _scientific(value: Any, precision: int) -> str | None:
+def _scientific(value: Any, _: int) -> str | None:
     number = _number(value)
     if number is None:
         return None
     if not math.isfinite(number):
         return _INFINITE.get(number, "NaN").replace("Infinity", "∞")
-    mantissa, exponent = f"{number:.{precision}e}".split("e")
+    mantissa, exponent = f"{number:.6e}".split("e")
+    # Six digits, whatever precision is asked for: so does the API server.
     return f"{mantissa}\u202f\u00d7\u202f10{exponent.lstrip('+').translate(_RAISED)}"
 
 

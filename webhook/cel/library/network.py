@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from webhook.cel.errors import EvaluationError
+from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import declare, function
 from webhook.cel.values import Opaque
 
@@ -98,7 +98,7 @@ def parse_cidr(text: str) -> CIDR:
     except ValueError:
         found = None
     if found is None or not _BITS.fullmatch(bits) or int(bits) > found.max_prefixlen or "%" in text:
-        why = "no '/'" if not slash else "bad bits after slash: " + _quoted(bits) if found else _unparsed(address)
+        why = "no '/'" if not slash else _bits_fault(bits) if found else _unparsed(address)
         failed = "network address parse error during conversion from string"
         raise EvaluationError(f'{failed}: {failed}: netip.ParsePrefix("{text}"): {why}')
     if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped:
@@ -107,12 +107,19 @@ def parse_cidr(text: str) -> CIDR:
     return CIDR(found, int(bits))
 
 
-def _quoted(text: str) -> str:
-    return f'"{text}"'
+def _bits_fault(bits: str) -> str:
+    return "prefix length out of range" if _BITS.fullmatch(bits) else f'bad bits after slash: "{bits}"'
 
 
 def _unparsed(text: str) -> str:
     return f'ParseAddr("{text}"): unable to parse IP'
+
+
+def _parsed(parse: Callable[[str], Any], text: str) -> Any:
+    try:
+        return parse(text)
+    except EvaluationError:
+        raise no_overload() from None  # all that the API server says of it
 
 
 def _contains(prefix: CIDR, other: CIDR) -> bool:
@@ -126,6 +133,6 @@ declare(lambda prefix: IP(prefix.key[0]), "(net.CIDR).ip() -> net.IP")
 declare(lambda prefix: prefix.key[1], "(net.CIDR).prefixLength() -> int")
 declare(lambda prefix: CIDR(prefix.network.network_address, prefix.key[1]), "(net.CIDR).masked() -> net.CIDR")
 declare(lambda prefix, address: address.key in prefix.network, "(net.CIDR).containsIP(net.IP) -> bool")
-declare(lambda prefix, text: _address(text) in prefix.network, "(net.CIDR).containsIP(string) -> bool")
+declare(lambda prefix, text: _parsed(_address, text) in prefix.network, "(net.CIDR).containsIP(string) -> bool")
 declare(_contains, "(net.CIDR).containsCIDR(net.CIDR) -> bool")
-declare(lambda prefix, text: _contains(prefix, parse_cidr(text)), "(net.CIDR).containsCIDR(string) -> bool")
+declare(lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text)), "(net.CIDR).containsCIDR(string) -> bool")

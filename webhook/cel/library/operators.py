@@ -16,8 +16,8 @@ from webhook.cel.values import (
     compare,
     equal,
     find,
-    member,
-    optional_member,
+    index,
+    optional_index,
 )
 
 _PAIRS = [(one, two) for one in ("int", "uint", "double") for two in ("int", "uint", "double")]
@@ -107,9 +107,8 @@ def _in(item: Any, container: Any) -> bool:
 _INDEXED = "list(A), int", "map(A, B), A", "optional_type(list(A)), int", "optional_type(map(A, B)), A"
 for _args, _result in zip(_INDEXED, ("A", "B", "A", "B"), strict=True):
     _optional = f"optional_type({_result})"
-    declare(member, f"_[_]({_args}) -> {_optional if _args.startswith('opt') else _result}")
-    declare(optional_member, f"_[?_]({_args}) -> {_optional}")
-declare(member, "_[_](A, B) -> dyn")
+    declare(index, f"_[_]({_args}) -> {_optional if _args.startswith('opt') else _result}")
+    declare(optional_index, f"_[?_]({_args}) -> {_optional}")
 
 for _sized in ("string", "bytes", "list(A)", "map(A, B)"):
     declare(len, f"size({_sized}) -> int", f"({_sized}).size() -> int")

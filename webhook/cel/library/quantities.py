@@ -13,8 +13,9 @@ from webhook.cel.library.network import is_valid
 from webhook.cel.values import MAX_INT, MIN_INT, Opaque
 
 _QUANTITY = re.compile(
-    r"([+-]?)(?=\.?\d)(\d{0,64})(?:\.(\d{0,64}))?(?:[eE]([+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]?))", re.ASCII
+    r"([+-]?)(?=\.?\d|[numkMGTPE])(\d{0,64})(?:\.(\d{0,64}))?(?:[eE]([+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]?))", re.ASCII
 )
+_LIKE = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
 NANO = 10**9
 
 
@@ -34,11 +35,10 @@ def parse_quantity(text: str) -> Quantity:
     """Return the amount that `text` says. EvaluationError where it says none."""
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        wrong = "unable to parse quantity's suffix" if re.match(r"[+-]?\.?\d", text) else _FORM
-        raise EvaluationError(wrong)
+        raise EvaluationError("unable to parse quantity's suffix" if _LIKE.fullmatch(text) else _FORM)
     sign, whole, part, exponent, suffix = match.groups(default="")
     scale = int(exponent or 0) - len(part)
-    value = int(f"{whole}{part}") * Fraction(10) ** scale * SUFFIXES[suffix]
+    value = int(f"{whole}{part}" or 0) * Fraction(10) ** scale * SUFFIXES[suffix]
     value = Fraction(ceil(value * NANO), NANO)
     decimal = {"n": -9, "u": -6, "m": -3}.get(suffix, 0) if not suffix.endswith("i") else 0
     integer = (

@@ -8,7 +8,7 @@ import re2
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import declare, function, linear
-from webhook.cel.values import NONE, Optional, size_of, type_name
+from webhook.cel.values import NONE, Optional, size_of
 
 MAX_PATTERN = 1024  # characters of a regular expression
 MAX_COMPILED = 1024  # regular expressions that are kept
@@ -35,20 +35,22 @@ def _char_at(text: str, index: int) -> str:
 
 @function("(string).indexOf(string) -> int", "(string).indexOf(string, int) -> int", cost=linear)
 def _index_of(text: str, part: str, start: int = 0) -> int:
-    if not 0 <= start <= len(text):
-        if not part and start >= 0:
-            return start
+    if not part:
+        return start
+    if start < 0:
         raise _index_error(start)
     return text.find(part, start)
 
 
 @function("(string).lastIndexOf(string) -> int", "(string).lastIndexOf(string, int) -> int", cost=linear)
 def _last_index_of(text: str, part: str, start: int | None = None) -> int:
-    if start is not None and not 0 <= start < max(len(text), 1):
-        if not part and start >= 0:
-            return start
+    if start is None:
+        return text.rfind(part)
+    if not part:
+        return start
+    if start < 0:
         raise _index_error(start)
-    return text.rfind(part) if start is None else text.rfind(part, 0, start + len(part))
+    return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
 
 
 declare(lambda text: text.translate(_LOWER), "(string).lowerAscii() -> string", cost=linear)
@@ -98,7 +100,8 @@ def _joined_size(items: list[Any], separator: str = "") -> int:
 def _join(items: list[Any], separator: str = "") -> str:
     for item in items:
         if type(item) is not str:
-            raise EvaluationError(f"join: invalid input: {type_name(item)}")
+            shown = "(list, string)" if separator else "(list)"
+            raise EvaluationError(f"no such overload: join{shown}")
     return separator.join(items)
 
 

@@ -43,7 +43,7 @@ def parse_timestamp(text: str) -> Timestamp:
         zone = "+00:00" if match[3] == "Z" else match[3]
         whole = datetime.fromisoformat(f"{match[1]}{zone}") - _EPOCH
     except (ValueError, OverflowError):
-        raise EvaluationError(f"type conversion error from 'string' to 'google.protobuf.Timestamp': {text!r}") from None
+        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'") from None
     fraction = int((match[2] or "").ljust(9, "0")[:9])
     return checked_timestamp((whole.days * 86400 + whole.seconds) * SECOND + fraction)
 
@@ -52,18 +52,22 @@ declare(lambda seconds: checked_timestamp(seconds * SECOND), "timestamp(int) -> 
 
 
 declare(lambda value: value, "timestamp(timestamp) -> timestamp", "duration(duration) -> duration")
-declare(Duration, "duration(int) -> duration")
 
 
 @function("duration(string) -> duration")
 def parse_duration(text: str) -> Duration:
     """Return the duration that text such as `1h30m` says."""
     if len(text) > 256 or not _DURATION.fullmatch(text):
-        raise EvaluationError(f"type conversion error from 'string' to 'google.protobuf.Duration': {text!r}")
+        raise EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
     total = 0
     for whole, fraction, unit in _PART.findall(text):
         total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
     return checked_duration(-total if text.startswith("-") else total)
+
+
+@function("duration(int) -> duration")
+def _duration_of_int(_: int) -> Duration:
+    raise EvaluationError("type conversion error from 'int' to 'google.protobuf.Duration'")
 
 
 def written_timestamp(value: Timestamp) -> str:

@@ -49,7 +49,7 @@ def parse_url(text: str) -> URL:
         if text != "*":
             raise EvaluationError(f"{fail}invalid URI for request")
     host, path = "", rest
-    if scheme and rest.startswith("//"):
+    if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
         host, path = _host(fail, authority), slash + path
     if bad := _BAD_ESCAPE.search(path):
