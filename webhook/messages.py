@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict, Violation
+from webhook.engine.rules import RuleError
 
 MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
 MAX_CAUSES = 40 << 10
@@ -30,11 +31,12 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     listed, detailed = _Listed(MAX_MESSAGE), _Listed(MAX_CAUSES)
     lines: list[str] = []
     causes: list[dict[str, str]] = []
+    failures = {failure(each) for each in verdict.outcomes if each.error is not None}
     violations = 0
     for policy, path, text in _causes(verdict):
         if listed.add(policy, text):
             lines.append(f"- {policy}: {text}")
-            violations += bool(path)
+            violations += bool(path) or text not in failures
             if not detailed.is_full and detailed.add(policy, path, text):
                 causes.append({"reason": policy, "message": text, "field": path})
         elif listed.is_full:
@@ -109,6 +111,8 @@ def failure(outcome: Outcome) -> str:
     if isinstance(outcome.error, NotLookedUpError):
         wanted = one_line(str(outcome.error)).replace("_", " ")
         return f"could not be decided, since {wanted} could not be looked up. {TRY_AGAIN}"
+    if isinstance(outcome.error, RuleError):
+        return one_line(str(outcome.error))
     return f"failed with an internal error ({type(outcome.error).__name__}). Tell those who run Gatewright."
 
 

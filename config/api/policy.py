@@ -64,12 +64,62 @@ class Match(ApiModel):
     exclude: Exclude = Field(Exclude.model_construct(), description="whose requests are never matched")
 
 
-class AdmissionPolicySpec(ApiModel):
-    """What a policy object says."""
+class Validation(ApiModel):
+    """A rule in CEL: an object that makes it false is a violation."""
 
-    policy: str = Field(description="name of the policy, as `gatewright explain` lists it")
+    expression: str = Field(min_length=1, description="CEL expression that must be true")
+    message: str | None = Field(None, description="what is wrong; the expression itself by default")
+    message_expression: str | None = Field(None, description="CEL expression for the message, a string")
+    path: str | None = Field(
+        None, description="field that the rule is about, such as `spec.replicas`; its value is part of the message"
+    )
+    reason: Literal["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"] | None = Field(
+        None, description="ignored; accepted since ValidatingAdmissionPolicy has it"
+    )
+
+
+class Variable(ApiModel):
+    """A named CEL expression, evaluated at most once a request, when a rule reads `variables.NAME`."""
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="name after `variables.`")
+    expression: str = Field(min_length=1, description="CEL expression of any type")
+
+
+class MatchCondition(ApiModel):
+    """A CEL expression that must be true for the policy to apply."""
+
+    name: str = Field(min_length=1, description="name of the condition; messages show it")
+    expression: str = Field(min_length=1, description="CEL expression, a bool")
+
+
+class Expression(ApiModel):
+    """A CEL expression that returns what changes."""
+
+    expression: str = Field(min_length=1, description="CEL expression: Object{…}, or a list of JSONPatch{…}")
+
+
+class Mutation(ApiModel):
+    """A change of the object, as in MutatingAdmissionPolicy."""
+
+    patch_type: Literal["ApplyConfiguration", "JSONPatch"] = Field(description="which of the two is given")
+    apply_configuration: Expression | None = Field(None, description="fields to merge by server-side apply's rules")
+    json_patch: Expression | None = Field(None, alias="jsonPatch", description="operations of RFC 6902")
+
+
+class AdmissionPolicySpec(ApiModel):
+    """What a policy object says: a built-in policy by its name, or rules of its own in CEL."""
+
+    policy: str | None = Field(None, description="name of a built-in policy, as `gatewright explain` lists it")
     params: dict[str, Any] = Field(
-        {}, description="parameters of the policy; what is left out has a default", json_schema_extra=OPEN
+        {},
+        description="parameters of the policy, defaults left out; for rules in CEL the value of `params`",
+        json_schema_extra=OPEN,
+    )
+    validations: list[Validation] = Field([], max_length=100, description="rules in CEL that must hold")
+    mutations: list[Mutation] = Field([], max_length=100, description="changes in CEL, each on top of the one before")
+    variables: list[Variable] = Field([], max_length=100, description="named expressions that rules can read")
+    match_conditions: list[MatchCondition] = Field(
+        [], max_length=64, description="CEL expressions that must all hold for the policy to apply"
     )
     match: Match = Field(Match.model_construct(), description="where the policy applies; everywhere by default")
     validation_actions: list[Action] = Field(

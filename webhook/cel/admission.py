@@ -12,7 +12,7 @@ from webhook.cel.types import Type, parse_type
 AUTHORIZER = "kubernetes.authorization.Authorizer"
 VARIABLES = "kubernetes.variables"  # the type of `variables`, whose fields are the policy's own
 
-_TYPES = {
+_TYPES: dict[str, dict[str, str]] = {
     "kubernetes.AdmissionRequest": {
         "kind requestKind": "kubernetes.GroupVersionKind",
         "resource requestResource": "kubernetes.GroupVersionResource",
@@ -43,6 +43,7 @@ _TYPES = {
     "kubernetes.NamespaceSpec": {"finalizers": "list(string)"},
     "kubernetes.NamespaceStatus": {"phase": "string", "conditions": "list(kubernetes.NamespaceCondition)"},
     "kubernetes.NamespaceCondition": {"status type message reason": "string", "lastTransitionTime": "timestamp"},
+    VARIABLES: {},
     AUTHORIZER: {"requestResource": "kubernetes.authorization.ResourceCheck"},
 }
 _OBJECTS: dict[str, Mapping[str, Type]] = {

@@ -1,6 +1,6 @@
 """A policy in force, and how it is asked about one request."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -37,6 +37,8 @@ class BoundPolicy:
     exempt: tuple[Exempt, ...] = ()
     severity: str = ""  # the policy's own by default
     category: str = ""
+    condition: Callable[[Request], bool] | None = None  # what `matchConditions` say
+    condition_needs: frozenset[str] = frozenset()
 
     @cached_property
     def title(self) -> str:
@@ -56,7 +58,7 @@ class BoundPolicy:
     @cached_property
     def needs(self) -> frozenset[str]:
         """What must be looked up before it can judge what it applies to, also by the parameters of exceptions."""
-        needed = self.policy.needed(self.params)
+        needed = self.policy.needed(self.params) | self.condition_needs
         for exempt in self.exempt:
             needed |= {NOW} | (frozenset() if exempt.params is None else self.policy.needed(exempt.params))
         return needed
@@ -70,12 +72,17 @@ class BoundPolicy:
     def _restricts(self) -> bool:
         return self.match.restricts
 
+    def _applies(self, request: Request) -> bool:
+        if self._restricts and not self.match.selects(request):
+            return False
+        return self.condition is None or self.condition(request)
+
     def validate(self, request: Request) -> Outcome | None:
         """Return the violations that it finds; None where it does not apply, or an exception leaves nothing of it.
 
         NotLookedUpError where what would decide is not known.
         """
-        if self._restricts and not self.match.selects(request):
+        if not self._applies(request):
             return None
         policy = self._excepted(request) if self.exempt else self
         if policy is None:
@@ -86,7 +93,7 @@ class BoundPolicy:
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where it does not apply, or an exception leaves nothing of it."""
-        if self._restricts and not self.match.selects(request):
+        if not self._applies(request):
             return None
         policy = self._excepted(request) if self.exempt else self
         if policy is None:
@@ -117,7 +124,7 @@ class BoundPolicy:
         reported are tolerated.
         """
         before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
-        if before is None or (self._restricts and not self.match.selects(before)):
+        if before is None or not self._applies(before):
             return []
         try:
             return list(islice(self._left(before, self.policy.validate), 10 * MAX_VIOLATIONS))

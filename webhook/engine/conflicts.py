@@ -8,6 +8,7 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.jsonpatch import pointer
 from webhook.engine.kinds import Kind
 from webhook.engine.request import Attributes, Request
+from webhook.engine.rules import RuleError
 from webhook.engine.violation import Step
 
 CONTAINER = {"name": "container", "image": "image"}
@@ -41,8 +42,11 @@ def _sets(policy: BoundPolicy, kind: Kind) -> Iterator[tuple[tuple[Step, ...], A
         "", "CREATE", kind.group, kind.versions[-1], kind.kind, kind.group, kind.plural, namespace="namespace"
     )
     request = Request(attributes, _emptiest(kind), kind=kind)
-    for patch in policy.policy.mutate(request, policy.params):
-        yield patch.steps, patch.value
+    try:
+        for patch in policy.policy.mutate(request, policy.params):
+            yield patch.steps, patch.value
+    except RuleError:
+        return  # a rule of its own that needs more than the emptiest object
 
 
 def _emptiest(kind: Kind) -> dict[str, Any]:

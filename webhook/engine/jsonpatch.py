@@ -66,7 +66,7 @@ class Patcher:
         if not holder.value:
             holder, steps = _existing(holder, steps)
         depth, current = self._found(holder, steps)
-        if patch.value is None if current is None else not patch.overwrite or same(current, patch.value):
+        if patch.value in (None, UNSET) if current is None else not patch.overwrite or same(current, patch.value):
             return
         node = self._owned(holder)
         is_created = id(node) in self._created
@@ -79,8 +79,13 @@ class Patcher:
             self._own[id(value)] = self._created[id(value)] = value
         step = steps[depth]
         undo.append((node, step, node[step] if isinstance(step, int) else node.get(step, UNSET)))
-        node[step] = value
-        if not is_created:
+        if value is UNSET:
+            del node[step]
+        else:
+            node[step] = value
+        if value is UNSET and not is_created:
+            self.operations.append({"op": "remove", "path": f"{self._pointer(holder)}{pointer(steps)}"})
+        elif not is_created:
             adds = current is None and isinstance(step, str)  # into a list, "add" would insert
             path = f"{self._pointer(holder)}{pointer(steps[: depth + 1])}"
             self.operations.append({"op": "add" if adds else "replace", "path": path, "value": value})

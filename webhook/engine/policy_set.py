@@ -21,6 +21,7 @@ from webhook.engine.exceptions import BoundException
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, compile_match
 from webhook.engine.policy import Params, Policy
+from webhook.engine.rules import compile_rules
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
@@ -121,22 +122,41 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         spec = _spec(PolicyExceptionSpec, document)
         return BoundException(document.metadata.namespace, spec, document.metadata.name)
     spec = _spec(AdmissionPolicySpec, document)
-    policy = _policy(spec, catalogue, in_a_namespace=document.kind == "AdmissionPolicy")
-    params = parse_params(policy, spec.params, "spec.params")
-    if document.kind == "AdmissionPolicy":
+    in_a_namespace = document.kind == "AdmissionPolicy"
+    _check_sort(spec)
+    rules = compile_rules(spec, in_a_namespace=in_a_namespace) if spec.policy is None or spec.match_conditions else None
+    if rules is not None and rules.policy is not None:
+        policy, params, match = rules.policy, rules.params, rules.match
+    else:
+        policy, match = _policy(spec, catalogue, in_a_namespace=in_a_namespace), spec.match
+        params = parse_params(policy, spec.params, "spec.params")
+    if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
     return BoundPolicy(
         document.metadata.name,
         policy,
         params,
-        compile_match(spec.match),
+        compile_match(match),
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
         namespace=document.metadata.namespace if document.kind == "AdmissionPolicy" else None,
         tolerates_existing=spec.allow_existing_violations,
         severity=spec.severity or policy.severity,
         category=spec.category or policy.category,
+        condition=None if rules is None else rules.condition,
+        condition_needs=frozenset() if rules is None else rules.needs,
     )
+
+
+def _check_sort(spec: AdmissionPolicySpec) -> None:
+    """Refuse an object that says neither which built-in policy it means nor a rule, or more than one of these."""
+    said = [name for name in ("policy", "validations", "mutations") if getattr(spec, name)]
+    if not said:
+        raise FaultsError([("spec.policy", "missing; name a built-in policy, or give validations or mutations in CEL")])
+    if len(said) > 1:
+        raise FaultsError([(f"spec.{said[1]}", f"not beside `{said[0]}`; use one object for each")])
+    if spec.variables and spec.policy:
+        raise FaultsError([("spec.variables", "not beside `policy`; a built-in policy reads no variables")])
 
 
 def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -158,6 +178,7 @@ def _spec(model: Any, document: PolicyDocument) -> Any:
 
 def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool) -> Policy:
     """Return the policy that is named, if it looks at what `match` names; a tenant's at nothing without a namespace."""
+    assert spec.policy is not None
     policy = catalogue.get(spec.policy)
     if policy is None:
         raise FaultsError([("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')])

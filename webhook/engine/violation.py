@@ -50,6 +50,7 @@ class Violation:
     `of` names the object where that is not the one that is judged but a planned child, as `Deployment/shop`.
     `controller_fix` is the fix where the controller chose the value. `expired` names the exception that covered it.
     `mended` is a value of the field that mends it, None where the field must go; unset where no value is sure to.
+    `id` identifies the rule where its words vary.
     """
 
     field: str
@@ -63,6 +64,7 @@ class Violation:
     controller_fix: str = ""
     expired: str = ""
     mended: Any = UNSET
+    id: str = ""
 
     @property
     def path(self) -> str:
@@ -72,7 +74,7 @@ class Violation:
     @property
     def where(self) -> str:
         """The path, after the name of the object where that is a planned child."""
-        return f"{self.of}: {self.path}" if self.of else self.path
+        return ": ".join(filter(None, (self.of, self.path))) if self.of else self.path
 
     @property
     def found_text(self) -> str:
@@ -82,7 +84,10 @@ class Violation:
     @property
     def message(self) -> str:
         """The violation as one line."""
-        return f"{self.where}: {self.found_text}; {self.rule}. {self.fix[:1].upper()}{self.fix[1:]}."
+        said = f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}." if self.fix else self.rule
+        if not self.path:
+            return f"{self.of}: {said}" if self.of else said
+        return f"{self.where}: {self.found_text}; {said}"
 
     def __eq__(self, other: object) -> bool:
         """Two violations are equal that say the same."""
@@ -98,7 +103,7 @@ class Violation:
     @property
     def key(self) -> tuple[str, str]:
         """What it is about: the record and its field, and the rule."""
-        return self.path, self.rule
+        return self.path, self.id or self.rule
 
     @property
     def identity(self) -> tuple[str, str, Any]:
@@ -146,7 +151,7 @@ class Patch:
     """
 
     path: tuple[Step, ...]
-    value: Any
+    value: Any  # UNSET removes the field
     overwrite: bool = False
     holder: "Fields | None" = None
 

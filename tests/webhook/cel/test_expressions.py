@@ -77,7 +77,7 @@ def test_true(expression):
         ("object.spec.template.spec.containers[5].name == 'x'", "index out of bounds: 5"),
         ("object.spec.replicas / 0 == 1", "division by zero"),
         ("object.spec.replicas + 9223372036854775807 > 0", "integer overflow"),
-        ("quantity('1x').isInteger()", "unable to parse quantity's suffix"),
+        ("quantity('1kk').isInteger()", "unable to parse quantity's suffix"),
         ("[1, 2].all(i, i / 0 == 1)", "division by zero"),
         (
             "authorizer.group('').resource('pods').check('get').allowed()",
@@ -108,7 +108,7 @@ def test_errors(expression, message):
         ("1 + 'a' == 2", "1:3: found no matching overload for '_+_' applied to '(int, string)'"),
         ("'a'.matches('[')", "1:13: invalid matches argument: error parsing regexp: missing ]: ["),
         ("timestamp('soon') < timestamp(0)", "1:11: invalid timestamp argument: type conversion error from 'string' to "
-         "'google.protobuf.Timestamp': 'soon'"),
+            "'google.protobuf.Timestamp'"),
         ("object.spec == ", "1:16: syntax error: found 'end of expression', expected a value"),
         ("object.spec)", "1:12: syntax error: found ')', expected an operator or the end"),
         ("[1, 'a'] == []", "1:1: expected type 'int' but found 'string'"),

@@ -1,0 +1,332 @@
+"""Policy objects with rules of their own in CEL."""
+
+import jsonpatch
+import pytest
+
+from config.faults import FaultsError
+from tests.webhook.asking import ask
+from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine.policy_set import bind
+from webhook.messages import status
+from webhook.policies import catalogue
+
+CONTAINERS = [
+    {"name": "app", "image": "nginx"},
+    {"name": "log", "image": "r/log", "env": [{"name": "A", "value": "1"}]},
+]
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "labels": {"team": "core"}},
+    "spec": {"replicas": 5, "template": {"spec": {"containers": CONTAINERS}}},
+}
+
+
+def bound(kind="ClusterAdmissionPolicy", namespace=None, **spec):
+    """Put a policy object in force that is called `rules`."""
+    metadata = {"name": "rules"} | ({"namespace": namespace} if namespace else {})
+    return bind({"apiVersion": "gatewright.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}, catalogue())
+
+
+def messages(object=DEPLOYMENT, kind="Deployment", *, asked=None, **spec):
+    """Return the messages of the violations that a policy object finds."""
+    engine = Engine([bound(**spec)])
+    outcomes = engine.validate(ask(object, kind, **(asked or {}))).outcomes
+    assert [outcome.error for outcome in outcomes if outcome.error] == []
+    return [violation.message for outcome in outcomes for violation in outcome.violations]
+
+
+def faults(**spec):
+    """Return what a policy object is refused for."""
+    with pytest.raises(FaultsError) as error:
+        bound(**spec)
+    return error.value.faults
+
+
+def changed(object=DEPLOYMENT, *, asked=None, **spec):
+    """Return the operations and the object after a mutation; both must agree."""
+    verdict = Engine([bound(**spec)]).mutate(ask(object, "Deployment", **(asked or {})))
+    assert verdict.allowed, verdict.outcomes
+    assert jsonpatch.apply_patch(object, verdict.operations) == verdict.object
+    return verdict.operations, verdict.object
+
+
+def applied(expression):
+    """Return a mutation by ApplyConfiguration."""
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def patched(expression):
+    """Return a mutation by JSONPatch."""
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def test_all_rules_that_are_false_are_violations():
+    """Each with its message: given, computed, or the expression; and the value at its path."""
+    assert messages(
+        validations=[
+            {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3 replicas"},
+            {"expression": "object.metadata.name == 'web'"},
+            {"expression": "'owner' in object.metadata.labels", "path": "metadata.labels[owner]", "message": "set it"},
+            {
+                "expression": "object.spec.template.spec.containers.all(c, c.image.contains(':'))",
+                "messageExpression": "'no tag: ' + object.spec.template.spec.containers[0].image",
+            },
+            {"expression": "object.spec.replicas == 1"},
+        ]
+    ) == [
+        "spec.replicas: 5; at most 3 replicas",
+        "metadata.labels[owner]: missing; set it",
+        "no tag: nginx",
+        "failed expression: object.spec.replicas == 1",
+    ]
+
+
+def test_a_message_expression_that_fails_leaves_the_message():
+    """Also one that returns more than one line, or only blanks."""
+    for expression in ("object.nope", "'a\\nb'", "' '"):
+        rule = {"expression": "false", "message": "the message", "messageExpression": f"string({expression})"}
+        assert messages(validations=[rule]) == ["the message"]
+
+
+def test_an_error_is_a_violation_under_fail_and_none_under_ignore():
+    """As in the API server; the other rules are evaluated all the same."""
+    rules = [{"expression": "object.spec.nope == 1"}, {"expression": "false", "message": "second"}]
+    assert messages(validations=rules) == [
+        "expression 'object.spec.nope == 1' resulted in error: no such key: nope",
+        "second",
+    ]
+    assert messages(validations=rules, failurePolicy="Ignore") == ["second"]
+
+
+def test_variables_and_params_are_values_of_rules():
+    """A variable can read those before it."""
+    assert messages(
+        params={"maximum": 3},
+        variables=[
+            {"name": "containers", "expression": "object.spec.template.spec.containers"},
+            {"name": "images", "expression": "variables.containers.map(c, c.image)"},
+        ],
+        validations=[
+            {
+                "expression": "object.spec.replicas <= params.maximum && variables.images.size() < 2",
+                "messageExpression": "variables.images.join(' ') + ' ' + string(params.maximum)",
+            }
+        ],
+    ) == ["nginx r/log 3"]
+
+
+def test_the_request_and_the_namespace_are_values_of_rules():
+    """`request` has the API's fields; `namespaceObject` those that are known."""
+    asked = {"looked_up": {NAMESPACE_LABELS: {"env": "prod"}}, "username": "jane", "groups": ("devs",)}
+    rules = [
+        "request.userInfo.username == 'jane' && 'devs' in request.userInfo.groups && request.operation == 'CREATE'",
+        "request.resource.resource == 'deployments' && request.kind.kind == 'Deployment' && !has(request.subResource)",
+        "namespaceObject.metadata.labels.env == 'prod' && namespaceObject.metadata.name == request.namespace",
+    ]
+    assert messages(asked=asked, validations=[{"expression": each} for each in rules]) == []
+    assert messages(asked=asked, validations=[{"expression": "has(namespaceObject.metadata.annotations)"}]) == [
+        "expression 'has(namespaceObject.metadata.annotations)' resulted in error: "
+        "namespaceObject: annotations is known to the API server only"
+    ]
+
+
+def test_an_update_tolerates_what_was_there_before():
+    """The same rule about the same value; another value at its path is a new violation."""
+    rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3"}
+    engine = Engine([bound(validations=[rule])])
+    for before, new, tolerated in ((5, 0, 1), (4, 1, 0), (1, 1, 0)):
+        old = DEPLOYMENT | {"spec": {"replicas": before}}
+        (outcome,) = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")).outcomes
+        assert (len(outcome.violations), len(outcome.tolerated)) == (new, tolerated)
+
+
+def test_an_error_is_never_tolerated():
+    """Whatever the object was before: an error is no answer."""
+    engine = Engine([bound(validations=[{"expression": "object.nope == 1"}])])
+    verdict = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=DEPLOYMENT, operation="UPDATE"))
+    assert not verdict.allowed
+
+
+def test_match_conditions_decide_where_a_policy_applies():
+    """Also a built-in one; a false one decides even beside an error, an error alone fails the policy."""
+    rule = {"expression": "false", "message": "denied"}
+    applies = {"name": "big", "expression": "object.spec.replicas > 3"}
+    small = {"name": "small", "expression": "object.spec.replicas < 3"}
+    broken = {"name": "broken", "expression": "object.nope"}
+    with pytest.raises(FaultsError):
+        bound(validations=[rule], matchConditions=[broken])
+    broken["expression"] += " == 1"
+    assert messages(validations=[rule], matchConditions=[applies]) == ["denied"]
+    assert messages(validations=[rule], matchConditions=[broken, small]) == []
+    request = ask(DEPLOYMENT, "Deployment")
+    verdict = Engine([bound(validations=[rule], matchConditions=[applies, broken])]).validate(request)
+    assert status(request, verdict)["message"] == (
+        "1 policy failure\n- rules: matchCondition broken: no such key: nope"
+    )
+    assert len(messages(policy="replica-limits", params={"maximum": 4}, matchConditions=[applies])) == 1
+    assert messages(policy="replica-limits", params={"maximum": 4}, matchConditions=[small]) == []
+
+
+def test_match_names_kinds_operations_and_subresources():
+    """A kind that is not known is named in full; every known kind is judged where a clause names none."""
+    match = {
+        "any": [
+            {"kinds": ["things.example.com/v1/Thing"]},
+            {"kinds": ["Deployment"], "operations": ["DELETE"]},
+            {"kinds": ["Deployment"], "subresources": ["scale"]},
+        ]
+    }
+    policy = bound(match=match, validations=[{"expression": "true"}])
+    targets = {(each.kind.plural, each.subresource, each.operations) for each in policy.policy.targets}
+    assert targets == {
+        ("things", "", ("CREATE", "UPDATE")),
+        ("deployments", "", ("DELETE",)),
+        ("deployments", "scale", ("CREATE", "UPDATE")),
+    }
+    everywhere = bound(validations=[{"expression": "true"}]).policy.targets
+    assert {"pods", "namespaces", "webapps"} <= {each.kind.plural for each in everywhere}
+
+
+def test_every_fault_is_named_with_line_and_column():
+    """What cannot be used is refused when it is applied, all of it at once."""
+    assert faults(
+        match={"any": [{"kinds": ["Deploymnt"]}]},
+        variables=[{"name": "a", "expression": "objct.x"}, {"name": "b", "expression": "variables.c"}],
+        matchConditions=[{"name": "c", "expression": "'yes'"}],
+        validations=[
+            {"expression": "object.spec.replicas <=\n  'a' + 1"},
+            {"expression": "params.x == 1"},
+            {"expression": "true", "messageExpression": "1"},
+        ],
+    ) == (
+        ("spec.matchConditions[0].expression", "line 1, column 1: must evaluate to bool but got string"),
+        (
+            "spec.variables[0].expression",
+            "line 1, column 1: undeclared reference to 'objct'; did you mean \"object\"?",
+        ),
+        ("spec.variables[1].expression", "line 1, column 11: undefined field 'c' of 'variables'"),
+        (
+            "spec.validations[0].expression",
+            "line 2, column 7: found no matching overload for '_+_' applied to '(string, int)'",
+        ),
+        (
+            "spec.validations[1].expression",
+            "line 1, column 1: undeclared reference to 'params'; known: authorizer, namespaceObject, object, "
+            "oldObject, request, variables",
+        ),
+        ("spec.validations[2].messageExpression", "line 1, column 1: must evaluate to string but got int"),
+        ("spec.match.any[0].kinds", 'unknown kind "Deploymnt"; did you mean "Deployment"?'),
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ({}, ("spec.policy", "missing; name a built-in policy, or give validations or mutations in CEL")),
+        (
+            {"policy": "replica-limits", "validations": [{"expression": "true"}]},
+            ("spec.validations", "not beside `policy`; use one object for each"),
+        ),
+        (
+            {"policy": "replica-limits", "variables": [{"name": "a", "expression": "1"}]},
+            ("spec.variables", "not beside `policy`; a built-in policy reads no variables"),
+        ),
+        (
+            {"mutations": [{"patchType": "JSONPatch", "applyConfiguration": {"expression": "Object{}"}}]},
+            ("spec.mutations[0].jsonPatch", "patchType JSONPatch needs this, and nothing else"),
+        ),
+        (
+            {"mutations": [applied("object")]},
+            (
+                "spec.mutations[0].applyConfiguration.expression",
+                "line 1, column 1: must evaluate to Object but got dyn",
+            ),
+        ),
+        (
+            {"mutations": [patched("[JSONPatch{op: 'add', pth: '/x'}]")]},
+            (
+                "spec.mutations[0].jsonPatch.expression",
+                "line 1, column 23: undefined field 'pth'; did you mean \"path\"?",
+            ),
+        ),
+    ],
+)
+def test_what_a_policy_object_cannot_be(spec, fault):
+    """It names a built-in policy, or has validations, or mutations."""
+    assert faults(**spec) == (fault,)
+
+
+def test_a_tenant_has_rules_but_changes_nothing():
+    """An AdmissionPolicy judges what is in its namespace."""
+    policy = bound("AdmissionPolicy", "shop", validations=[{"expression": "false", "message": "no"}])
+    assert all(each.kind.namespaced for each in policy.policy.targets)
+    assert not Engine([policy]).validate(ask(DEPLOYMENT, "Deployment")).allowed
+    assert Engine([policy]).validate(ask(DEPLOYMENT, "Deployment", namespace="other")).allowed
+    with pytest.raises(FaultsError, match="an AdmissionPolicy can only deny"):
+        bound("AdmissionPolicy", "shop", mutations=[applied("Object{}")])
+
+
+def test_an_apply_configuration_merges_by_list_keys():
+    """As server-side apply does: containers, env and ports by their keys; other lists are replaced."""
+    expression = """Object{
+        metadata: Object.metadata{labels: Object.metadata.labels{tier: 'web'}},
+        spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{
+            containers: object.spec.template.spec.containers.map(c, Object.spec.template.spec.containers{
+                name: c.name,
+                env: [Object.spec.template.spec.containers.env{name: 'B', value: request.operation}]
+            }),
+            nodeSelector: {'disk': 'ssd'}
+        }}}
+    }"""
+    operations, object = changed(mutations=[applied(expression)])
+    added = {"name": "B", "value": "CREATE"}
+    assert object["spec"]["template"]["spec"] == {
+        "containers": [CONTAINERS[0] | {"env": [added]}, CONTAINERS[1] | {"env": [{"name": "A", "value": "1"}, added]}],
+        "nodeSelector": {"disk": "ssd"},
+    }
+    assert object["metadata"]["labels"] == {"team": "core", "tier": "web"}
+    assert [each["path"] for each in operations] == [
+        "/metadata/labels/tier",
+        "/spec/template/spec/containers",
+        "/spec/template/spec/nodeSelector",
+    ]
+
+
+def test_a_json_patch_adds_replaces_and_removes():
+    """Each mutation sees the result of the one before."""
+    operations, object = changed(
+        variables=[{"name": "team", "expression": "object.metadata.labels.team"}],
+        mutations=[
+            patched(
+                "[JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'), value: variables.team},"
+                " JSONPatch{op: 'remove', path: '/metadata/labels/team'}]"
+            ),
+            patched("has(object.metadata.labels.team) ? [JSONPatch{op: 'remove', path: '/spec'}] : []"),
+            patched("[JSONPatch{op: 'test', path: '/spec/replicas', value: 5},"
+                    " JSONPatch{op: 'replace', path: '/spec/replicas', value: object.spec.replicas - 1}]"),
+        ],
+    )  # fmt: skip
+    assert object["metadata"]["labels"] == {"a/b": "core"}
+    assert object["spec"]["replicas"] == 4
+    assert operations == [
+        {"op": "remove", "path": "/metadata/labels/team"},
+        {"op": "add", "path": "/metadata/labels/a~1b", "value": "core"},
+        {"op": "replace", "path": "/spec/replicas", "value": 4},
+    ]
+
+
+def test_a_mutation_that_changes_nothing_has_no_operations():
+    """It is idempotent: applied to its own result, it changes nothing."""
+    mutation = applied("Object{metadata: Object.metadata{labels: Object.metadata.labels{team: 'core'}}}")
+    assert changed(mutations=[mutation]) == ([], DEPLOYMENT)
+
+
+def test_a_mutation_that_fails_is_an_error_of_its_policy():
+    """`failurePolicy` decides; nothing is changed."""
+    engine = Engine([bound(mutations=[patched("[JSONPatch{op: 'remove', path: '/nope'}]")])])
+    request = ask(DEPLOYMENT, "Deployment")
+    verdict = engine.mutate(request)
+    assert not verdict.allowed
+    assert verdict.operations == []
+    assert status(request, verdict)["message"].startswith("1 policy failure\n- rules: JSONPatch cannot be applied: ")
