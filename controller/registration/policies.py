@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from config.faults import FaultsError
+from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
@@ -17,8 +18,6 @@ from webhook.engine import BoundPolicy
 from webhook.engine.excepting import check_exception
 from webhook.engine.exceptions import BoundException
 from webhook.engine.policy_set import Catalogue, bind, document_of
-
-FIELD_MANAGER = "gatewright-controller"
 
 Object = dict[str, Any]
 Judged = tuple[Object, timedelta | None]

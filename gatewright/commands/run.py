@@ -86,7 +86,7 @@ async def _run(settings: Settings) -> None:
             webhook.policies,
             ca_bundle=lambda: ca,
             excluded_namespaces=excluded_namespaces(settings, endpoint),
-            makes_them=True,
+            creates=True,
         )
         registration = registrar.controller(runtime.metrics)
         runtime.add(registration)

@@ -49,6 +49,21 @@ class Policies:
     engine: Engine | None = field(default_factory=lambda: Engine([bound("a"), bound("b", mutates=True)]))
 
 
+class Clock:
+    """The time that repairs go by."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return the time in seconds."""
+        return self.now
+
+    def go_on(self) -> None:
+        """Let more than half a minute pass: what was written before may be repaired."""
+        self.now += 31
+
+
 @dataclass
 class System:
     """The reconcilers at work on a cluster, and the webhook."""
@@ -61,6 +76,7 @@ class System:
     directory: Path
     changed: asyncio.Event
     wake: Callable[[], None]
+    clock: "Clock"
 
     def secret(self, name: str) -> dict[str, bytes]:
         """Return the data of a Secret as the reconcilers see it."""
@@ -96,11 +112,11 @@ class System:
 
 @asynccontextmanager
 async def working(
-    endpoint: Endpoint, directory: Path, *, makes_them: bool = False, own_certificates: bool = True
+    endpoint: Endpoint, directory: Path, *, creates: bool = False, own_certificates: bool = True
 ) -> AsyncIterator[System]:
     """Run the reconcilers and the webhook, whose files are not mounted yet."""
     runtime = Manager(endpoint, CollectorRegistry(), identity="test")
-    policies = Policies()
+    policies, clock = Policies(), Clock()
     metrics = Metrics(CollectorRegistry())
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     config = ServerConfig(host="127.0.0.1", port=0)
@@ -114,7 +130,8 @@ async def working(
             policies,
             ca_bundle=certificates.ca_bundle if own_certificates else None,
             excluded_namespaces=[NAMESPACE],
-            makes_them=makes_them,
+            creates=creates,
+            clock=clock,
         )
         conversion = Conversion(
             runtime.client,
@@ -123,6 +140,7 @@ async def working(
             NAME,
             f"https://localhost:{listener.port}",
             ca_bundle=certificates.ca_bundle if own_certificates else None,
+            clock=clock,
         )
         runtime.add(conversion.controller(runtime.metrics, also=[certificates.ca_cache]))
         registering = registrar.controller(runtime.metrics, also=[certificates.ca_cache])
@@ -144,6 +162,7 @@ async def working(
                 directory,
                 changed,
                 lambda: registering.add(registrar.request),
+                clock,
             )
         finally:
             stop.set()

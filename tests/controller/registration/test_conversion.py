@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs import issue_ca, issue_serving, join
-from controller.registration import conversion, registrar
+from controller.registration import upkeep
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.conversion import CRD, without_conversion
 from controller.runtime.types import Request
@@ -47,8 +47,7 @@ async def converting(server, client, tmp_path):
 
 async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_path, monkeypatch):
     """Until then the API server converts by itself; then address and bundle stand there, and all else as before."""
-    monkeypatch.setattr(registrar, "PROBE_AGAIN", timedelta(milliseconds=10))
-    monkeypatch.setattr(conversion, "PROBE_AGAIN", timedelta(milliseconds=10))
+    monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     await install_all(client)
     async with working(server.endpoint, tmp_path) as running:
         await running.until(lambda: running.secret(NAMES.tls_secret))
@@ -73,7 +72,7 @@ async def test_what_somebody_changes_is_put_back_and_not_fought(converting, serv
     """A second repair within half a minute is put off; what is right costs no request."""
     before = converting.stanza()
     service = {"service": {"namespace": "theirs", "name": "theirs"}}
-    converting.conversion._written.clear()  # as long after the last write
+    converting.clock.go_on()
     server.change(
         CRD, CONVERTED, {"spec": {"conversion": before | {"webhook": before["webhook"] | {"clientConfig": service}}}}
     )
@@ -92,7 +91,7 @@ async def test_a_bundle_is_renewed_also_while_no_webhook_answers(converting, ser
     """Else a webhook that is down would hold up the rotation of its own certificate."""
     before = converting.stanza()
     config = before["webhook"]["clientConfig"] | {"caBundle": ""}
-    converting.conversion._written.clear()
+    converting.clock.go_on()
     converting.policies.engine = None
     stale = before | {"webhook": before["webhook"] | {"clientConfig": config}}
     server.change(CRD, CONVERTED, {"spec": {"conversion": stale}})
@@ -129,8 +128,7 @@ async def test_a_bundle_that_somebody_else_fills_in_is_taken_over(server, client
 async def test_a_new_authority_signs_nothing_before_the_crd_trusts_it(converting, server):
     """The leaf follows the bundle, there as in the configurations."""
     before = converting.secret(NAMES.ca_secret)
-    converting.conversion._written.clear()
-    converting.registrar._written.clear()
+    converting.clock.go_on()
     server.delete(converting.certificates.ca_cache.resource, NAMES.ca_secret, NAMESPACE)
     leaf = converting.secret(NAMES.tls_secret)
     await converting.until(lambda: converting.secret(NAMES.tls_secret) not in ({}, leaf))

@@ -9,7 +9,7 @@ import pytest
 
 from certs import issue_ca, issue_serving, join
 from controller.reconcilers.resources import SECRET
-from controller.registration import registrar
+from controller.registration import upkeep
 from controller.registration.certificates import OURS
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.probe import ProbeError, probe
@@ -42,7 +42,7 @@ async def test_both_secrets_are_made_at_the_first_start(system):
 
 async def test_nothing_is_registered_before_a_webhook_answers(server, client, tmp_path, monkeypatch):
     """A webhook without a certificate is none; once it answers, both configurations are filled."""
-    monkeypatch.setattr(registrar, "PROBE_AGAIN", timedelta(milliseconds=10))
+    monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     await install(client)
     async with working(server.endpoint, tmp_path) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
@@ -89,7 +89,7 @@ async def test_what_somebody_changes_is_put_back(system, server, field):
         "failurePolicy": before | {"failurePolicy": "Ignore"},
         "matchConditions": before | {"matchConditions": [{"name": "never", "expression": "false"}]},
     }[field]
-    system.registrar._written.clear()  # as long after the last write
+    system.clock.go_on()
     server.change(VALIDATING, NAME, {"webhooks": [edited]})
     await system.until(lambda: system.webhooks(VALIDATING) == [edited])
     await system.until(lambda: system.webhooks(VALIDATING) == [before])
@@ -109,7 +109,7 @@ async def test_a_webhook_of_somebody_else_in_the_same_configuration_stays(system
     """Only those under our domain are ours."""
     theirs = {"name": "validate.example.com", "clientConfig": {"url": "https://example.com"}, "rules": []}
     (before,) = system.webhooks(VALIDATING)
-    system.registrar._written.clear()
+    system.clock.go_on()
     server.change(VALIDATING, NAME, {"webhooks": [theirs, before | {"rules": []}]})
     await system.until(lambda: system.webhooks(VALIDATING) == [theirs, before])
 
@@ -118,14 +118,14 @@ async def test_a_configuration_that_somebody_deleted_stays_deleted(system, serve
     """That is how one gets out of trouble."""
     server.delete(VALIDATING, NAME)
     await system.until(lambda: not system.webhooks(VALIDATING))
-    system.registrar._written.clear()
+    system.clock.go_on()
     await system.registrar.reconcile(system.registrar.request)
     assert server.get(VALIDATING, NAME) is None
 
 
 async def test_they_are_made_where_no_chart_made_them(server, client, tmp_path):
     """Outside a cluster nobody else does."""
-    async with working(server.endpoint, tmp_path, makes_them=True) as system:
+    async with working(server.endpoint, tmp_path, creates=True) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
         system.mount()
         system.wake()
@@ -151,7 +151,7 @@ async def test_a_deleted_serving_secret_comes_back(system, server):
 async def test_a_lost_authority_is_replaced_and_what_is_served_stays_trusted(system, server):
     """The webhook still has the pair of the old one, until the new one reaches it."""
     before, leaf = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
-    system.registrar._written.clear()
+    system.clock.go_on()
     server.delete(SECRET, NAMES.ca_secret, NAMESPACE)
     await system.until(lambda: system.secret(NAMES.tls_secret) != leaf)
     after = system.secret(NAMES.ca_secret)
@@ -265,7 +265,7 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
             versions = {
                 each: system.registrar.caches[each].get(NAME)["metadata"]["resourceVersion"] for each in CONFIGURATIONS
             }
-            system.registrar._written.clear()
+            system.clock.go_on()
             await system.registrar.reconcile(system.registrar.request)
             for resource in CONFIGURATIONS:
                 assert (await client.get(resource, NAME))["metadata"]["resourceVersion"] == versions[resource]
