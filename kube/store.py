@@ -12,8 +12,6 @@ from kube.resource import Resource
 Object = dict[str, Any]
 IndexFunction = Callable[[Object], Iterable[str]]
 
-MOST_SHARED = 1000  # different sets of fields: more than any resource has, so that none is kept for ever
-
 
 class Owner(NamedTuple):
     """The owner reference with `controller: true`."""
@@ -35,8 +33,6 @@ class Entry(NamedTuple):
     owner: Owner | None
     labels: dict[str, str]
     annotations_hash: int
-    applied: bytes = b""
-    """Which fields the store's `manager` applied (`fieldsV1`, but for the owner references)."""
 
     @property
     def object(self) -> Object:
@@ -48,11 +44,8 @@ class Entry(NamedTuple):
 class Store:
     """Objects by key (`namespace/name`, or `name`), with indexes; written by one Watch, read by everybody."""
 
-    def __init__(self, resource: Resource, *, manager: str = "") -> None:
-        """Remember of one field manager what it applied; `managedFields` are not kept otherwise."""
+    def __init__(self, resource: Resource) -> None:
         self.resource = resource
-        self._manager = manager
-        self._shared: dict[bytes, bytes] = {}
         self.synced = asyncio.Event()
         """Set once everything that existed at the start is here."""
         self.known = asyncio.Event()
@@ -97,15 +90,9 @@ class Store:
             index.put(key, entry.object)
 
     def put(self, object: Object, key: str = "") -> Entry:
-        """Take an object as it now is, and return its entry; the object itself is not kept.
-
-        Whoever knows its key already says it.
-        """
+        """Store an object as it now is, under its key, and return its entry; the object itself is not kept."""
         key = key or self.key_of(object)
-        applied = applied_by(self._manager, object["metadata"])
-        if (shared := self._shared.get(applied)) is None:
-            shared = self._share(applied)
-        new = self._entries[key] = entry_of(object, shared)
+        new = self._entries[key] = entry_of(object)
         for index in self._functions.values():
             index.put(key, object)
         return new
@@ -121,13 +108,6 @@ class Store:
         """Return the key of an object of this resource."""
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
-
-    def _share(self, applied: bytes) -> bytes:
-        """Keep the one copy of what most objects of a resource have in common."""
-        if len(self._shared) > MOST_SHARED:
-            self._shared.clear()
-        shared = self._shared[applied] = exactly(applied)
-        return shared
 
 
 class _Index:
@@ -158,8 +138,8 @@ class _Index:
                     del self.found[value]
 
 
-def entry_of(object: Object, applied: bytes = b"") -> Entry:
-    """Return the entry of an object, which loses its `managedFields`: nobody reads them, and they are long."""
+def entry_of(object: Object) -> Entry:
+    """Return the entry of an object, without its `managedFields`: they are long, and nothing reads them."""
     metadata = object["metadata"]
     metadata.pop("managedFields", None)
     annotations = metadata.get("annotations")
@@ -172,23 +152,12 @@ def entry_of(object: Object, applied: bytes = b"") -> Entry:
         controller_of(metadata),
         metadata.get("labels") or {},
         hash(frozenset(annotations.items())) if annotations else 0,
-        applied,
     )
 
 
 def exactly(encoded: bytes) -> bytes:
     """Return bytes that take no more memory than they are long: the encoder's buffer is up to twice that."""
     return bytes(memoryview(encoded))
-
-
-def applied_by(manager: str, metadata: Object) -> bytes:
-    """Return the fields that a manager applied; nothing where it applied none, or for no manager."""
-    for each in metadata.get("managedFields") or () if manager else ():
-        if each.get("manager") == manager and each.get("operation") == "Apply" and not each.get("subresource"):
-            fields = each.get("fieldsV1") or {}
-            fields.setdefault("f:metadata", {}).pop("f:ownerReferences", None)  # their uids are of one object only
-            return orjson.dumps(fields)
-    return b""
 
 
 def controller_of(metadata: Object) -> Owner | None:

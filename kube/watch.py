@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Never
 
 import orjson
@@ -14,7 +14,7 @@ from kube.changes import Change, Changes
 from kube.client import Client, selectors
 from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
-from kube.store import Object, Owner, Store
+from kube.store import Object, Store
 from kube.transport import Lines
 
 LOG = logging.getLogger("gatewright.kube.watch")
@@ -73,22 +73,6 @@ class Watch:
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the store has it."""
         self._changes.subscribers.append(callback)
-
-    def subscribe_owned(self, by: Resource, callback: Callable[[Change, Owner], None]) -> None:
-        """Call `callback` with each change of what one of `by` controls, or controlled, and with that owner."""
-        self._changes.subscribe_owned(by, callback)
-
-    def subscribe_while(self, some: Sized, callback: Callable[[Change], None]) -> None:
-        """Call `callback` with each change that comes while there are `some`, after all others."""
-        self._changes.waiting.append((some, callback))
-
-    def subscribe_deleted(self, callback: Callable[[str], None]) -> None:
-        """Call `callback` with the key of each object that is gone, before anybody else hears of it."""
-        self._changes.on_deleted.append(callback)
-
-    def subscribe_listed(self, callback: Callable[[], None]) -> None:
-        """Call `callback` whenever all that exists has been read, once the store has it."""
-        self._changes.on_listed.append(callback)
 
     def subscribe_served(self, callback: Callable[[], None]) -> None:
         """Call `callback` when the API server begins to have the resource, or ends."""

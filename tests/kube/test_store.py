@@ -135,15 +135,3 @@ def test_a_listing_that_ended_is_over() -> None:
     changes.end_listing("4")
     assert told == [("added", "a/one", True), ("deleted", "a/gone", True), ("added", "a/gone", False)]
     assert store.keys() == ["a/one", "a/gone"]
-
-
-def test_who_hears_of_a_change_only_while_some_wait() -> None:
-    """And of what is gone, whoever asked for that alone."""
-    changes, waiting, told = Changes(Store(WIDGET)), set[str](), list[str]()
-    changes.waiting.append((waiting, lambda change: told.append(f"{change.kind} {change.key}")))
-    changes.on_deleted.append(told.append)
-    changes.put(widget())
-    waiting.add("somebody")
-    changes.put(widget(version=2))
-    changes.remove(widget(version=3))
-    assert told == ["modified a/one", "a/one", "deleted a/one"]

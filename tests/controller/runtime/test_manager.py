@@ -48,3 +48,15 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
         assert manager.readiness.check() is None
         stop.set()
     assert set(sizes) == {"2"}
+
+
+async def test_a_manager_without_controllers_leads_until_it_is_stopped(server: FakeApiServer) -> None:
+    """`gatewright controller --kinds none` is idle; it does not fail."""
+    lease = LeaseSettings(NAMESPACE, "lock", duration=3.0, renew_deadline=2.0, retry_period=0.05)
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="idle", lease=lease)
+    stop = asyncio.Event()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        await server.requests.until(lambda requests: len(requests.writes) >= 3)  # the Lease is taken and renewed
+        stop.set()
+    assert {each.path.rpartition("/")[2] for each in server.requests.writes} <= {"leases", "lock"}
