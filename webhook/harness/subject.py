@@ -26,7 +26,11 @@ class WatchedEngine(Engine):
     def looked(self, outcome: Outcome) -> bool:
         """Whether the policy of an outcome looked at the object, or had something to say without."""
         has_result = outcome.violations or outcome.tolerated or outcome.patched or outcome.malformed or outcome.error
-        return bool(has_result) or self._built_in.get(outcome.policy) in self._looks.policies
+        name = self._built_in.get(outcome.policy, outcome.policy)
+        return bool(has_result) or name in self._looks.policies or self._is_in_cel(outcome.policy)
+
+    def _is_in_cel(self, title: str) -> bool:
+        return title in self._built_in and self._built_in[title] not in self._looks.watched
 
 
 @dataclass(frozen=True, slots=True)

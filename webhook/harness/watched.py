@@ -17,9 +17,11 @@ class Looks:
     def __init__(self) -> None:
         """Begin with none."""
         self.policies: set[str] = set()
+        self.watched: frozenset[str] = frozenset()
 
     def watching(self, catalogue: Mapping[str, Policy]) -> dict[str, Policy]:
-        """Return the policies, watched."""
+        """Return the policies, watched. Rules in CEL are none of these: they always look at the object."""
+        self.watched = frozenset(catalogue)
         return {name: self._watched(policy) for name, policy in catalogue.items()}
 
     def _watched(self, policy: Policy) -> Policy:

@@ -1,0 +1,155 @@
+"""Every expression of the corpus has the same verdict and message here as on a real API server."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from config.faults import FaultsError
+from tests.controlplane.plane import ControlPlane
+from tests.policies.on_a_cluster.apiserver import ApiServer, Said, api_server
+from tests.policies.on_a_cluster.requests import Ask
+from tests.webhook.cel.on_a_cluster.objects import DEFINITION, Object, objects
+from tests.webhook.cel.on_a_cluster.verdicts import Line, batches, binding, corpus, in_batch, policy
+from webhook.engine import NAMESPACE_LABELS, Attributes, BoundPolicy, Request
+from webhook.engine.policy_set import bind
+from webhook.policies import catalogue
+
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+POLICIES = f"{REGISTRATION}/validatingadmissionpolicies"
+BINDINGS = f"{REGISTRATION}/validatingadmissionpolicybindings"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+LABELS = {"environment": "production", "kubernetes.io/metadata.name": "shop"}
+NAMESPACE: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": LABELS}}
+PATHS = {
+    "Thing": "/apis/cel.gatewright.io/v1/namespaces/shop/things",
+    "Deployment": "/apis/apps/v1/namespaces/shop/deployments",
+    "ConfigMap": "/api/v1/namespaces/shop/configmaps",
+}
+NOT_KNOWN = ("namespaceObject.status", "namespaceObject.spec", "request.options", "userInfo.uid", "userInfo.extra")
+
+
+def bound(validations: list[Object]) -> BoundPolicy:
+    """Put validations in force as a policy object of ours. FaultsError where they are refused."""
+    match = {"any": [{"kinds": ["things.cel.gatewright.io/v1/Thing", "Deployment", "ConfigMap"]}]}
+    made = bind(
+        {
+            "apiVersion": "gatewright.io/v1alpha1",
+            "kind": "ClusterAdmissionPolicy",
+            "metadata": {"name": "corpus"},
+            "spec": {"match": match, "validations": validations},
+        },
+        catalogue(),
+    )
+    assert isinstance(made, BoundPolicy)
+    return made
+
+
+def accepted_here(line: Line) -> bool | None:
+    """Return how an expression is accepted here: as a rule (False), as text (True), or not at all (None)."""
+    for as_text in (False, True):
+        try:
+            bound([line.validation(as_text=as_text)])
+        except FaultsError:
+            continue
+        return as_text
+    return None
+
+
+async def accepted_there(api: ApiServer, line: Line) -> bool | None:
+    """Return how the API server accepts it."""
+    for as_text in (False, True):
+        body = policy(f"try-{line.number}", [line.validation(as_text=as_text)])
+        if (await api(Ask("POST", POLICIES, body), dry_run=True)).code == 201:
+            return as_text
+    return None
+
+
+def found_here(judge: BoundPolicy, name: str, object: Object) -> set[str]:
+    """Return the warnings that the API server would send, by our verdict on the object as it stored it."""
+    group, _, version = object["apiVersion"].rpartition("/")
+    attributes = Attributes(
+        uid="",
+        operation="CREATE",
+        group=group,
+        version=version,
+        kind=object["kind"],
+        resource_group=group,
+        resource=f"{object['kind'].lower()}s",
+        name=object["metadata"]["name"],
+        namespace="shop",
+        username="admin",
+        groups=("system:masters", "system:authenticated"),
+        dry_run=True,
+    )
+    outcome = judge.validate(Request(attributes, object, None, {NAMESPACE_LABELS: LABELS}))
+    assert outcome is not None
+    start = f"Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': "
+    return {start + violation.message for violation in outcome.violations}
+
+
+async def until_in_force(api: ApiServer, names: list[str]) -> None:
+    """Wait until the API server evaluates every policy: each has an expression that is false for an empty object."""
+    waiting = set(names)
+    while waiting:
+        for name in sorted(waiting):
+            body = in_batch({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary"}}, name)
+            if (await api(Ask("POST", PATHS["ConfigMap"], body), dry_run=True)).warnings:
+                waiting.discard(name)
+        await asyncio.sleep(0.1)
+
+
+async def prepare(api: ApiServer, policies: dict[str, list[Object]]) -> None:
+    """Create the namespace, the custom resource's definition, and the policies with their bindings."""
+    await api.make(Ask("POST", "/api/v1/namespaces", NAMESPACE))
+    await api.make(Ask("POST", CRDS, DEFINITION))
+    for name, validations in policies.items():
+        canary = {"expression": "object.metadata.name != 'canary'", "message": "in force"}
+        await api.make(Ask("POST", POLICIES, policy(name, [*validations, canary])))
+        await api.make(Ask("POST", BINDINGS, binding(name)))
+    await until_in_force(api, list(policies))
+    while True:
+        if (await api(Ask("GET", PATHS["Thing"]), dry_run=False)).code == 200:
+            break
+        await asyncio.sleep(0.1)
+
+
+async def differences(api: ApiServer) -> tuple[int, list[str]]:
+    """Return how many pairs of expression and object were compared, and what differs."""
+    lines = [line for line in corpus() if not any(word in line.expression for word in NOT_KNOWN)]
+    there = dict(zip(lines, await asyncio.gather(*(accepted_there(api, line) for line in lines)), strict=True))
+    wrong = [
+        f"{line.expression}: accepted here {here}, there {there[line]}"
+        for line in lines
+        if (here := accepted_here(line)) != there[line]
+    ]
+    accepted = [line.validation(as_text=bool(there[line])) for line in lines if there[line] is not None]
+    policies = dict(batches(accepted))
+    await prepare(api, policies)
+    judges = {name: bound(validations) for name, validations in policies.items()}
+
+    async def one(object: Object, name: str) -> tuple[str, Said]:
+        body = in_batch(object, name)
+        return name, await api(Ask("POST", PATHS[body["kind"]], body), dry_run=True)
+
+    for name, said in await asyncio.gather(*(one(object, name) for object in objects() for name in policies)):
+        assert said.code == 201, said.message
+        here, real = found_here(judges[name], name, said.body), set(said.warnings)
+        title = said.body["metadata"]["name"]
+        wrong += [f"{title}: only there: {text}" for text in sorted(real - here)]
+        wrong += [f"{title}: only here: {text}" for text in sorted(here - real)]
+    return len(accepted) * len(objects()), wrong
+
+
+@pytest.mark.controlplane
+def test_every_expression_has_the_verdict_of_the_api_server(own_control_plane: Any) -> None:
+    """Expressions are accepted or refused alike; verdicts, messages and errors are the same on every object."""
+    plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
+
+    async def compared() -> tuple[int, list[str]]:
+        async with api_server(plane) as api:
+            return await differences(api)
+
+    pairs, wrong = asyncio.run(compared())
+    assert wrong == []
+    assert pairs > 12_000
