@@ -79,7 +79,8 @@ def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
 
 def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:
     """Return the exceptions among the documents of a policy set that could be read."""
-    bound = ((each, bind(each.value, catalogue())) for each in documents)
+    exceptions = (each for each in documents if each.value.get("kind") == "PolicyException")
+    bound = ((each, bind(each.value, catalogue())) for each in exceptions)
     return [(document, each) for document, each in bound if isinstance(each, BoundException)]
 
 

@@ -21,7 +21,7 @@ from webhook.engine.exceptions import BoundException
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, compile_match
 from webhook.engine.policy import Params, Policy
-from webhook.engine.rules import compile_rules
+from webhook.engine.rules import compile_rules, find_native
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
@@ -52,6 +52,10 @@ def read(documents: Iterable[Document], catalogue: Catalogue) -> PolicySet:
     bound: dict[tuple[str | None, str], BoundPolicy] = {}
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
+    native, documents = find_native(documents)
+    for each in native:
+        faults += _told(each.document, FaultsError(each.faults))
+        bound.update({(None, policy.name): policy for policy in each.policies})
     for document in documents:
         try:
             made = bind(document.value, catalogue)

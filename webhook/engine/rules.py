@@ -1,11 +1,16 @@
 """Rules that a policy object carries itself: how their language, which the engine does not know, comes in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from config.api.policy import AdmissionPolicySpec, Match
+from config.documents import Document
 from webhook.engine.policy import Params, Policy
 from webhook.engine.request import Request
+
+if TYPE_CHECKING:
+    from webhook.engine.bound import BoundPolicy
 
 Condition = Callable[[Request], bool]
 
@@ -32,15 +37,33 @@ class Rules:
     needs: frozenset[str] = frozenset()  # what must be looked up for the condition
 
 
+@dataclass(frozen=True, slots=True)
+class Native:
+    """One of Kubernetes' own admission policies (or a binding of one): what is in force of it, and its faults."""
+
+    document: Document
+    policies: "tuple[BoundPolicy, ...]"
+    faults: tuple[tuple[str, str], ...]
+
+
 Compile = Callable[[AdmissionPolicySpec, bool], Rules]
-_compilers: list[Compile] = []
+FindNative = Callable[[Iterable[Document]], tuple[list[Native], list[Document]]]
+_compilers: list[tuple[Compile, FindNative]] = []
 
 
-def use_compiler(compile: Compile) -> None:
-    """Let policy objects carry rules: `compile` takes a spec, and whether it is a tenant's."""
-    _compilers[:] = [compile]
+def use_compiler(compile: Compile, find_native: FindNative) -> None:
+    """Let policy objects carry rules: `compile` takes a spec, and whether it is a tenant's.
+
+    `find_native` takes out Kubernetes' own policies, with their bindings and parameters, from the documents of a set.
+    """
+    _compilers[:] = [(compile, find_native)]
+
+
+def find_native(documents: Iterable[Document]) -> tuple[list[Native], list[Document]]:
+    """Return Kubernetes' own admission policies among the documents, and the other documents."""
+    return _compilers[0][1](documents) if _compilers else ([], list(documents))
 
 
 def compile_rules(spec: AdmissionPolicySpec, *, in_a_namespace: bool) -> Rules:
     """Compile the rules and conditions of a policy object. FaultsError, its paths below `spec`, names every fault."""
-    return _compilers[0](spec, in_a_namespace)
+    return _compilers[0][0](spec, in_a_namespace)

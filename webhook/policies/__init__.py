@@ -11,12 +11,13 @@ from types import ModuleType
 from config.modules import ModuleError, imported
 from webhook.engine import Policy
 from webhook.engine.rules import use_compiler
+from webhook.policies._admission_policies import native_policies
 from webhook.policies._rules import compile_rules
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
 TEAM = "gatewright_team_policies"  # the package that modules of directories are in
 _found: dict[str, Policy] = {}
-use_compiler(compile_rules)
+use_compiler(compile_rules, native_policies)
 
 
 def catalogue() -> dict[str, Policy]:

@@ -41,6 +41,11 @@ class RulePolicy(Policy):
         """The resources and subresources it judges."""
         return self.resources
 
+    @property
+    def documentation(self) -> str:
+        """What outputs say of it: its rules are in its object."""
+        return "Rules in CEL, written in the policy object."
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -107,7 +112,20 @@ class Compiler:
 
 def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
     """Compile the rules and conditions of a policy object. FaultsError names every fault with line and column."""
-    compiler = Compiler(has_params=bool(spec.params) or spec.policy is not None)
+    faults: list[tuple[str, str]] = []
+    resources, match = _resources(faults, spec, in_a_namespace)
+    rules = compile_expressions(spec, resources, bool(spec.params) or spec.policy is not None, faults)
+    return replace(rules, match=match)
+
+
+def compile_expressions(
+    spec: AdmissionPolicySpec,
+    resources: tuple[Target, ...],
+    has_params: bool,
+    faults: Sequence[tuple[str, str]] = (),
+) -> Rules:
+    """Compile expressions about some resources, whatever says where they apply. FaultsError as for `compile_rules`."""
+    compiler = Compiler(has_params=has_params)
     conditions = [
         (each.name, compiler.compile(f"spec.matchConditions[{index}].expression", each.expression, "bool"))
         for index, each in enumerate(spec.match_conditions)
@@ -116,7 +134,7 @@ def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
         compiler.variable(f"spec.variables[{index}]", each.name, each.expression)
     rules = [compile_rule(compiler, f"spec.validations[{index}]", each) for index, each in enumerate(spec.validations)]
     mutate = compile_mutations(compiler, spec.mutations) if spec.mutations else None
-    resources, match = _resources(compiler, spec, in_a_namespace)
+    compiler.faults += faults
     shared = compiler.done()
     condition = _condition(shared, [each for each in conditions if each[1] is not None], spec.params)
     if spec.policy is not None:
@@ -130,7 +148,7 @@ def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
         needs=tuple(compiler.needs),
         resources=resources,
     )
-    return Rules(policy, RuleParams.model_validate(spec.params), match, condition, compiler.needs)
+    return Rules(policy, RuleParams.model_validate(spec.params), condition=condition, needs=compiler.needs)
 
 
 def compile_rule(compiler: Compiler, path: str, validation: Validation) -> Rule | None:
@@ -204,12 +222,14 @@ def _condition(shared: Expressions, conditions: Sequence[tuple[str, Any]], param
     return holds
 
 
-def _resources(compiler: Compiler, spec: AdmissionPolicySpec, in_a_namespace: bool) -> tuple[tuple[Target, ...], Match]:
+def _resources(
+    faults: list[tuple[str, str]], spec: AdmissionPolicySpec, in_a_namespace: bool
+) -> tuple[tuple[Target, ...], Match]:
     """Return the resources that `match` names (all that are known, where a clause names none), and the match."""
     found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
     clauses = []
     for index, clause in enumerate(spec.match.any):
-        named = [_kind(compiler, f"spec.match.any[{index}].kinds", word) for word in clause.kinds or ()]
+        named = [_kind(faults, f"spec.match.any[{index}].kinds", word) for word in clause.kinds or ()]
         kinds = [each for each in named if each is not None] if clause.kinds else _known(in_a_namespace)
         for kind in kinds:
             for subresource in clause.subresources or ("",):
@@ -227,7 +247,7 @@ def _known(in_a_namespace: bool) -> list[Kind]:
     return [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
 
 
-def _kind(compiler: Compiler, path: str, word: str) -> Kind | None:
+def _kind(faults: list[tuple[str, str]], path: str, word: str) -> Kind | None:
     if match := _KIND.fullmatch(word):
         return Kind(match["group"], match["kind"], match["plural"], versions=(match["version"],))
     found = [kind for kind in KINDS.values() if kind.kind == word]
@@ -236,5 +256,5 @@ def _kind(compiler: Compiler, path: str, word: str) -> Kind | None:
     names = {kind.kind for kind in KINDS.values()}
     meant = did_you_mean(word, names)
     hint = meant if "mean" in meant else "; name it as PLURAL.GROUP/VERSION/KIND"
-    compiler.faults.append((path, f'unknown kind "{word}"{hint}'))
+    faults.append((path, f'unknown kind "{word}"{hint}'))
     return None

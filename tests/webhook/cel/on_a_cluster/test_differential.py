@@ -4,7 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
+import yaml
 
+from config.documents import Document, parse_documents
 from config.faults import FaultsError
 from tests.controlplane.plane import ControlPlane
 from tests.policies.on_a_cluster.apiserver import ApiServer, Said, api_server
@@ -12,7 +14,7 @@ from tests.policies.on_a_cluster.requests import Ask
 from tests.webhook.cel.on_a_cluster.objects import DEFINITION, Object, objects
 from tests.webhook.cel.on_a_cluster.verdicts import Line, batches, binding, corpus, in_batch, policy
 from webhook.engine import NAMESPACE_LABELS, Attributes, BoundPolicy, Request
-from webhook.engine.policy_set import bind
+from webhook.engine.policy_set import bind, load
 from webhook.policies import catalogue
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
@@ -43,6 +45,11 @@ def bound(validations: list[Object]) -> BoundPolicy:
     )
     assert isinstance(made, BoundPolicy)
     return made
+
+
+def documents(written: list[Object]) -> list[Document]:
+    """Return the same policies as the API server has, as a file holds them."""
+    return parse_documents(yaml.safe_dump_all(written).encode(), "policies.yaml")
 
 
 def accepted_here(line: Line) -> bool | None:
@@ -126,7 +133,8 @@ async def differences(api: ApiServer) -> tuple[int, list[str]]:
     accepted = [line.validation(as_text=bool(there[line])) for line in lines if there[line] is not None]
     policies = dict(batches(accepted))
     await prepare(api, policies)
-    judges = {name: bound(validations) for name, validations in policies.items()}
+    written = [each for name, rules in policies.items() for each in (policy(name, rules), binding(name))]
+    judges = {each.name: each for each in load(documents(written), catalogue())}
 
     async def one(object: Object, name: str) -> tuple[str, Said]:
         body = in_batch(object, name)

@@ -1,0 +1,65 @@
+"""A rule in CEL as an object of the cluster: in force within a second, changed without a restart, the same in files."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.e2e import manifests
+from tests.e2e.policies.conftest import API_VERSION, Installation, Object
+from tests.gatewright.processes import once
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager")
+
+
+def rule(namespace: str, expression: str) -> Object:
+    """Return a policy object with a rule about the Deployments of a namespace."""
+    validation = {"expression": expression, "path": "spec.replicas", "message": "must be fewer"}
+    match = {"any": [{"namespaces": [namespace], "kinds": ["Deployment"]}]}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "fewer"},
+        "spec": {"match": match, "validations": [validation]},
+    }
+
+
+def test_a_rule_is_in_force_within_a_second_and_changed_without_a_restart(
+    installation: Installation, namespace: str, tmp_path: Path
+) -> None:
+    """Applied, an object denied by it, changed, in force; a bad version is refused and the good one stays."""
+    pids = [webhook.process.pid for webhook in installation.webhooks]
+    policy, deployment = rule(namespace, "object.spec.replicas < 3"), manifests.deployment(replicas=3)
+    installation.apply(policy)
+    installation.until("registered", lambda: installation.denied(namespace, deployment))
+    said = installation.refusal("create", "-n", namespace, "-f-", input=deployment)
+    message = "spec.replicas: 3; must be fewer"
+    assert said.rstrip().endswith(f"denied the request: 1 violation\n- fewer: {message}")
+
+    (tmp_path / "policy.yaml").write_text(yaml.safe_dump(policy))
+    (tmp_path / "deployment.yaml").write_text(yaml.safe_dump(deployment))
+    files = ("--policies", str(tmp_path / "policy.yaml"), str(tmp_path / "deployment.yaml"))
+    checked = once("check", *files, "-n", namespace, "-o", "json")
+    (result,) = json.loads(checked.stdout)["results"]
+    assert [each["message"] for each in result["violations"]] == [message]
+    case = {"name": "denied", "namespace": namespace, "object": {"kind": "Deployment", "spec": {"replicas": 3}}}
+    case["expect"] = {"denied": [{"path": "spec.replicas", "message": message}]}
+    (tmp_path / "cases.yaml").write_text(yaml.safe_dump({"policies": "policy.yaml", "cases": [case]}))
+    assert once("test", str(tmp_path / "cases.yaml")).returncode == 0
+
+    installation.kubectl("apply", "-f-", input=rule(namespace, "object.spec.replicas < 4"))
+    started = time.monotonic()
+    installation.until("in force", lambda: not installation.denied(namespace, deployment))
+    assert time.monotonic() - started < 1
+
+    refused = installation.refusal("apply", "-f-", input=rule(namespace, "object.spec.replicas <"))
+    assert (
+        'spec.validations[0].expression: "line 1, column 23: syntax error' in refused
+        or "spec.validations[0].expression: line 1, column 23: syntax error" in refused
+    )
+    assert not installation.denied(namespace, deployment)
+    assert installation.denied(namespace, manifests.deployment(replicas=4))
+    assert [webhook.process.pid for webhook in installation.webhooks] == pids
+    installation.kubectl("delete", "clusteradmissionpolicy/fewer")

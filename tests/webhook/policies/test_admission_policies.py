@@ -1,0 +1,153 @@
+"""Kubernetes' own admission policies, from files as they are."""
+
+import copy
+
+import pytest
+import yaml
+
+from config.documents import parse_documents
+from tests.webhook.asking import ask
+from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine.policy_set import PolicySetError, load
+from webhook.policies import catalogue
+
+DEPLOYMENT = {"metadata": {"name": "web", "labels": {"team": "core"}}, "spec": {"replicas": 5}}
+POLICY = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicy",
+    "metadata": {"name": "replicas"},
+    "spec": {
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
+            ]
+        },
+        "validations": [{"expression": "object.spec.replicas <= 3", "message": "at most 3"}],
+    },
+}
+BINDING = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingAdmissionPolicyBinding",
+    "metadata": {"name": "everywhere"},
+    "spec": {"policyName": "replicas", "validationActions": ["Deny"]},
+}
+
+
+def loaded(*objects):
+    """Return the policies of files with these objects, but for those that are always in force."""
+    text = yaml.safe_dump_all(objects).encode()
+    return [each for each in load(parse_documents(text, "policies.yaml"), catalogue()) if not each.policy.always]
+
+
+def messages(*objects, object=DEPLOYMENT, **asked):
+    """Return the messages about an object, each with the name of its policy."""
+    outcomes = Engine(loaded(*objects)).validate(ask(object, "Deployment", **asked)).outcomes
+    return [f"{each.policy}: {v.message}" for each in outcomes for v in each.violations]
+
+
+def changed(base, **spec):
+    """Return an object with other fields in its spec."""
+    made = copy.deepcopy(base)
+    made["spec"] |= spec
+    return made
+
+
+def rules(**rule):
+    """Return matchConstraints with one rule about every resource, but for what is said."""
+    everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    return {"resourceRules": [everything | rule]}
+
+
+def test_a_bound_policy_is_in_force():
+    """As its binding says; without one it is not."""
+    assert messages(POLICY, BINDING) == ["replicas: at most 3"]
+    assert messages(POLICY) == []
+    (warning,) = loaded(POLICY, changed(BINDING, validationActions=["Warn", "Audit"]))
+    assert warning.actions == {"Warn", "Audit"}
+
+
+@pytest.mark.parametrize(
+    ("constraints", "applies"),
+    [
+        (rules(), True),
+        (rules(operations=["UPDATE"]), False),
+        (rules(resources=["pods", "deployments"]), True),
+        (rules(apiGroups=["batch"]), False),
+        (rules(resources=["deployments/scale"]), False),
+        (rules(apiVersions=["v1beta1"]), True),
+        (rules(apiVersions=["v1beta1"]) | {"matchPolicy": "Exact"}, False),
+        (rules(resourceNames=["other"]), False),
+        (rules(scope="Cluster"), False),
+        (rules() | {"excludeResourceRules": rules(resources=["deployments"])["resourceRules"]}, False),
+        (rules() | {"objectSelector": {"matchLabels": {"team": "core"}}}, True),
+        (rules() | {"objectSelector": {"matchLabels": {"team": "other"}}}, False),
+        (rules() | {"namespaceSelector": {"matchLabels": {"env": "prod"}}}, True),
+        (rules() | {"namespaceSelector": {"matchLabels": {"env": "test"}}}, False),
+    ],
+)
+def test_constraints_of_policy_and_binding_must_both_hold(constraints, applies):
+    """The same fields mean the same in `matchConstraints` and in `matchResources`."""
+    looked_up = {NAMESPACE_LABELS: {"env": "prod"}}
+    found = ["replicas: at most 3"] if applies else []
+    assert messages(changed(POLICY, matchConstraints=constraints), BINDING, name="web", looked_up=looked_up) == found
+    bound = changed(BINDING, matchResources=constraints)
+    assert messages(changed(POLICY, matchConstraints=rules()), bound, name="web", looked_up=looked_up) == found
+
+
+def test_parameters_are_objects_of_the_files():
+    """By name or selector; with none, the binding says what follows."""
+    kind = {"apiVersion": "v1", "kind": "ConfigMap"}
+    rule = {
+        "expression": "object.spec.replicas <= int(params.data.max)",
+        "messageExpression": "string(params.metadata.name)",
+    }
+    policy = changed(POLICY, paramKind=kind, validations=[rule])
+    params = [
+        kind | {"metadata": {"name": name, "namespace": space, "labels": {"tier": tier}}, "data": {"max": "3"}}
+        for name, space, tier in (("one", "shop", "a"), ("two", "shop", "a"), ("three", "other", "b"))
+    ]
+    by_name = changed(BINDING, paramRef={"name": "one", "parameterNotFoundAction": "Deny"})
+    assert messages(policy, by_name, *params) == ["replicas: one"]
+    by_label = changed(
+        BINDING, paramRef={"selector": {"matchLabels": {"tier": "a"}}, "parameterNotFoundAction": "Deny"}
+    )
+    assert messages(policy, by_label, *params) == ["replicas-1: one", "replicas-2: two"]
+    elsewhere = changed(BINDING, paramRef={"name": "three", "parameterNotFoundAction": "Allow"})
+    assert messages(policy, elsewhere, *params) == []
+    for action, outcomes in (("Allow", 0), ("Deny", 1)):
+        missing = changed(BINDING, paramRef={"name": "none", "parameterNotFoundAction": action})
+        verdict = Engine(loaded(policy, missing)).validate(ask(DEPLOYMENT, "Deployment"))
+        assert len([each for each in verdict.outcomes if each.error]) == outcomes
+
+
+def test_a_mutating_policy_changes_objects():
+    """Of v1, v1beta1 and v1alpha1."""
+    mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": PATCH}}
+    for version in ("v1", "v1beta1", "v1alpha1"):
+        group = {"apiVersion": f"admissionregistration.k8s.io/{version}"}
+        policy = POLICY | group | {"kind": "MutatingAdmissionPolicy"}
+        policy = changed(policy, mutations=[mutation], reinvocationPolicy="Never")
+        del policy["spec"]["validations"]
+        binding = BINDING | group | {"kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "replicas"}}
+        verdict = Engine(loaded(policy, binding)).mutate(ask(DEPLOYMENT, "Deployment"))
+        assert verdict.object["spec"]["replicas"] == 1
+
+
+PATCH = "[JSONPatch{op: 'replace', path: '/spec/replicas', value: 1}]"
+
+
+def test_faults_are_named_with_file_and_line():
+    """Also those of a policy that nothing binds; a binding needs its policy."""
+    broken = changed(POLICY, validations=[{"expression": "object.spec.replicas <"}])
+    lost = changed(BINDING, policyName="nothing")
+    with pytest.raises(PolicySetError) as error:
+        loaded(broken, lost)
+    first, second = str(error.value).split("\n")
+    assert first.partition(": ")[2] == (
+        "ValidatingAdmissionPolicy replicas: spec.validations[0].expression: line 1, column 23: syntax error: found "
+        "'end of expression', expected a value"
+    )
+    assert second.partition(": ")[2] == (
+        'ValidatingAdmissionPolicyBinding everywhere: spec.policyName: no ValidatingAdmissionPolicy "nothing" beside it'
+    )

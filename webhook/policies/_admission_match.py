@@ -1,0 +1,86 @@
+"""matchConstraints and matchResources of Kubernetes' own admission policies."""
+
+from collections.abc import Iterator, Sequence
+
+from config.api.admission import MatchResources, ResourceRule
+from webhook.engine.kinds import CONNECTED, KINDS, Kind, Target
+from webhook.engine.match import compile_selector
+from webhook.engine.request import Request
+from webhook.engine.rules import Condition
+
+OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+
+
+def condition_of(spec: MatchResources) -> Condition:
+    """Return whether a request is one of those that `spec` matches. NotLookedUpError where labels are not known."""
+    exact = spec.match_policy == "Exact"
+    in_namespace = None if spec.namespace_selector is None else compile_selector(spec.namespace_selector)
+    of_object = None if spec.object_selector is None else compile_selector(spec.object_selector)
+
+    def holds(request: Request) -> bool:
+        rules = spec.resource_rules
+        if rules and not any(_matches(each, request, exact) for each in rules):
+            return False
+        if any(_matches(each, request, exact) for each in spec.exclude_resource_rules):
+            return False
+        attributes = request.attributes
+        is_namespace = (attributes.resource_group, attributes.resource) == ("", "namespaces")
+        if (
+            in_namespace is not None
+            and (attributes.namespace or is_namespace)
+            and not in_namespace(request.namespace_labels())
+        ):
+            return False
+        return of_object is None or any(map(of_object, request.selectable()))
+
+    return holds
+
+
+def selects_namespaces(spec: MatchResources) -> bool:
+    """Return whether labels of the namespace decide."""
+    selector = spec.namespace_selector
+    return selector is not None and bool(selector.match_labels or selector.match_expressions)
+
+
+def targets_of(rules: Sequence[ResourceRule]) -> tuple[Target, ...]:
+    """Return the resources that rules name; `*` stands for the kinds that are known."""
+    found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
+    for rule in rules:
+        for kind, subresource in _resources(rule):
+            _, operations = found.setdefault((kind.group, kind.plural, subresource), (kind, set()))
+            everything = ("CONNECT",) if subresource in CONNECTED else OPERATIONS
+            operations |= set(everything if "*" in rule.operations else rule.operations)
+    return tuple(Target(kind, sub, tuple(sorted(ops))) for (_, _, sub), (kind, ops) in found.items())
+
+
+def _resources(rule: ResourceRule) -> Iterator[tuple[Kind, str]]:
+    for resource in rule.resources:
+        plural, _, subresource = resource.partition("/")
+        known = [kind for kind in KINDS.values() if _has(rule.api_groups, kind.group) and plural in ("*", kind.plural)]
+        if not known and plural != "*":
+            known = [Kind(group, plural.capitalize(), plural) for group in rule.api_groups if group != "*"]
+        for kind in known:
+            if subresource != "*":
+                yield kind, subresource
+            elif kind.scales:
+                yield kind, "scale"
+
+
+def _matches(rule: ResourceRule, request: Request, exact: bool) -> bool:
+    attributes = request.attributes
+    resource = attributes.resource
+    wanted = {resource, "*"}
+    if attributes.subresource:
+        wanted = {f"{each}/{sub}" for each in (resource, "*") for sub in (attributes.subresource, "*")}
+    return (
+        _has(rule.api_groups, attributes.resource_group)
+        and (not exact or _has(rule.api_versions, attributes.version))
+        and not wanted.isdisjoint(rule.resources)
+        and _has(rule.operations, attributes.operation)
+        and (not rule.resource_names or request.name in rule.resource_names)
+        and rule.scope in ("*", "Namespaced" if attributes.namespace else "Cluster")
+    )
+
+
+def _has(words: Sequence[str], word: str) -> bool:
+    return "*" in words or word in words
