@@ -23,7 +23,7 @@ from benchmarks.reviews.bars import tables
 from benchmarks.reviews.bodies import bodies
 from benchmarks.reviews.sections import Sections
 from benchmarks.reviews.servers import Bench
-from gatewright.terminal import console, table
+from gatewright.terminal import say, table
 
 SECTIONS = ("bodies", "policies", "crowd", "neighbour", "starts")
 
@@ -35,10 +35,9 @@ def main() -> int:
         run = _run(arguments, Path(directory))
     if arguments.json:
         Path(arguments.json).write_text(json.dumps(run, indent=1) + "\n")
-    out = console()
     for title, columns, rows in tables(run):
-        out.print(f"\n{title}")
-        out.print(table(rows, columns))
+        say(f"\n{title}")
+        table(rows, columns)
     return 0
 
 

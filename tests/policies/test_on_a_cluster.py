@@ -27,6 +27,12 @@ NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whateve
     "only files leave it out: the API server fills it in before it asks anybody": (
         "service_accounts.yaml: the older name of the field counts",
     ),
+    "only files have such objects: the API server does not store them": (
+        "disruption_budgets.yaml: a malformed workload beside a budget is not the budget's fault",
+        "disruption_budgets.yaml: nor a malformed budget that of a workload",
+        "probes.yaml: only what is served may be asked",
+        "service_selectors.yaml: a malformed Service is denied by itself",
+    ),
 }
 REFUSED = {  # why the API server itself refuses what some cases are about; they are asked all the same
     "the API server serves no version that was removed": (

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -482,6 +483,15 @@ def test_a_denial_has_its_warnings_and_no_patch():
     response = answered(verdict)
     assert response["warnings"] == ["b: spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."]
     assert set(response) == {"uid", "allowed", "status", "warnings", "auditAnnotations"}
+
+
+def test_a_warning_names_the_exception_that_expired():
+    """Whoever sees it knows why it is reported now."""
+    tolerated = replace(IMAGE, expired="PolicyException shop/legacy expired 2026-11-01")
+    (warning,) = answered(Verdict((Outcome("a", DENY, tolerated=(tolerated,)),)))["warnings"]
+    assert warning.endswith(
+        "(Already present before this update; not denied. PolicyException shop/legacy expired 2026-11-01.)"
+    )
 
 
 def many(number, length):

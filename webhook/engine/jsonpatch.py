@@ -135,8 +135,11 @@ class Patcher:
         found = self._pointers.get(record)
         if found is None:
             above = "" if record.above is None else self._pointer(record.above)
-            name, *index = record.step if isinstance(record.step, tuple) else (record.step,)
-            found = "".join((above, pointer(steps_of(name)), *(f"/{each}" for each in index)))
+            if isinstance(record.step, tuple):
+                name, index = record.step
+                found = f"{above}{pointer(steps_of(name))}/{index}"
+            else:
+                found = f"{above}{pointer(steps_of(record.step))}"
             self._pointers[record] = found
         return found
 

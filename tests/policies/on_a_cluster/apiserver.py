@@ -27,7 +27,7 @@ from webhook.policies import catalogue
 
 AT_ONCE = 16
 SECONDS = 30  # for one request on a busy machine
-OURS = re.compile(r'admission webhook "(validate|mutate)\.gatewright\.io" denied the request: ')
+OURS = re.compile(r'admission webhook "(validate|mutate)(?:-[0-9]+)?\.gatewright\.io" denied the request: ')
 
 
 @dataclass(frozen=True, slots=True)

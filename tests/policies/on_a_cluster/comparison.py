@@ -8,7 +8,7 @@ from typing import Any
 from tests.policies.on_a_cluster.apiserver import Said
 from tests.policies.on_a_cluster.questions import Question
 from tests.policies.on_a_cluster.requests import Object
-from webhook.engine import Engine
+from webhook.engine import PARENT, Engine
 from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.trial import ask
 
@@ -18,8 +18,9 @@ def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
     expect = question.trial.expect
     if isinstance(expect, Expectation) and expect.malformed:
         return  # what is malformed is everybody's matter
-    judges = {outcome.policy for outcome in ask(engine, question.admission, question.trial.looked_up).outcomes}
-    if judges != (set() if expect == "not-matched" else {question.policy}):
+    looked_up = {PARENT: {}} | question.trial.looked_up
+    judges = {outcome.policy for outcome in ask(engine, question.admission, looked_up).outcomes}
+    if judges != {question.policy} and (judges or expect != "not-matched"):
         yield f"{question.title}: judged by {judges or 'nobody'}"
 
 
