@@ -146,7 +146,9 @@ class Engine:
             outcome = _guarded(bound.title, bound.actions, bound.fails_closed, bound.mutate, request, patcher)
             if outcome is not None:
                 outcomes.append(outcome)
-        return Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
+        verdict = Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
+        request.forget()  # its records refer to it
+        return verdict
 
     def targets(self, *, mutating: bool, fails_closed: bool) -> tuple[Target, ...]:
         """Return what the policies of one sort look at, in a fixed order: what a webhook must be registered for."""

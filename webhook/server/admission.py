@@ -148,7 +148,9 @@ class AdmissionHandler:
 
 def _judged(judge: Callable[[Request], Verdict], request: Request) -> tuple[Verdict, bytes]:
     verdict = judge(request)
-    return verdict, review.answer(request, verdict)
+    answer = review.answer(request, verdict)
+    request.forget()  # its records refer to it: it would stay in memory until the garbage collector finds it
+    return verdict, answer
 
 
 def _late(route: Route) -> Refusal:

@@ -1,6 +1,7 @@
 """What is answered to which request."""
 
 import asyncio
+import gc
 import json
 import logging
 import threading
@@ -10,7 +11,7 @@ import pytest
 
 from kube.errors import Unreachable
 from tests.webhook.server.conftest import NAMES, bind, review
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine, PlannedObject, Planner, Planners, Policy, Violation
+from webhook.engine import NAMESPACE_LABELS, NOW, Engine, PlannedObject, Planner, Planners, Policy, Request, Violation
 from webhook.engine.kinds import KINDS, POD
 from webhook.server import connections
 from webhook.server.routes import route_of
@@ -488,3 +489,33 @@ async def test_a_denial_is_one_log_line_without_the_object(webhook, caplog):
         "ms": 0,
     }
     assert "hunter2" not in str(vars(line))
+
+
+@pytest.mark.parametrize("path", ["/validate", "/mutate"])
+async def test_an_answered_review_is_not_left_to_the_garbage_collector(start, path):
+    """It looks for garbage seldom, and a review is tens of kilobytes."""
+    policies = Policy("reads", validate=reads, kinds="pods"), Policy("writes", mutate=writes, kinds="pods")
+    async with start(Engine(map(bind, policies))) as webhook:
+        gc.collect()
+        gc.disable()
+        try:
+            before = requests()
+            assert (await webhook.post(review(), path)).response["allowed"]
+            assert requests() == before
+        finally:
+            gc.enable()
+
+
+def requests() -> int:
+    """Return how many requests are in memory."""
+    return sum(isinstance(each, Request) for each in gc.get_objects())
+
+
+def reads(request, _):
+    """Read every container and image, and find nothing."""
+    yield from [] * len([*request.containers(), *request.images()])
+
+
+def writes(request, _):
+    """Read every container, and change nothing."""
+    yield from [] * len(list(request.containers()))
