@@ -80,8 +80,8 @@ class Planned:
     @property
     def comment(self) -> str:
         """Of what it is a part, when it is made, and what of it nobody knows before."""
-        needs = f", once {' and '.join(self.step.depends_on)} hold" if self.step.depends_on else ""
-        lines = [f"{self.parent.title}: step {self.step.name}{needs}"]
+        gates = " and ".join(self.step.depends_on)
+        lines = [f"{self.parent.title}: step {self.step.name}{f', after {gates}' if gates else ''}"]
         if isinstance(self.write, CreateOnly):
             lines.append("created once, and left alone from then on")
             lines += [f"{path}: {random.length} random characters" for path, random in self.write.generate.items()]
