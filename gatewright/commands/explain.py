@@ -1,11 +1,14 @@
 """`gatewright explain`: the list of policies, or one policy's page."""
 
+from pathlib import Path
+
 import click
 
 from config.faults import did_you_mean
 from config.settings import Settings
 from gatewright.options import POLICIES, settings_options
 from gatewright.pages import does, parameters, summary, targets
+from gatewright.policies import policy_set
 from gatewright.terminal import echo, say, table
 from webhook.policies import catalogue
 
@@ -14,12 +17,20 @@ from webhook.policies import catalogue
 @settings_options(*POLICIES)
 @click.argument("policy", required=False)
 def command(settings: Settings, policy: str | None) -> None:
-    """List the policies, or print the page of one POLICY: what it says, why, the fix, and its parameters."""
+    """List the policies, or print the page of one POLICY: what it says, why, the fix, and its parameters.
+
+    With a file of policy objects instead, list the rules that it puts in force, and what they look at.
+    """
     del settings  # taken in already: the policies are in the catalogue
     policies = catalogue()
     if policy is None:
         rows = [(name, each.category, does(each), summary(each)) for name, each in sorted(policies.items())]
         table(rows, ("POLICY", "CATEGORY", "DOES", "SUMMARY"))
+        return
+    if policy not in policies and Path(policy).is_file():
+        for bound in policy_set([Path(policy)]).policies:
+            echo(bound.title, "bold")
+            say(f"\n{bound.policy.documentation}\n\nLooks at: {', '.join(targets(bound.policy))}\n")
         return
     if policy not in policies:
         raise click.BadParameter(f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY")

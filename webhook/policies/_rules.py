@@ -35,6 +35,7 @@ class RulePolicy(Policy):
     """A policy with rules of its own, for the resources that its `match` names."""
 
     resources: tuple[Target, ...] = ()
+    rules: tuple[str, ...] = ()  # as outputs list them
 
     @property
     def targets(self) -> tuple[Target, ...]:
@@ -44,7 +45,7 @@ class RulePolicy(Policy):
     @property
     def documentation(self) -> str:
         """What outputs say of it: its rules are in its object."""
-        return "Rules in CEL, written in the policy object."
+        return "\n".join(["Rules in CEL, written in the policy object.", "", *(f"- {each}" for each in self.rules)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +148,14 @@ def compile_expressions(
         category="custom",
         needs=tuple(compiler.needs),
         resources=resources,
+        rules=tuple(map(_shown, spec.validations)) + tuple(f"{each.patch_type}" for each in spec.mutations),
     )
     return Rules(policy, RuleParams.model_validate(spec.params), condition=condition, needs=compiler.needs)
+
+
+def _shown(validation: Validation) -> str:
+    expression = " ".join(validation.expression.split())
+    return f"{validation.message}: {expression}" if validation.message else expression
 
 
 def compile_rule(compiler: Compiler, path: str, validation: Validation) -> Rule | None:

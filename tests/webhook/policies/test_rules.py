@@ -330,3 +330,11 @@ def test_a_mutation_that_fails_is_an_error_of_its_policy():
     assert not verdict.allowed
     assert verdict.operations == []
     assert status(request, verdict)["message"].startswith("1 policy failure\n- rules: JSONPatch cannot be applied: ")
+
+
+def test_a_policy_says_what_its_rules_are():
+    """As `gatewright explain FILE` and the outputs of `check` show them."""
+    rules = [{"expression": "object.spec.replicas\n  < 3", "message": "fewer"}, {"expression": "true"}]
+    assert bound(validations=rules).policy.documentation == (
+        "Rules in CEL, written in the policy object.\n\n- fewer: object.spec.replicas < 3\n- true"
+    )

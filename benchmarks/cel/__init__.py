@@ -1,0 +1,1 @@
+"""Measure an expression here and in cel-go: `python -m benchmarks.cel`."""
