@@ -125,7 +125,7 @@ class _Server:
                 writer.write(await self._answered(head.decode("latin-1")))
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # the client's trouble, of which nobody else need hear
+            pass  # the client left, or sent too much
         finally:
             del self._open[transport]
             transport.abort()

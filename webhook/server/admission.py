@@ -19,7 +19,7 @@ from webhook.engine import Engine, Request, Verdict
 from webhook.server import convert
 from webhook.server.answers import REVIEWED, Answer, Refusal
 from webhook.server.bodies import RETRY, Bodies, check_headers, is_light
-from webhook.server.connections import Connection
+from webhook.server.connection import Connection
 from webhook.server.decisions import fields_of, record
 from webhook.server.metrics import Metrics
 from webhook.server.routes import Route, route_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from aiohttp import web
 
 if TYPE_CHECKING:
-    from webhook.server.connections import Connection
+    from webhook.server.connection import Connection
 
 NO_HEADERS: Mapping[str, str] = {}
 JSON = "application/json"

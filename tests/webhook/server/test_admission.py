@@ -13,7 +13,7 @@ from kube.errors import Unreachable
 from tests.webhook.server.conftest import NAMES, bind, review
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, PlannedObject, Planner, Planners, Policy, Request, Violation
 from webhook.engine.kinds import KINDS, POD
-from webhook.server import connections
+from webhook.server import connection
 from webhook.server.routes import route_of
 
 
@@ -189,7 +189,7 @@ LIMIT = 8 * 1024 * 1024
 @pytest.fixture
 def brisk(monkeypatch):
     """What is left of a refused body is not waited for as long."""
-    monkeypatch.setattr(connections, "LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(connection, "LINGER_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("brisk")
