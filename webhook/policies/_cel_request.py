@@ -8,11 +8,15 @@ from webhook.cel.library.authorizer import AUTHORIZER
 from webhook.engine.request import Attributes, Request
 
 
-class Namespace(dict[str, Any]):
-    """The part of a Namespace that is known; reading anything else is an error, never an empty answer."""
+class Partial(dict[str, Any]):
+    """The part of an object that is known; reading anything else is an error, never an empty answer."""
+
+    def __init__(self, name: str, **known: Any) -> None:
+        super().__init__(known)
+        self.name = name
 
     def __missing__(self, key: str) -> Any:
-        raise EvaluationError(f"namespaceObject: {key} is known to the API server only")
+        raise EvaluationError(f"{self.name}: {key} is known to the API server only")
 
     def get(self, key: str, default: Any = None) -> Any:
         """Return what is known at `key`."""
@@ -44,8 +48,9 @@ def activation(
         "variables": lazy,
     }
     if namespace_labels is not None:
-        metadata = Namespace(name=request.attributes.namespace, labels=dict(namespace_labels) or None)
-        values["namespaceObject"] = Namespace(metadata=metadata)
+        metadata = Partial("namespaceObject.metadata", labels=dict(namespace_labels) or None)
+        metadata["name"] = request.attributes.namespace
+        values["namespaceObject"] = Partial("namespaceObject", metadata=metadata)
     lazy.activation = environment.activation(values)
     return lazy.activation
 
@@ -69,9 +74,8 @@ def admission_request(attributes: Attributes, name: str) -> dict[str, Any]:
         "name": name,
         "namespace": attributes.namespace,
         "operation": attributes.operation,
-        "userInfo": {"username": attributes.username, "groups": list(attributes.groups)},
+        "userInfo": Partial("request.userInfo", username=attributes.username, groups=list(attributes.groups)),
         "dryRun": attributes.dry_run,
-        "options": None,
     }
     if attributes.subresource:
         found["subResource"] = found["requestSubResource"] = attributes.subresource

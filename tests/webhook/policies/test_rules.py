@@ -127,7 +127,11 @@ def test_the_request_and_the_namespace_are_values_of_rules():
     assert messages(asked=asked, validations=[{"expression": each} for each in rules]) == []
     assert messages(asked=asked, validations=[{"expression": "has(namespaceObject.metadata.annotations)"}]) == [
         "expression 'has(namespaceObject.metadata.annotations)' resulted in error: "
-        "namespaceObject: annotations is known to the API server only"
+        "namespaceObject.metadata: annotations is known to the API server only"
+    ]
+    assert messages(asked=asked, validations=[{"expression": "has(request.userInfo.extra)"}]) == [
+        "expression 'has(request.userInfo.extra)' resulted in error: "
+        "request.userInfo: extra is known to the API server only"
     ]
 
 
