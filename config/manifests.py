@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from config import crds, rbac
+from config import crds, rbac, report_crds
 from config.documents import parse_documents
 
 HEADER = "# Generated from charts/gatewright by `make manifests`; do not edit.\n"
@@ -24,18 +24,24 @@ NAMESPACE = {
 
 
 def generated(
-    kinds: Sequence[rbac.Kind], looked_up: Sequence[rbac.Named], presets: Mapping[str, str]
+    kinds: Sequence[rbac.Kind],
+    looked_up: Sequence[rbac.Named],
+    presets: Mapping[str, str],
+    audited: Sequence[rbac.Named] = (),
 ) -> dict[str, str]:
     """Return the CRDs, and the chart's copies of them, of its role rules, and of the policy sets it offers as presets.
 
-    `looked_up` are the resources that policies may look up in the cluster; `presets` are policy sets by file name.
+    `looked_up` are the resources that policies may look up in the cluster, `audited` those that the audit lists;
+    `presets` are policy sets by file name.
     """
-    definitions = crds.render()
+    definitions, reports = crds.render(), report_crds.render()
     chart = "charts/gatewright/files"
     return {
         **{f"config/crd/bases/{name}": text for name, text in definitions.items()},
         **{f"{chart}/crds/{name}": text for name, text in definitions.items()},
-        f"{chart}/rbac.yaml": rbac.render(kinds, looked_up),
+        **{f"config/crd/reports/{name}": text for name, text in reports.items()},
+        **{f"{chart}/reports/{name}": text for name, text in reports.items()},
+        f"{chart}/rbac.yaml": rbac.render(kinds, looked_up, audited),
         **{f"{chart}/policies/{name}": text for name, text in presets.items()},
     }
 

@@ -4,7 +4,7 @@ Pure functions; the chart puts the rules into roles (`render` writes the file th
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import yaml
 
@@ -21,6 +21,16 @@ EDIT = (*READ, "create", "delete", "patch", "update")
 Rule = dict[str, list[str]]
 Rights = dict[tuple[str, str], set[str]]  # verbs by group and resource
 POLICIES = [kind.definition for kind in (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)]
+
+
+class Place(NamedTuple):
+    """A resource that none of our types declares."""
+
+    group: str
+    plural: str
+
+
+_NAMESPACES, _LIMIT_RANGES = Place("", "namespaces"), Place("", "limitranges")
 
 
 class Named(Protocol):
@@ -122,6 +132,21 @@ def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
     ]
 
 
+def audit(audited: Iterable[Named]) -> list[Rule]:
+    """List what the audit takes: to list what policies judge, and to write reports."""
+    listed: Rights = {}
+    for each in audited:
+        _grant(listed, each, ["list"])
+    _grant(listed, _NAMESPACES, ["list"])
+    _grant(listed, _LIMIT_RANGES, ["list"])
+    write = ("create", "delete", "get", "list", "patch")
+    return [
+        *_rules(listed),
+        rule("openreports.io", ["reports", "clusterreports"], write),
+        rule("wgpolicyk8s.io", ["policyreports", "clusterpolicyreports"], write),
+    ]
+
+
 def conversion(crds: Iterable[str]) -> list[Rule]:
     """List what saying in CRDs where their objects are converted takes: these CRDs by name, and no other."""
     about = rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["list", "patch", "watch"])
@@ -150,7 +175,7 @@ def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
     return {"apiGroups": [group], "resources": list(resources), "verbs": sorted(verbs)}
 
 
-def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
+def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = (), audited: Iterable[Named] = ()) -> str:
     """Write all rules as YAML, the file that the chart fills its roles from."""
     rules = {
         "controller": controller(kinds),
@@ -158,6 +183,7 @@ def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = ()) -> str:
         "kinds": {kind.type.definition.kind.lower(): of_kind(kind) for kind in kinds},
         "conversion": conversion(of_several_versions()),
         "webhook": webhook(looked_up),
+        "audit": audit(audited),
     }
     ours = [*POLICIES, *(kind.type.definition for kind in kinds)]
     return HEADER + yaml.safe_dump({**rules, **people(ours)}, sort_keys=False)

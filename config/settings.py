@@ -115,6 +115,12 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least severe log lines to write"
     )
+    audit: bool = Field(False, description="judge what stands in the cluster, and write reports about it")
+    audit_interval: Duration = Field(timedelta(minutes=10), description="how long after one audit the next begins")
+    audit_qps: float = Field(20.0, gt=0, le=1000, description="requests a second that an audit sends at most")
+    audit_reports: Literal["openreports", "wgpolicyk8s"] = Field(
+        "openreports", description="API of the reports: openreports.io/v1alpha1 or wgpolicyk8s.io/v1alpha2"
+    )
     cert_manager: bool = Field(False, description="cert-manager issues the certificates")
 
 

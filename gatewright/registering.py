@@ -11,8 +11,10 @@ from prometheus_client import CollectorRegistry
 
 from config.crds import of_several_versions
 from config.settings import Settings
+from controller.audit.audit import REQUEST, Audit
+from controller.reconcilers import planned_kinds
 from controller.registration.certificates import Certificates, Names, service_names
-from controller.registration.configurations import Service, Timeouts
+from controller.registration.configurations import SYSTEM_NAMESPACES, Service, Timeouts
 from controller.registration.conversion import Conversion
 from controller.registration.policies import PolicyStatuses
 from controller.registration.registrar import Registrar
@@ -20,6 +22,7 @@ from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.manager import Manager
 from controller.runtime.types import Request
+from gatewright.planning import optional_resources
 from gatewright.policies_in_force import policies_of
 from gatewright.process import Background
 from kube.endpoint import Endpoint
@@ -33,18 +36,43 @@ CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothi
 
 
 def add_registration(settings: Settings, endpoint: Endpoint, runtime: Manager) -> dict[str, Background]:
-    """Let the leader keep the certificates and the registration right; return what follows the policies.
+    """Let the leader put the policies in force: their statuses, the webhook's registration, and the audit.
 
-    cert-manager, where it is used, keeps the certificates and fills in the caBundle itself.
+    Return what follows the policies.
     """
-    namespace = settings.namespace or endpoint.namespace
-    at = settings.webhook_url or Service(namespace, settings.webhook_service)
-    policies, look_again = add_policies(settings, runtime, namespace)
+    home = settings.namespace or endpoint.namespace
+    excluded = excluded_namespaces(settings, endpoint)
+    policies, objects = add_policies(settings, runtime, home)
+    audit = audit_of(settings, runtime, policies, excluded) if settings.audit else None
+    look_again = add_policy_statuses(runtime, policies, objects, home, audit)
+    on_change = [look_again]
+    if audit is not None:
+        controller = audit.controller(runtime.metrics)
+        runtime.add(controller)
+        on_change.append(lambda: controller.add(REQUEST))
+    if settings.webhook_configuration or settings.webhook_url:
+        on_change.append(_add_webhook(settings, runtime, policies, home, excluded))
+
+    def on_new_policies() -> None:
+        for call in on_change:
+            call()
+
+    return {"policies": partial(policies.follow, on_new_policies)}
+
+
+def _add_webhook(
+    settings: Settings, runtime: Manager, policies: Policies, home: str, excluded: list[str]
+) -> Callable[[], None]:
+    """Let the leader maintain the webhook's certificates and its registration; return what to call at new policies.
+
+    cert-manager, where it is used, maintains the certificates and fills in the caBundle itself.
+    """
+    at = settings.webhook_url or Service(home, settings.webhook_service)
     name = settings.webhook_configuration or CONFIGURATION
     ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
-        dns_names = _dns_names(settings, namespace)
-        names = Names(namespace, settings.ca_secret, settings.tls_secret, name, dns_names, tuple(of_several_versions()))
+        dns_names = _dns_names(settings, home)
+        names = Names(home, settings.ca_secret, settings.tls_secret, name, dns_names, tuple(of_several_versions()))
         certificates = Certificates(runtime.client, runtime.caches, names)
         runtime.add(certificates.controller(runtime.metrics))
         ca_bundle, also = certificates.ca_bundle, [certificates.ca_cache, certificates.tls_cache]
@@ -55,36 +83,50 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Manager) -
         at,
         policies,
         ca_bundle=ca_bundle,
-        excluded_namespaces=excluded_namespaces(settings, endpoint),
+        excluded_namespaces=excluded,
         timeouts=Timeouts(settings.validating_timeout_seconds, settings.mutating_timeout_seconds),
     )
     registration = registrar.controller(runtime.metrics, also=also)
     runtime.add(registration)
     conversion = Conversion(runtime.client, runtime.caches, of_several_versions(), name, at, ca_bundle=ca_bundle)
     runtime.add(conversion.controller(runtime.metrics, also=also))
-
-    def on_new_policies() -> None:
-        registration.add(registrar.request)
-        look_again()
-
-    return {"policies": partial(policies.follow, on_new_policies)}
+    return lambda: registration.add(registrar.request)
 
 
-def add_policies(settings: Settings, runtime: Manager, home: str) -> tuple[Policies, Callable[[], None]]:
-    """Return the policies that the webhooks have in force, and what to call when they changed."""
+def audit_of(settings: Settings, runtime: Manager, policies: Policies, excluded: list[str]) -> Audit:
+    """Return the audit by the policies in force."""
+    planned = [each.resource for each in planned_kinds()]
+    return Audit(
+        runtime.client,
+        lambda: policies.engine,
+        runtime.metrics.registry,
+        interval=settings.audit_interval,
+        qps=settings.audit_qps,
+        format=settings.audit_reports,
+        namespaces=settings.namespaces,
+        excluded_namespaces=[*SYSTEM_NAMESPACES, *excluded],
+        planned=[(each.group, each.plural) for each in planned],
+        optional=optional_resources(),
+    )
+
+
+def add_policies(settings: Settings, runtime: Manager, home: str) -> tuple[Policies, PolicyObjects]:
+    """Return the policies that the webhooks have in force, and the policy objects of the cluster among them."""
     metrics = Metrics(CollectorRegistry())  # what it counts is the webhook's to show
     objects = PolicyObjects(catalogue(), metrics)
     caches = [runtime.caches.of(resource, optional=True) for resource in RESOURCES]
     for cache in caches:
         cache.subscribe(objects.subscriber(cache.resource))
     policies = policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
-    return policies, add_policy_statuses(runtime, policies, objects, home)
+    return policies, objects
 
 
-def add_policy_statuses(runtime: Manager, policies: Policies, objects: PolicyObjects, home: str) -> Callable[[], None]:
-    """Let the leader say in the status of each policy object whether it is in force.
+def add_policy_statuses(
+    runtime: Manager, policies: Policies, objects: PolicyObjects, home: str, audit: Audit | None = None
+) -> Callable[[], None]:
+    """Let the leader write into the status of each policy object whether it is in force, and what the audit found.
 
-    What is returned is to be called when other policies are in force: what exceptions are from.
+    The function that is returned must be called when other policies are in force.
     """
     controllers: dict[Resource, Controller] = {}
     told: set[Id] = set()
@@ -96,9 +138,18 @@ def add_policy_statuses(runtime: Manager, policies: Policies, objects: PolicyObj
             lambda: policies.engine.policies if policies.engine else None,
             home,
             conflict=partial(objects.conflict, resource),
+            audited=partial(_audited, audit, resource),
         )
         controllers[resource] = statuses.controller(runtime.metrics)
         runtime.add(controllers[resource])
+
+    def after_audit() -> None:
+        for resource in (each for each in RESOURCES if each != EXCEPTION):
+            for key in runtime.caches.of(resource, optional=True):
+                controllers[resource].add(Request.of(key))
+
+    if audit is not None:
+        audit.on_finished = after_audit
 
     def look_again() -> None:
         problems = set(objects.problems)
@@ -109,6 +160,13 @@ def add_policy_statuses(runtime: Manager, policies: Policies, objects: PolicyObj
         told.update(problems)
 
     return look_again
+
+
+def _audited(audit: Audit | None, resource: Resource, key: str) -> dict[str, int]:
+    """Return what the last audit adds to the status of a policy object; nothing before the first one."""
+    if audit is None or audit.totals is None or resource == EXCEPTION:
+        return {}
+    return audit.totals.status(key)
 
 
 def excluded_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:

@@ -135,10 +135,19 @@ class AdmissionPolicySpec(ApiModel):
     category: str | None = Field(None, description="what the policy is about; the policy's own by default")
 
 
+class PolicyStatus(Status):
+    """The status of a policy object; the numbers are those of the last audit."""
+
+    violations: int | None = Field(None, description="Violations that the last audit found.")
+    would_deny: int | None = Field(None, description="Objects with a violation: they would be denied if created now.")
+    audited_objects: int | None = Field(None, description="Objects that the last audit judged, by all policies.")
+
+
 POLICY_COLUMNS = (
     Column("Policy", ".spec.policy", description="The policy that is in force."),
     Column("Actions", ".spec.validationActions", description="What a violation leads to."),
     Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
+    Column("Violations", ".status.violations", "integer", description="Violations that the last audit found."),
     AGE,
     Column("Message", '.status.conditions[?(@.type=="Ready")].message', description="Why not.", wide=True),
 )
@@ -159,7 +168,7 @@ class ClusterAdmissionPolicy(CustomResource):
     )
 
     spec: AdmissionPolicySpec = Field(description="What is in force.")
-    status: Status = Field(default_factory=Status, description="What came of it.")
+    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
 
 
 class AdmissionPolicy(CustomResource):
@@ -175,7 +184,7 @@ class AdmissionPolicy(CustomResource):
     )
 
     spec: AdmissionPolicySpec = Field(description="What is in force.")
-    status: Status = Field(default_factory=Status, description="What came of it.")
+    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
 
 
 class ExceptionEntry(ApiModel):

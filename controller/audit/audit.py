@@ -38,6 +38,11 @@ class Totals:
     objects: int
     policies: dict[str, tuple[int, int]]
 
+    def status(self, policy: str) -> dict[str, int]:
+        """Return the fields of a policy object's status; the key of a namespaced one is `namespace/name`."""
+        violations, objects = self.policies.get(policy, (0, 0))
+        return {"violations": violations, "wouldDeny": objects, "auditedObjects": self.objects}
+
 
 class Audit:
     """Audits the cluster every `interval`, and soon after other policies are in force."""
@@ -55,7 +60,6 @@ class Audit:
         excluded_namespaces: Collection[str] = (),
         planned: Collection[tuple[str, str]] = (),
         optional: Collection[Resource] = (),
-        on_finished: Callable[[], None] = lambda: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take the engine in force as a function (None until it is known), and what `gatewright controller` sets."""
@@ -64,7 +68,7 @@ class Audit:
         self._namespaces, self._excluded = tuple(namespaces), frozenset(excluded_namespaces)
         self._planned, self._optional = planned, tuple(optional)
         self._metrics = AuditMetrics(registry)
-        self._on_finished = on_finished
+        self.on_finished: Callable[[], None] = lambda: None
         self._limit: RateLimit | None = None
         self._started: datetime | None = None
         self.totals: Totals | None = None
@@ -177,7 +181,7 @@ class Audit:
         self._metrics.finished(judged, objects, seconds)
         if complete:
             self._metrics.succeeded(self._now().timestamp())
-        self._on_finished()
+        self.on_finished()
 
 
 def _label(kind: Kind) -> str:

@@ -35,12 +35,13 @@ class PolicyStatuses:
         home: str,
         *,
         conflict: Callable[[str], str | None] = lambda key: None,
+        audited: Callable[[str], Object] = lambda key: {},
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take the policies in force as a function: they change, and are None until all were read.
 
         At `home` are the exceptions from cluster policies. `conflict` says of the object with a key why it cannot be in
-        force beside others.
+        force beside others; `audited` returns what the last audit adds to its status.
         """
         self._client = client
         self._cache = cache
@@ -48,6 +49,7 @@ class PolicyStatuses:
         self._policies = policies
         self._home = home
         self._conflict = conflict
+        self._audited = audited
         self._now = now
 
     def controller(self, metrics: Metrics) -> Controller:
@@ -68,6 +70,7 @@ class PolicyStatuses:
         new = {
             "observedGeneration": generation,
             "conditions": dated([ready], old.get("conditions") or [], generation=generation, now=now),
+            **self._audited(request.key),
         }
         if new != old:
             named = {"name": request.name, "namespace": request.namespace, "uid": stored["metadata"]["uid"]}

@@ -41,6 +41,10 @@ from kube.credentials import load
     "health_listen",
     "object_metrics",
     "log_level",
+    "audit",
+    "audit_interval",
+    "audit_qps",
+    "audit_reports",
     *POLICIES,
     *CLUSTER,
 )
@@ -48,7 +52,8 @@ def command(settings: Settings) -> int:
     """Reconcile custom resources: create what they ask for, and keep it so.
 
     With --webhook-configuration or --webhook-url it also maintains the webhook's certificates and its registration,
-    with the rules that the policies at --policies need. Any number of replicas may run; one leads.
+    with the rules that the policies at --policies need. With --audit it judges what stands in the cluster by the same
+    policies, and writes reports. Any number of replicas may run; one leads.
     """
     logs.install(settings.log_level)
     return process.execute(_run(settings))
@@ -59,7 +64,7 @@ async def _run(settings: Settings) -> None:
     endpoint = await load(settings.kubeconfig, settings.context)
     runtime = runtime_of(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}
-    if settings.webhook_configuration or settings.webhook_url:
+    if settings.webhook_configuration or settings.webhook_url or settings.audit:
         from gatewright.registering import add_registration
 
         background = add_registration(settings, endpoint, runtime)

@@ -23,6 +23,7 @@ from gatewright.cli import COMMANDS
 from gatewright.outputs import json as json_output
 from tests.config.chart_page import page
 from tests.controlplane.binaries import helm_binary
+from webhook.engine.kinds import KINDS
 from webhook.harness.case_file import Expectation
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.trial import ask
@@ -36,7 +37,7 @@ CHART = "charts/gatewright"
 
 def from_types() -> dict[str, str]:
     """The files made from API types, planned kinds and policies, by their path in the repository."""
-    return generated(own_kinds(), RESOURCES, presets())
+    return generated(own_kinds(), RESOURCES, presets(), list(KINDS.values()))
 
 
 def presets() -> dict[str, str]:

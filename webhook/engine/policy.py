@@ -25,7 +25,8 @@ class Policy:
     `kinds` is the name of a set of kinds ("pods", "scalable", "namespaced", "all", "exec"), or a tuple of sets and of
     kinds, by name or in full; `operations` are those judged on whole objects; `needs` names what must be looked up in
     the cluster before it can judge, or is a function that tells it from the parameters; `always` puts it in force, with
-    its default parameters, where no policy set names it: only for rules that belong to a kind of our own.
+    its default parameters and its `action`, where no policy set names it: only for rules that belong to a kind of
+    Gatewright's own.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Policy:
     severity: str = "medium"
     needs: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     always: bool = False
+    action: str = "Deny"
 
     def needed(self, params: Params) -> frozenset[str]:
         """Return what must be looked up before it can judge by these parameters."""

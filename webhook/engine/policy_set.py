@@ -105,7 +105,7 @@ def always_in_force(catalogue: Catalogue, named: Iterable[str] = ()) -> Iterator
                 policy,
                 policy.params(),
                 Match(),
-                frozenset({"Deny"}),
+                frozenset({policy.action}),
                 severity=policy.severity,
                 category=policy.category,
             )

@@ -1,0 +1,57 @@
+"""Putting a policy into force warns of the objects that break it already.
+
+Why: what stands in the cluster keeps running, but its next update, or the next pod, is denied. The number is that of
+the last audit; without an audit this policy says nothing. Always in force.
+
+Judged: updates of a ClusterAdmissionPolicy or an AdmissionPolicy that make it deny, or leave it so and change its
+parameters or its match.
+
+Allowed: always; where objects break the policy, with a warning.
+Denied:  nothing.
+Fix: mend the objects first (their reports name them, and so does `gatewright check --kubeconfig`), or keep Warn.
+"""
+
+from collections.abc import Iterator
+
+from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine.fields import Fields
+from webhook.engine.kinds import POLICY_KINDS
+
+DENY = "Deny"
+RULES = ("spec.policy", "spec.params", "spec.match", "spec.validations", "spec.variables", "spec.matchConditions")
+COUNTED = "the last audit found violations in them"
+
+
+def validate(request: Request, params: Params) -> Iterator[Violation]:
+    """Yield a warning where the stored policy object says that objects would be denied."""
+    before = Fields(request.old_object or {})
+    would_deny, objects = before.integer("status.wouldDeny"), before.integer("status.auditedObjects")
+    if not would_deny or objects is None or not _denies(request):
+        return
+    changes_rule = any(_at(request, path) != _at(before, path) for path in RULES)
+    if _denies(before) and not changes_rule:
+        return
+    by = " by its previous rules" if changes_rule else ""
+    found = f"{would_deny:,} of {objects:,} objects judged would be denied{by}"
+    yield Violation("spec.validationActions", found, COUNTED, "mend them first, or keep Warn")
+
+
+def _denies(policy: Fields) -> bool:
+    return DENY in (policy.strings("spec.validationActions") or [DENY])
+
+
+def _at(policy: Fields, path: str) -> object:
+    parent, _, field = path.rpartition(".")
+    return policy.mapping(parent).get(field)
+
+
+POLICY = Policy(
+    "policy-impact",
+    validate=validate,
+    kinds=tuple(kind for kind in POLICY_KINDS if kind.kind != "PolicyException"),
+    operations=("UPDATE",),
+    category="gatewright",
+    severity="low",
+    always=True,
+    action="Warn",
+)
