@@ -32,7 +32,9 @@ def problem(error: DocumentError) -> Problem:
     name, _, line = file.rpartition(":")
     if not colon:
         return Problem(text)
-    return Problem(rest, Place(name, int(line)) if line.isdigit() else Place(file))
+    if line.isdigit():
+        return Problem(rest, Place(name, int(line)))
+    return Problem(rest, Place(file), whole=True)
 
 
 def result(judged: Judged, policies: Mapping[str, PolicyInfo]) -> Result:

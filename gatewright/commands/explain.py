@@ -1,5 +1,6 @@
 """`gatewright explain`: the list of policies, or one policy's page."""
 
+import re
 from pathlib import Path
 
 import click
@@ -9,8 +10,10 @@ from config.settings import Settings
 from gatewright.options import POLICIES, settings_options
 from gatewright.pages import does, parameters, summary, targets
 from gatewright.policies import policy_set
-from gatewright.terminal import echo, say, table
+from gatewright.terminal import columns, echo, say, table
 from webhook.policies import catalogue
+
+CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
 
 
 @click.command
@@ -35,7 +38,8 @@ def command(settings: Settings, policy: str | None) -> None:
     if policy not in policies:
         raise click.BadParameter(f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY")
     echo(policy, "bold")
-    say(f"\n{policies[policy].documentation}\n")
+    documentation = policies[policy].documentation
+    say(f"\n{documentation if columns() is None else _flowed(documentation)}\n")
     say(f"Looks at: {', '.join(targets(policies[policy]))}")
     if policies[policy].always:
         say("In force without being asked for.")
@@ -43,3 +47,8 @@ def command(settings: Settings, policy: str | None) -> None:
     if found:
         say("\nParameters", "bold")
         table(found, ("NAME", "DEFAULT", "MEANING"))
+
+
+def _flowed(documentation: str) -> str:
+    """Return a docstring with each paragraph and each label on one line, so that they fill a terminal of any width."""
+    return "\n\n".join(CONTINUED.sub(" ", paragraph) for paragraph in documentation.split("\n\n"))

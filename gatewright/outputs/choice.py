@@ -15,6 +15,7 @@ from gatewright.outputs.results import FAIL_AT, Report
 from gatewright.terminal import columns, has_colours
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
+MAX_NOTES = 50  # that people are shown; JSON has all
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"  # environment variable: the file that a step of GitHub Actions adds Markdown to
 
 
@@ -77,10 +78,11 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
         if output.format == "github" and (file := os.environ.get(JOB_SUMMARY)):
             with Path(file).open("a", encoding="utf-8") as job_summary:
                 job_summary.write(_rendered(report, "markdown"))
-    for note in report.notes:
+    more = len(report.notes) - MAX_NOTES
+    for note in [*report.notes[:MAX_NOTES], *[f"and {more} more notes"] * (more > 0)]:
         click.echo(f"note: {note}", err=True)
     for problem in report.problems:
-        click.echo(f"{problem.place}: {problem.message}" if problem.place.file else problem.message, err=True)
+        click.echo(str(problem), err=True)
 
 
 def _rendered(report: Report, format: str) -> str:

@@ -68,10 +68,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file, or a document in it, that could not be read, parsed or judged."""
+    """A file, or a document in it, that could not be read, parsed or judged; `whole` where no line is at fault."""
 
     message: str
     place: Place = Place()
+    whole: bool = False
+
+    def __str__(self) -> str:
+        where = self.place.file if self.whole or not self.place.file else str(self.place)
+        return f"{where}: {self.message}" if where else self.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -281,7 +281,7 @@ def test_a_broken_file_hides_no_verdict(run):
     assert err.splitlines() == [
         f"app/broken.yaml:2: {tab}",
         f"app/template.yaml:2: {template}",
-        "none.yaml:1: No such file or directory",
+        "none.yaml: No such file or directory",
         "app/half.yaml:10: apiVersion: missing; every Kubernetes object has one",
     ]
 
@@ -324,7 +324,7 @@ def test_globs_are_expanded_where_the_shell_did_not(check):
     for name in ("app/a.yaml", "app/sub/b.yaml", "app/sub/c.txt"):
         write(name, named(Path(name).stem))
     assert check("app/**/*.yaml") == (0, ["allowed a", "allowed b"], "")
-    assert check("app/*.yml") == (3, [], "app/*.yml:1: no file matches\n")
+    assert check("app/*.yml") == (3, [], "app/*.yml: no file matches\n")
 
 
 def test_a_file_is_judged_once(check):
@@ -447,7 +447,7 @@ def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
         1,
         [("chart/templates/a.yaml", 1, "denied"), ("chart/templates/b.yaml", 1, "allowed")],
     )
-    assert check("chart") == (3, [], "chart:1: helm template failed: Error: no values\n")
+    assert check("chart") == (3, [], "chart: helm template failed: Error: no values\n")
 
 
 def test_several_outputs_at_once(run):
@@ -545,3 +545,13 @@ def test_defaults_are_written_where_that_is_asked_for(run):
         "shop:1, securityContext: {runAsNonRoot: true, runAsUser: 1000, allowPrivilegeEscalation: false}}",
     )
     assert run("check", "--policies", PRODUCTION, "--fix-defaults", "shop.yaml")[2] == ""
+
+
+def test_many_notes_are_cut(run):
+    """A directory of other files does not bury the verdicts."""
+    for number in range(60):
+        write(f"app/{number:02}.yaml", "a: 1\n")
+    write("app/good.yaml", GOOD)
+    code, _, err = run("check", "--policies", PRODUCTION, "app")
+    lines = err.splitlines()
+    assert (code, len(lines), lines[-1]) == (0, 51, "note: and 10 more notes")

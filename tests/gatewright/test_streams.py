@@ -74,7 +74,11 @@ def test_streams_that_are_closed() -> None:
     """The exit code says all there is to say."""
     denied = ("check", "--policies", PRODUCTION, "shop.yaml")
     assert called(*denied, redirected=">&-") == (1, "", "")
-    assert called("check", "--policies", PRODUCTION, "-", redirected="<&-") == (3, "", "<stdin>: is closed\n")
+    assert called("check", "--policies", PRODUCTION, "-", redirected="<&-") == (
+        3,
+        "0 objects\n",
+        "<stdin>: is closed\n",
+    )
     assert called("check", "none.yaml", redirected="2>&-") == (3, "", "")
     assert called("check", "none.yaml", redirected="2>/dev/full") == (3, "", "")
     assert called("check", redirected="2>/dev/full") == (2, "", "")
