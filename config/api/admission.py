@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import Field
 
 from config.api.meta import ApiModel
-from config.api.policy import FailurePolicy, LabelSelector, MatchCondition, Mutation, Validation, Variable
+from config.api.policy import FailurePolicy, LabelSelector
+from config.api.rules import MatchCondition, Mutation, Validation, Variable
 
 GROUP = "admissionregistration.k8s.io"
 

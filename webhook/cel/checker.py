@@ -1,12 +1,12 @@
 """Check an expression before it runs: names, functions, numbers of arguments, types. Returns the type of its result."""
 
-import re
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import NoReturn
 
 from config.faults import did_you_mean
 from webhook.cel.errors import CelError, CompileError
+from webhook.cel.format_check import format_fault
 from webhook.cel.functions import FUNCTIONS
 from webhook.cel.parser import qualified
 from webhook.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select
@@ -30,19 +30,6 @@ TYPE_NAMES |= {f"kubernetes.{name}" for name in ("URL", "Quantity", "Semver")}
 _STATIC = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration"}
 _LITERALS = {"matches": 1, "find": 1, "findAll": 1}  # the argument that is tried at once
 _LITERALS |= dict.fromkeys(("timestamp", "duration", "int", "uint", "double", "bool", "string"), 0)
-
-
-_INTEGERS, _DOUBLES = frozenset({"int", "uint"}), frozenset({"double", "string"})
-_TEXTS = {"string", "bool", "bytes", "double", "map", "list", "type", "duration", "timestamp", "null_type"}
-_VERBS: dict[str, frozenset[str]] = {
-    "s": _INTEGERS | _TEXTS,
-    "d": _INTEGERS,
-    "o": _INTEGERS,
-    "f": _DOUBLES,
-    "e": _DOUBLES,
-    "b": _INTEGERS | {"bool"},
-    **dict.fromkeys("xX", _INTEGERS | {"string", "bytes"}),
-}
 
 
 class Checker:
@@ -107,7 +94,7 @@ class Checker:
             if node.field in fields:
                 return fields[node.field]
             known = did_you_mean(node.field, fields)
-            self._fail(node, f"undefined field '{node.field}' of {_called(operand)}{known}")
+            self._fail(node, f"undefined field '{node.field}' of {operand.short}{known}")
         if operand.name == "map" and operand.params:
             return operand.params[1]
         if operand.name not in {"dyn", "map"} and not operand.is_parameter and not operand.name.startswith("Object"):
@@ -122,12 +109,12 @@ class Checker:
             self._format(*operands)
         self.homogeneous = homogeneous
         if node.function in {"_&&_", "_||_"}:
-            wrong = next((each for each, type_ in zip(operands, types, strict=True) if not _is(type_, "bool")), None)
+            wrong = next((each for each, type_ in zip(operands, types, strict=True) if not type_.may_be("bool")), None)
             if wrong is None:
                 return BOOL
             self._mismatch(node, types)
         if node.function == "_?_:_":
-            if not _is(types[0], "bool") or not (
+            if not types[0].may_be("bool") or not (
                 assignable(types[1], types[2], {}) or assignable(types[2], types[1], {})
             ):
                 self._mismatch(node, types)
@@ -154,7 +141,7 @@ class Checker:
         shown = ", ".join(map(str, types if node.target is None else types[1:]))
         shown = f"({shown})" if node.target is None else f"{types[0]}.({shown})"
         known = FUNCTIONS.get(node.function)
-        takes = {_written(each.params, each.is_member) for each, _ in known.versions} if known else {"(bool, bool)"}
+        takes = {each.takes for each, _ in known.versions} if known else {"(bool, bool)"}
         hint = f"; it takes {' or '.join(sorted(takes))}" if len(takes) <= 4 and node.function != "_?_:_" else ""
         self._fail(node, f"found no matching overload for '{node.function}' applied to '{shown}'{hint}")
 
@@ -170,29 +157,17 @@ class Checker:
                 self._fail(operands[position], f"invalid {node.function} argument: {error}")
 
     def _format(self, text: Node, items: Node) -> None:
-        """Check the clauses of a constant format string against the types of its arguments."""
-        if not isinstance(text, Literal) or not isinstance(items, ListNode):
-            return
-        types = [self.check(item) for item, _ in items.items]
-        verbs = [match[1] for match in re.finditer(r"%(?:%|(?:\.\d*)?(.?))", text.value, re.DOTALL) if match[0] != "%%"]
-        for position, verb in enumerate(verbs):
-            if position >= len(types):
-                self._fail(items, f"index {position} out of range")
-            found = types[position].name
-            if verb not in _VERBS:
-                self._fail(items, f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
-            if found != "dyn" and found not in _VERBS[verb]:
-                allowed = ", ".join(sorted(_VERBS[verb]))
-                at = items.items[position][0]
-                self._fail(at, f"error during formatting: %{verb} is for {allowed}; was given {types[position]}")
-        if len(types) > len(verbs):
-            self._fail(items, f"too many arguments supplied to string.format (expected {len(verbs)}, got {len(types)})")
+        if isinstance(text, Literal) and isinstance(items, ListNode):
+            fault = format_fault(text.value, [self.check(item) for item, _ in items.items])
+            if fault is not None:
+                position, what = fault
+                self._fail(items if position is None else items.items[position][0], what)
 
     def _item(self, node: Node, optional: bool) -> Type:
         found = self.check(node)
         if not optional:
             return found
-        if not _is(found, "optional_type"):
+        if not found.may_be("optional_type"):
             self._fail(node, f"expected an optional value after '?', found {found}")
         return found.params[0] if found.params else DYN
 
@@ -241,7 +216,7 @@ class Checker:
     def _items(self, node: Comprehension, target: Type) -> tuple[Type, ...]:
         """Return the types that the variables of a macro have."""
         wanted = {"optMap": {"optional_type"}, "optFlatMap": {"optional_type"}, "sortBy": {"list"}}
-        if target.name not in wanted.get(node.macro, {"list", "map"}) and not _is(target, "dyn"):
+        if target.name not in wanted.get(node.macro, {"list", "map"}) and not target.may_be("dyn"):
             text = f"expression of type '{target}' cannot be range of a comprehension (must be list, map, or dynamic)"
             self._fail(node.target, text)
         params = target.params or (DYN, DYN)
@@ -252,13 +227,13 @@ class Checker:
     def _result(self, node: Comprehension, target: Type, types: list[Type], inner: tuple[Type, ...]) -> Type:
         last = types[-1]
         if node.macro in {"all", "exists", "exists_one", "existsOne", "filter"}:
-            if not _is(last, "bool"):
+            if not last.may_be("bool"):
                 self._fail(
                     node.args[-1],
                     f"found no matching overload for '{node.macro}' applied to '({last})'; it takes a bool",
                 )
             return list_of(inner[0]) if node.macro == "filter" else BOOL
-        if len(types) > 1 and not _is(types[0], "bool"):
+        if len(types) > 1 and not types[0].may_be("bool"):
             self._fail(
                 node.args[0],
                 f"found no matching overload for '{node.macro}' applied to '({types[0]})'; it takes a bool",
@@ -273,16 +248,3 @@ class Checker:
             case "sortBy":
                 return target
         return optional_of(last) if node.macro == "optMap" else last
-
-
-def _is(found: Type, name: str) -> bool:
-    return found.name in {name, "dyn"} or found.is_parameter
-
-
-def _called(operand: Type) -> str:
-    return f"'{operand.name.rsplit('.', 1)[-1]}'"
-
-
-def _written(params: tuple[Type, ...], is_member: bool) -> str:
-    shown = ", ".join(map(str, params[1:] if is_member else params))
-    return f"{params[0]}.({shown})" if is_member else f"({shown})"

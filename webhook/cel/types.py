@@ -20,6 +20,15 @@ class Type(NamedTuple):
         """Whether it stands for any type."""
         return len(self.name) == 1
 
+    @property
+    def short(self) -> str:
+        """Its name without the package, quoted."""
+        return f"'{self.name.rpartition('.')[2]}'"
+
+    def may_be(self, name: str) -> bool:
+        """Return whether a value of this type can be one of the type `name`."""
+        return self.name in {name, "dyn"} or self.is_parameter
+
 
 class Signature(NamedTuple):
     """One version of a function: name, types of the arguments (the target first), result, whether it has a target."""
@@ -28,6 +37,12 @@ class Signature(NamedTuple):
     params: tuple[Type, ...]
     result: Type
     is_member: bool
+
+    @property
+    def takes(self) -> str:
+        """What it is applied to, as messages write it."""
+        shown = ", ".join(map(str, self.params[1:] if self.is_member else self.params))
+        return f"{self.params[0]}.({shown})" if self.is_member else f"({shown})"
 
 
 _SHOWN = {"null_type": "null", "timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}

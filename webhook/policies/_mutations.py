@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from config.api.policy import Mutation
+from config.api.rules import Mutation
 from webhook.cel import CelError, Program
 from webhook.engine import Patch, Request
 from webhook.engine.rules import RuleError

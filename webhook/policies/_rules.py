@@ -1,27 +1,27 @@
 """Compile the rules of a policy object: CEL with the meaning of ValidatingAdmissionPolicy."""
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import ConfigDict
 
-from config.api.policy import AdmissionPolicySpec, Match, Validation
-from config.faults import FaultsError, did_you_mean
+from config.api.policy import AdmissionPolicySpec
+from config.api.rules import Validation
+from config.faults import FaultsError
 from webhook.cel import CelError, CompileError, Environment, Program
 from webhook.cel.admission import ADMISSION, with_variable, without_params
 from webhook.engine import Params, Policy, Request, Violation
-from webhook.engine.kinds import CREATE_AND_UPDATE, KINDS, Kind, Target
+from webhook.engine.kinds import Target
 from webhook.engine.origins import value_at
 from webhook.engine.request import NAMESPACE_LABELS
 from webhook.engine.rules import Condition, RuleError, Rules
 from webhook.engine.violation import UNSET
 from webhook.policies._cel_request import activation
 from webhook.policies._mutations import compile_mutations
+from webhook.policies._rule_resources import resources_of
 
 MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count
-_KIND = re.compile(r"(?P<plural>[a-z0-9-]+)\.(?P<group>[a-z0-9.-]+)/(?P<version>v[a-z0-9]+)/(?P<kind>[A-Za-z0-9]+)")
 
 
 class RuleParams(Params):
@@ -114,7 +114,7 @@ class Compiler:
 def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
     """Compile the rules and conditions of a policy object. FaultsError names every fault with line and column."""
     faults: list[tuple[str, str]] = []
-    resources, match = _resources(faults, spec, in_a_namespace)
+    resources, match = resources_of(faults, spec, in_a_namespace)
     rules = compile_expressions(spec, resources, bool(spec.params) or spec.policy is not None, faults)
     return replace(rules, match=match)
 
@@ -227,41 +227,3 @@ def _condition(shared: Expressions, conditions: Sequence[tuple[str, Any]], param
         return True
 
     return holds
-
-
-def _resources(
-    faults: list[tuple[str, str]], spec: AdmissionPolicySpec, in_a_namespace: bool
-) -> tuple[tuple[Target, ...], Match]:
-    """Return the resources that `match` names (all that are known, where a clause names none), and the match."""
-    found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
-    clauses = []
-    for index, clause in enumerate(spec.match.any):
-        named = [_kind(faults, f"spec.match.any[{index}].kinds", word) for word in clause.kinds or ()]
-        kinds = [each for each in named if each is not None] if clause.kinds else _known(in_a_namespace)
-        for kind in kinds:
-            for subresource in clause.subresources or ("",):
-                _, operations = found.setdefault((kind.group, kind.plural, subresource), (kind, set()))
-                operations |= set(map(str, clause.operations or CREATE_AND_UPDATE))
-        short = [each.kind for each in named if each is not None]
-        clauses.append(clause.model_copy(update={"kinds": short} if clause.kinds else {}))
-    if not spec.match.any:
-        found = {(kind.group, kind.plural, ""): (kind, set(CREATE_AND_UPDATE)) for kind in _known(in_a_namespace)}
-    targets = (Target(kind, subresource, tuple(sorted(ops))) for (_, _, subresource), (kind, ops) in found.items())
-    return tuple(targets), spec.match.model_copy(update={"any": clauses})
-
-
-def _known(in_a_namespace: bool) -> list[Kind]:
-    return [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
-
-
-def _kind(faults: list[tuple[str, str]], path: str, word: str) -> Kind | None:
-    if match := _KIND.fullmatch(word):
-        return Kind(match["group"], match["kind"], match["plural"], versions=(match["version"],))
-    found = [kind for kind in KINDS.values() if kind.kind == word]
-    if found:
-        return found[0]
-    names = {kind.kind for kind in KINDS.values()}
-    meant = did_you_mean(word, names)
-    hint = meant if "mean" in meant else "; name it as PLURAL.GROUP/VERSION/KIND"
-    faults.append((path, f'unknown kind "{word}"{hint}'))
-    return None
