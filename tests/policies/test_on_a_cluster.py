@@ -30,7 +30,7 @@ NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whateve
     "only files have such objects: the API server does not store them": (
         "disruption_budgets.yaml: a malformed workload beside a budget is not the budget's fault",
         "disruption_budgets.yaml: nor a malformed budget that of a workload",
-        "probes.yaml: only what is served may be asked",
+        "probes.yaml: a malformed Service is denied by itself",
         "service_selectors.yaml: a malformed Service is denied by itself",
     ),
     "only the audit writes the status that it is about": (
