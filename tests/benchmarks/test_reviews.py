@@ -1,5 +1,7 @@
 """The benchmark of reviews measures right verdicts, and writes its tables where the page says."""
 
+from importlib import import_module
+
 import pytest
 
 from benchmarks.reviews import verdicts
@@ -56,3 +58,9 @@ def test_the_page_keeps_what_is_around_the_tables():
     assert page.endswith(f"{END}after\n")
     assert "| start to first right answer | 0.9 s | 0.8 s | NO |\n" in page
     assert "old" not in page
+
+
+@pytest.mark.parametrize("module", ["controller", "passes", "reviews.__main__", "reviews.profile", "writes"])
+def test_each_benchmark_can_be_imported(module):
+    """What a benchmark uses of the product is still there."""
+    assert import_module(f"benchmarks.{module}").__doc__
