@@ -36,9 +36,9 @@ CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothi
 
 
 def add_registration(settings: Settings, endpoint: Endpoint, runtime: Manager) -> dict[str, Background]:
-    """Let the leader put the policies in force: their statuses, the webhook's registration, and the audit.
+    """Add what the leader does for policies: their statuses, the webhook's registration, and the audit.
 
-    Return what follows the policies.
+    Returns the task that follows the policies.
     """
     home = settings.namespace or endpoint.namespace
     excluded = excluded_namespaces(settings, endpoint)
@@ -112,7 +112,7 @@ def audit_of(settings: Settings, runtime: Manager, policies: Policies, excluded:
 
 def add_policies(settings: Settings, runtime: Manager, home: str) -> tuple[Policies, PolicyObjects]:
     """Return the policies that the webhooks have in force, and the policy objects of the cluster among them."""
-    metrics = Metrics(CollectorRegistry())  # what it counts is the webhook's to show
+    metrics = Metrics(CollectorRegistry())  # the webhook exposes what it counts
     objects = PolicyObjects(catalogue(), metrics)
     caches = [runtime.caches.of(resource, optional=True) for resource in RESOURCES]
     for cache in caches:

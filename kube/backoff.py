@@ -1,4 +1,4 @@
-"""How long to leave an API server alone after it failed, or did not answer."""
+"""Back-off of list and watch: exponential with jitter, and the Retry-After of the server."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from kube.errors import ApiError, Unreachable
 
 FIRST = 0.8
 LONGEST = 30.0
-LONGEST_UNREACHABLE = 5.0  # nobody is there to be spared, and we want to be back soon after the server is
+LONGEST_UNREACHABLE = 5.0  # there is no load to spare, and a server that is back should be noticed soon
 LONGEST_ASKED = 60.0
 FORGET = 120.0
 
@@ -15,8 +15,7 @@ FORGET = 120.0
 class Backoff:
     """0.8 s after the first failure, doubling with each, with jitter; two minutes without one forget them all.
 
-    Each sort of failure counts by itself: a server that was long away and says now that it is not ready yet, or that
-    our version is too old, is back.
+    Each type of error counts by itself: a server that was unreachable and now answers "not ready" or 410 is back.
     """
 
     def __init__(self, monotonic: Callable[[], float], uniform: Callable[[float, float], float]) -> None:
@@ -26,7 +25,7 @@ class Backoff:
         self._last = float("-inf")
 
     def after(self, error: ApiError) -> float:
-        """Return the seconds to wait after this failure: our own, or what the server asked for if that is longer."""
+        """Return the seconds to wait after this error: the back-off, or the server's Retry-After if that is longer."""
         now = self._monotonic()
         if now - self._last > FORGET:
             self._failures.clear()

@@ -1,4 +1,4 @@
-"""The verbs of the API server: plain dicts in and out, typed errors, a gate before each write."""
+"""The verbs of the Kubernetes API: plain dicts in and out, typed errors, a gate before each write."""
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -85,7 +85,7 @@ class Client:
         while True:
             page = await self._transport.request("GET", target(resource.path(namespace), query), accept=accept)
             if not isinstance(page.get("metadata"), dict):
-                raise ServerError(200, "NotAList", "an answer that is no list")
+                raise ServerError(200, "NotAList", "the response is not a List")
             page["items"] = page.get("items") or []
             for item in page["items"]:
                 item.setdefault("apiVersion", resource.api_version)  # a built-in kind's List leaves both out
@@ -111,7 +111,7 @@ class Client:
         field_manager: str | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Put an object in the place of the one read before; Conflict if it changed since (by `resourceVersion`)."""
+        """Replace an object that was read before; Conflict if it changed since (by `resourceVersion`)."""
         path = path_of(resource, object, subresource)
         return await self._write("PUT", path, stated(resource, object), manager=field_manager, dry_run=dry_run)
 
@@ -141,9 +141,9 @@ class Client:
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Apply an object on the server; Conflict if a field is another manager's and `force` is not given.
+        """Apply an object (server-side apply); Conflict if another manager owns a field and `force` is not given.
 
-        With a `metadata.uid` it changes that very object or nothing: Conflict where the name has another uid.
+        With a `metadata.uid`: Conflict if the object of this name has another uid.
         """
         path = path_of(resource, object, subresource)
         body = stated(resource, object)
@@ -223,18 +223,18 @@ def target(path: str, query: Mapping[str, str]) -> str:
 
 
 def stated(resource: Resource, object: Object) -> Object:
-    """Return an object that says its apiVersion and kind, which the server insists on for custom resources."""
+    """Return an object with its apiVersion and kind, which the server requires for custom resources."""
     if "apiVersion" in object and "kind" in object:
         return object
     return {"apiVersion": resource.api_version, "kind": resource.kind, **object}
 
 
 def path_of(resource: Resource, object: Object, subresource: str | None = None) -> str:
-    """Return the path of an object that says its own name and namespace."""
+    """Return the path of an object by its own name and namespace."""
     return resource.path(object["metadata"].get("namespace"), object["metadata"]["name"], subresource)
 
 
 def selectors(labels: str | None, fields: str | None) -> dict[str, str]:
-    """Return the query of a list or a watch of what these selectors choose."""
+    """Return the query of a list or a watch with these selectors."""
     given = {"labelSelector": labels, "fieldSelector": fields}
     return {name: value for name, value in given.items() if value}

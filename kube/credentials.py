@@ -1,4 +1,4 @@
-"""Finds the API server: the kubeconfig given, $KUBECONFIG, ~/.kube/config, or the Pod we run in."""
+"""Find the API server: the kubeconfig given, $KUBECONFIG, ~/.kube/config, or the service account of the Pod."""
 
 import os
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ async def load(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Endpoint:
-    """Return the endpoint to use, or raise CredentialsError saying what was looked at and what is wrong with it."""
+    """Return the endpoint to use; CredentialsError names the files that were tried and what is wrong with them."""
     files = [kubeconfig] if kubeconfig else configured(environment)
     if files:
         from kube import kubeconfig as kubeconfigs  # YAML is 7 % of the imports, and a Pod has no kubeconfig
@@ -42,7 +42,7 @@ def configured(environment: Mapping[str, str]) -> list[Path]:
 
 
 def in_cluster(environment: Mapping[str, str], service_account: Path) -> Endpoint:
-    """Return the endpoint that every Pod is told of; its token is read again each minute."""
+    """Return the endpoint in the environment of every Pod; its token is read again each minute."""
     host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
     authorities = service_account / "ca.crt"
     return Endpoint(

@@ -1,4 +1,4 @@
-"""One API server: its address, how to trust it, and how to prove to it who we are."""
+"""One API server: its address, the authorities that verify it, and the credentials of the client."""
 
 import logging
 import ssl
@@ -23,7 +23,7 @@ class CredentialsError(ValueError):
 
 
 def anonymous() -> None:
-    """Send no Authorization header: a client certificate says who we are, or nobody asks."""
+    """Send no Authorization header: the client has a certificate, or the server asks for no credentials."""
 
 
 class Endpoint(NamedTuple):
@@ -110,7 +110,7 @@ def tls(source: str, *, authorities: bytes | None, verify: bool = True) -> ssl.S
 
 def present(context: ssl.SSLContext, source: str, certificate: bytes, key: bytes) -> None:
     """Let `context` present a client certificate (PEM); `source` is named in errors."""
-    with tempfile.NamedTemporaryFile() as file:  # the ssl module reads files only; this one is ours alone, and brief
+    with tempfile.NamedTemporaryFile() as file:  # the ssl module reads files only; this one is private and short-lived
         file.write(certificate + b"\n" + key)
         file.flush()
         try:

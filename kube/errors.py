@@ -1,5 +1,5 @@
 # ruff: noqa: N818  (these are the names of the API's own reasons)
-"""What the API server may answer instead of an object, as exceptions that say what to do next."""
+"""The API server's errors as exceptions, by what the caller can do about them."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 MESSAGE_LIMIT = 2000
-BY_WEBHOOK = 'admission webhook "'  # how the API server begins what it says of a denial by one
+BY_WEBHOOK = 'admission webhook "'  # how the message of a denial by an admission webhook begins
 
 
 class ApiError(Exception):
@@ -51,7 +51,7 @@ class Unauthorized(ApiError):
 class Forbidden(ApiError):
     """403: not allowed by RBAC, admission or quota. Retryable: rights and quotas change without the object.
 
-    Also what a webhook denies with 400 (the API server's word where the webhook says no code) or 422: its rules change.
+    Also a denial by a webhook with 400 (the default of the API server) or 422: policies change without the object.
     """
 
 
@@ -64,7 +64,7 @@ class AlreadyExists(ApiError):
 
 
 class Conflict(ApiError):
-    """409: somebody else changed the object, or owns the field; also (422) where an object has another uid."""
+    """409: another writer changed the object, or owns the field; also (422) where the object has another uid."""
 
 
 class Gone(ApiError):
@@ -84,11 +84,11 @@ class Refused(ApiError):
 
 
 class TooManyRequests(ApiError):
-    """429: the server asks for patience; `retry_after` has the seconds, if it said so."""
+    """429: too many requests; `retry_after` has the seconds to wait, if the server gave them."""
 
 
 class ServerError(ApiError):
-    """5xx, or an answer that is not what the API speaks."""
+    """5xx, or a response that is not one of the Kubernetes API."""
 
 
 class Unreachable(ApiError):
@@ -141,7 +141,7 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
 
 
 def unquoted(message: str) -> str:
-    """Return a message without the object that it quotes: what we sent, secrets and all."""
+    """Return a message without the object that it quotes, which may contain secrets."""
     return re.sub(r"\{.*\}", "{…}", message, flags=re.DOTALL).partition('{"')[0]
 
 

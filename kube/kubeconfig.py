@@ -29,7 +29,7 @@ PLUGINS = ("exec", "auth-provider", "username")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One named cluster, user or context, and the file that says it."""
+    """One named cluster, user or context, and the file that defines it."""
 
     file: Path
     what: str
@@ -56,7 +56,7 @@ class Section:
         return read(path) if path else None
 
     def path(self, name: str) -> Path | None:
-        """Return the file that `name` points to, seen from the file it is said in."""
+        """Return the file that `name` points to, relative to the kubeconfig."""
         relative = self.text(name)
         return self.file.parent / relative if relative else None
 

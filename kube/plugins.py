@@ -49,7 +49,7 @@ class Plugin:
         return self._header
 
     async def _ask(self) -> str | None:
-        from kubernetes_asyncio.client import Configuration  # 63 MB and 1,268 modules: only for whom it serves
+        from kubernetes_asyncio.client import Configuration  # 63 MB and 1,268 modules: only where a plugin is used
         from kubernetes_asyncio.config import ConfigException, load_kube_config
 
         configuration = Configuration()
@@ -67,8 +67,8 @@ class Plugin:
             raise CredentialsError(f"{self._user}: its plugin cannot run: {reason}{of}") from None
         except (ConfigException, ValueError, KeyError, TypeError) as error:
             # Their texts may quote the whole section, tokens included; only the plugins' own are safe.
-            said = str(error) if str(error).startswith(("exec: process returned", "oidc: ")) else type(error).__name__
-            raise CredentialsError(f"{self._user}: its plugin gave no credentials: {said}") from None
+            reason = str(error) if str(error).startswith(("exec: process returned", "oidc: ")) else type(error).__name__
+            raise CredentialsError(f"{self._user}: its plugin gave no credentials: {reason}") from None
         if configuration.cert_file and configuration.key_file:
             present(self._security, self._user, read(Path(configuration.cert_file)), read(Path(configuration.key_file)))
         header: str | None = configuration.api_key.get("BearerToken")

@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote
 
-PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")  # what most names are made of
+PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-.")  # the characters of most names
 
 
 class Resource(NamedTuple):

@@ -36,22 +36,22 @@ class Entry(NamedTuple):
 
     @property
     def object(self) -> Object:
-        """The object, decoded anew: a private copy."""
+        """The object, decoded on each read: a private copy."""
         decoded: Object = orjson.loads(self.raw)
         return decoded
 
 
 class Store:
-    """Objects by key (`namespace/name`, or `name`), with indexes; written by one Watch, read by everybody."""
+    """Objects by key (`namespace/name`, or `name`), with indexes; one Watch writes it, all others read."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
         """Set once everything that existed at the start is here."""
         self.known = asyncio.Event()
-        """Set once it is known what exists: everything is here, or the API server does not have the resource."""
+        """Set once it is known what exists: all objects are here, or the API server does not serve the resource."""
         self.absent = False
-        """Whether the API server said last that it does not have the resource."""
+        """Whether discovery says that the API server does not serve the resource."""
         self.resource_version = 0
         """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
         self._entries: dict[str, Entry] = {}

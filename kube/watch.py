@@ -33,7 +33,7 @@ EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
 
 class Watch:
-    """Follows one resource (in one namespace or all, by selectors) and tells subscribers of each change."""
+    """Follows one resource (in one namespace or all, by selectors) and notifies subscribers of each change."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Watch:
         self.resource = resource
         self.store = store
         self.last_heard: float | None = None
-        """When (monotonic) the server last said something, if only that nothing changed."""
+        """When (monotonic seconds) the server last sent something, bookmarks included."""
         self.problem: str | None = None
-        """Why nothing can be heard at present; None while all is well."""
+        """Why the watch fails at present; None while it works."""
         self._client = client
         self._namespace = namespace
         self._labels = labels
@@ -75,7 +75,7 @@ class Watch:
         self._changes.subscribers.append(callback)
 
     def subscribe_served(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the API server begins to have the resource, or ends."""
+        """Call `callback` when the API server begins to serve the resource, or ceases to."""
         self._changes.on_served.append(callback)
 
     def relist(self) -> None:
@@ -198,7 +198,7 @@ class Watch:
         changes, metadata = self._changes, object["metadata"]
         version, is_listed = metadata["resourceVersion"], changes.listing
         if not is_listed:
-            changes.reached(version)  # so that whoever is told knows how far we are
+            changes.reached(version)  # before subscribers are notified
         if kind == "DELETED":
             changes.remove(object)
         elif kind != "BOOKMARK":

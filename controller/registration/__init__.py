@@ -1,1 +1,1 @@
-"""What the leader keeps right for the webhook: its certificates, its registration, and what policy objects say."""
+"""What the leader does for the webhook: certificates, registration, CRD conversion and the status of policy objects."""

@@ -1,4 +1,4 @@
-"""Certificates: the authority and the serving pair of the webhook, kept in two Secrets as `rotation` says."""
+"""The reconciler of the two certificate Secrets: the authority and the serving pair of the webhook."""
 
 import base64
 import logging
@@ -20,7 +20,7 @@ from controller.runtime.sources import always
 from controller.runtime.types import Request, Result, TerminalError
 from kube.client import Client
 
-OURS = {"app.kubernetes.io/name": "gatewright", "app.kubernetes.io/managed-by": "gatewright-controller"}
+LABELS = {"app.kubernetes.io/name": "gatewright", "app.kubernetes.io/managed-by": "gatewright-controller"}
 
 LOG = logging.getLogger("gatewright.certificates")
 
@@ -29,7 +29,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names of the Secrets, of the webhook configurations, and those of the webhook, the API server's first.
+    """Names of the Secrets and the webhook configurations, and DNS names of the webhook, the API server's name first.
 
     `converted` are the CRDs whose objects the webhook converts.
     """
@@ -43,7 +43,7 @@ class Names:
 
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:
-    """Return the names that a Service has inside the cluster."""
+    """Return the DNS names of a Service inside the cluster."""
     return f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}", service
 
 
@@ -79,12 +79,12 @@ class Certificates:
         return controller
 
     def ca_bundle(self) -> bytes | None:
-        """Return what clients are to trust; None as long as there is no authority."""
+        """Return the CA bundle that verifies the webhook; None as long as there is no authority."""
         authority = read_authority(self._stored(self.ca_cache, self._names.ca_secret), self._now())
         return authority.bundle if authority else None
 
     async def reconcile(self, request: Request) -> Result:
-        """Do what is next."""
+        """Do the next step of `rotation.plan`."""
         del request
         now = self._now()
         stored = self._stored(self.ca_cache, self._names.ca_secret)
@@ -100,14 +100,16 @@ class Certificates:
             await self._write(self.ca_cache, self._names.ca_secret, stored, _data(authority.pair, todo.bundle))
         elif authority is not None and todo.serving:
             pair = issue_serving(authority.pair, self._names.dns_names, [], now)
-            check(pair, authority.bundle, self._names.dns_names[0], now)  # else it would be issued again at once
+            check(pair, authority.bundle, self._names.dns_names[0], now)  # otherwise it would be issued again at once
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
         else:
             return Result(requeue_after=todo.look_again)
-        return Result(requeue_after=timedelta())  # one thing at a time: what is next is observed once that is here
+        return Result(
+            requeue_after=timedelta()
+        )  # one step at a time: the next one follows once the cache has this write
 
     def _published(self) -> Iterator[bytes]:
-        """Yield every bundle that the API server trusts the webhook by."""
+        """Yield every CA bundle by which the API server verifies the webhook."""
         for cache in self._configurations:
             yield from published(cache.get(self._names.configuration))
         for name, cache in self._crds.items():
@@ -117,17 +119,17 @@ class Certificates:
         return cache.get(f"{self._names.namespace}/{name}")
 
     async def _write(self, cache: Cache, name: str, stored: Object | None, data: dict[str, str]) -> None:
-        """Create a Secret, or change the one that was read; never one that is not ours."""
+        """Create a Secret, or replace the one that was read; TerminalError if Gatewright did not create it."""
         if stored is None:
-            metadata = {"name": name, "namespace": self._names.namespace, "labels": OURS}
+            metadata = {"name": name, "namespace": self._names.namespace, "labels": LABELS}
             secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata}
             answer = await self._client.create(SECRET, secret | {"data": data})
-        elif OURS.items() <= (stored["metadata"].get("labels") or {}).items():
+        elif LABELS.items() <= (stored["metadata"].get("labels") or {}).items():
             answer = await self._client.replace(SECRET, stored | {"data": data})
         else:
             raise TerminalError(
-                f"Secret {self._names.namespace}/{name} is not ours, and what it holds cannot be used: delete it, or "
-                "name another one"
+                f"Secret {self._names.namespace}/{name} was not created by Gatewright and holds no usable certificate. "
+                "Delete it, or choose another name (--ca-secret, --tls-secret)."
             )
         key, version = f"{self._names.namespace}/{name}", int(answer["metadata"]["resourceVersion"])
         self._expectations.wrote(self.request, cache, key, version)

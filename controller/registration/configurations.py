@@ -1,4 +1,4 @@
-"""Registration: what the API server is to send to the webhook, as a pure function of the policies in force."""
+"""The two webhook configurations, as a pure function of the policies in force."""
 
 import base64
 from collections.abc import Iterable, Iterator, Mapping
@@ -43,7 +43,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        """How the API server's name for it looks as a URL."""
+        """The URL with the DNS name by which the API server calls it."""
         return f"https://{self.name}.{self.namespace}.svc:{self.port}"
 
 
@@ -65,7 +65,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Where a probe finds it."""
+        """The URL for a probe."""
         return self.at if isinstance(self.at, str) else self.at.url
 
     def client_config(self, path: str) -> Object:
@@ -82,9 +82,9 @@ def registration(
 ) -> tuple[Object, Object]:
     """Return the validating and the mutating configuration for the policies in force.
 
-    They ask for the requests that a policy may look at, and for as few others as a few webhooks can say. Policies that
-    fail closed and those that fail open have webhooks of their own; no request is sent to two webhooks of one sort, so
-    that all violations come at once. `active=False` gives them no rules yet.
+    They match the requests that a policy may judge, and as few others as a few webhooks can express. Policies that fail
+    closed and those that fail open have separate webhooks; no request matches two webhooks of one sort, so that one
+    denial lists all violations. `active=False`: without rules yet.
     """
     excluded = Names(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
 
@@ -145,6 +145,6 @@ def _rules(keys: Iterable[Key]) -> Iterator[Object]:
 
 
 def published(configuration: Mapping[str, Any] | None) -> list[bytes]:
-    """Return the CA bundles that a stored configuration tells the API server to trust, one for each webhook."""
+    """Return the CA bundles in a stored configuration, one for each webhook."""
     webhooks = (configuration or {}).get("webhooks") or []
     return [base64.b64decode(webhook["clientConfig"].get("caBundle") or "") for webhook in webhooks]

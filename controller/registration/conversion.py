@@ -104,7 +104,7 @@ class Conversion:
 
 
 def stanza(address: Address) -> Object:
-    """Return `spec.conversion` of a CRD whose objects are converted at an address."""
+    """Return `spec.conversion` of a CRD whose objects the webhook at an address converts."""
     return {
         "strategy": "Webhook",
         "webhook": {"clientConfig": address.client_config(PATH), "conversionReviewVersions": ["v1"]},
@@ -112,7 +112,7 @@ def stanza(address: Address) -> Object:
 
 
 def trusted_by(crd: Mapping[str, Object] | None) -> list[bytes]:
-    """Return the bundle that a stored CRD tells the API server to trust, as `published` does for webhooks."""
+    """Return the CA bundle of the conversion webhook in a stored CRD, as a list of at most one."""
     webhook = ((crd or {}).get("spec", {}).get("conversion") or {}).get("webhook") or {}
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
     return [base64.b64decode(bundle)] if bundle else []

@@ -1,4 +1,4 @@
-"""Says in the status of each policy object and exception whether it is in force, and why not."""
+"""The reconciler of the condition Ready of policy objects and exceptions: in force or not, and why."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Judged = tuple[Object, timedelta | None]
 
 
 class PolicyStatuses:
-    """The reconciler of one kind of policy object. It judges as the webhook does, by the same code."""
+    """The reconciler of one kind of policy object. It compiles objects with the code of the webhook."""
 
     def __init__(
         self,
@@ -38,10 +38,10 @@ class PolicyStatuses:
         audited: Callable[[str], Object] = lambda key: {},
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the policies in force as a function: they change, and are None until all were read.
+        """Take a function that returns the policies in force; None until all were read.
 
-        At `home` are the exceptions from cluster policies. `conflict` says of the object with a key why it cannot be in
-        force beside others; `audited` returns what the last audit adds to its status.
+        Exceptions from cluster policies are in the namespace `home`. `conflict` returns why the object with a key
+        cannot be in force beside others; `audited` returns what the last audit adds to its status.
         """
         self._client = client
         self._cache = cache
@@ -59,7 +59,7 @@ class PolicyStatuses:
         return controller
 
     async def reconcile(self, request: Request) -> Result:
-        """Write the condition Ready where it says something else."""
+        """Write the condition Ready where it differs."""
         stored, now = self._cache.get(request.key), self._now()
         judged = None if stored is None else await asyncio.to_thread(self.judged, request.key, stored, now)
         if stored is None or judged is None:
@@ -87,7 +87,7 @@ class PolicyStatuses:
     def judged(self, key: str, stored: Object, now: datetime) -> Judged | None:
         """Return the condition Ready of an object, and when that will change by itself.
 
-        None for an exception before policies are in force: whoever brings them wakes us.
+        None for an exception before policies are in force; their arrival enqueues it again.
         """
         try:
             made = bind(document_of(stored), self._catalogue)

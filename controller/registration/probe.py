@@ -22,7 +22,7 @@ REVIEW = {
 
 
 class ProbeError(Exception):
-    """No webhook answers as it should; the text says what happened."""
+    """The webhook does not answer as it should; the text has the address and the reason."""
 
 
 async def probe(url: str, ca_bundle: bytes) -> None:

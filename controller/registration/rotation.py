@@ -1,4 +1,4 @@
-"""Rotation: when the authority and the serving pair of the webhook are made and renewed, as a pure function of time.
+"""Rotation: when to issue and renew the certificate authority and the serving pair, as a pure function of time.
 
 The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients trust (`ca.crt`):
 that authority, and those before it for as long as they are valid. So a new authority is trusted everywhere before
@@ -15,14 +15,14 @@ from typing import Any
 
 from certs import CertificateError, KeyPair, check, check_authority, join, prune, renewal_due, renewal_time
 
-LOOK_AGAIN = timedelta(hours=1)  # by the clock on the wall: a machine may have slept over the time of renewal
+LOOK_AGAIN = timedelta(hours=1)  # a suspended machine may have missed the time of renewal
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """What the authority's Secret holds."""
+    """The content of the authority's Secret."""
 
     pair: KeyPair
     bundle: bytes
@@ -30,7 +30,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Todo:
-    """What there is to do now, and when to look again."""
+    """The next step, and when to look again."""
 
     authority: bool = False
     serving: bool = False
@@ -41,7 +41,7 @@ class Todo:
 def plan(
     authority: Authority | None, serving: KeyPair | None, published: Sequence[bytes], dns_name: str, now: datetime
 ) -> Todo:
-    """Say what to do next, one thing at a time; `published` is what each registered webhook is trusted by."""
+    """Return the next step, one at a time; `published` are the CA bundles in webhook configurations and CRDs."""
     if authority is None or renewal_due(authority.pair.certificate, now):
         return Todo(authority=True)
     bundle = prune(authority.bundle, now)
@@ -57,7 +57,7 @@ def plan(
 
 
 def successor(pair: KeyPair, before: Authority | None, published: Iterable[bytes], now: datetime) -> Authority:
-    """Return a new authority beside which everything stays trusted that was: what is served now is signed by that."""
+    """Return a new authority whose bundle keeps the earlier ones: one of them signed what is served now."""
     bundles = published if before is None else [before.bundle]
     return Authority(pair, join(pair.certificate, *(_living(bundle, now) for bundle in bundles)))
 
@@ -85,7 +85,7 @@ def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool
 
 
 def read_authority(secret: Object | None, now: datetime) -> Authority | None:
-    """Return what the authority's Secret holds; None if there is none, or nothing that could sign."""
+    """Return the content of the authority's Secret; None without a Secret, or without a pair that can sign."""
     pair = read_pair(secret)
     if pair is None:
         return None

@@ -10,7 +10,7 @@ import pytest
 from certs import issue_ca, issue_serving, join
 from controller.reconcilers.resources import SECRET
 from controller.registration import upkeep
-from controller.registration.certificates import OURS
+from controller.registration.certificates import LABELS
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.probe import ProbeError, probe
 from kube.client import Client
@@ -168,7 +168,9 @@ async def test_a_secret_of_somebody_else_is_never_overwritten(server, client, tm
     theirs = server.create(SECRET, {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data})
     await install(client)
     async with working(server.endpoint, tmp_path) as system:
-        await system.until(lambda: f"Secret {NAMESPACE}/{name} is not ours" in told(caplog) or wait_once(system))
+        await system.until(
+            lambda: f"Secret {NAMESPACE}/{name} was not created by Gatewright" in told(caplog) or wait_once(system)
+        )
         assert server.get(SECRET, name, NAMESPACE) == theirs
         assert not system.registered()
 
@@ -189,7 +191,7 @@ async def test_a_rotation_publishes_the_new_authority_before_it_serves_its_leaf(
     now = datetime.now(UTC)
     old = issue_ca("old", now - timedelta(days=300))
     pair = issue_serving(old, NAMES.dns_names, [], now)
-    metadata = {"namespace": NAMESPACE, "labels": OURS}
+    metadata = {"namespace": NAMESPACE, "labels": LABELS}
     for name, data in (
         (NAMES.ca_secret, encoded(tls_crt=old.certificate, tls_key=old.key, ca_crt=old.certificate)),
         (NAMES.tls_secret, encoded(tls_crt=pair.certificate, tls_key=pair.key)),
