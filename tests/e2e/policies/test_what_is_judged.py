@@ -130,7 +130,7 @@ def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big:
         ({"subresources": [""]}, {"create", "patch"}),
         ({"names": ["sh?p"]}, {"create", "patch", "scale"}),
         ({"names": ["other-*"]}, set()),
-        ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {"create", "patch"}),
+        ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {"create", "patch", "scale"}),  # by the parent's labels
         ({"kinds": ["StatefulSet"]}, set()),
         ({"kinds": ["Deployment"], "operations": ["UPDATE"], "subresources": ["", "scale"]}, {"patch", "scale"}),
     ],
