@@ -85,8 +85,8 @@ def test_the_same_yaml_says_the_same_in_check(installation: Installation, namesp
         file.write_text(json.dumps(manifest))
         checked = once("check", *options, str(file))
         assert checked.stderr == ""
-        (record,) = json.loads(checked.stdout)
-        lines = [(each["policy"], each["message"]) for each in record["findings"]]
+        (record,) = json.loads(checked.stdout)["results"]
+        lines = [(each["policy"], each["message"]) for each in record["violations"]]
         causes = json.loads(_causes(installation, namespace, manifest))
         assert lines == [(each["reason"], each["message"]) for each in causes]
         assert len(lines) == (0 if manifest["spec"]["replicas"] == 1 else 3)
