@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo cluster run lint format test test-unit test-integration databases bench bench-reviews \
-	bench-controller manifests install docker-build wheel package-chart backup-images deploy undeploy clean
+	bench-controller bench-audit manifests install docker-build wheel package-chart backup-images deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,13 +53,16 @@ test-integration: .venv/ready ## the tests on a real control plane (built once b
 databases: ## install the database servers that tests start (apt-get, as root)
 	@tests/databases/install.sh
 
-bench: bench-reviews bench-controller ## every benchmark, each beside a baseline
+bench: bench-reviews bench-controller bench-audit ## every benchmark, each beside a baseline
 
 bench-reviews: .venv/ready ## what one review costs, beside webhooks in Go (15 minutes; docs/performance.md)
 	@$(BIN)/python -m benchmarks.reviews
 
 bench-controller: .venv/ready ## CPU and requests that WebApps cost the controller, on a real API server (9 minutes)
 	@$(BIN)/python -m benchmarks.controller
+
+bench-audit: .venv/ready ## what one audit of 10,000 Deployments costs (2 minutes)
+	@$(BIN)/python -m benchmarks.audit
 
 manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and reference pages
 	$(BIN)/python -m tests.config.regenerate

@@ -153,15 +153,15 @@ class Audit:
             resource = namespaced if "namespace" in metadata else cluster
             await self._limit.wait()
             try:
-                old = await self._client.get(resource, metadata["name"], metadata.get("namespace"))
-            except NotFound:
-                old = None
-            try:
+                is_there = metadata["name"] in planned.there
+                old = (
+                    await self._client.get(resource, metadata["name"], metadata.get("namespace")) if is_there else None
+                )
                 await self._client.apply(
                     resource, with_first_seen(report, old), field_manager=FIELD_MANAGER, force=True
                 )
             except NotFound:
-                continue  # the namespace has been deleted
+                continue  # with its object, or its namespace
         for each in planned.delete:
             resource = namespaced if each.namespace else cluster
             await self._limit.wait()

@@ -60,10 +60,11 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The writes that bring the reports in the cluster up to date."""
+    """The writes that bring the reports in the cluster up to date; `there` names the reports that exist."""
 
     apply: tuple[Object, ...]
     delete: tuple[Stored, ...]
+    there: frozenset[str] = frozenset()
 
 
 def stored_of(metadata: Mapping[str, Any]) -> Stored:
@@ -93,7 +94,7 @@ def changes(
             apply.append(notice)
     kept = wanted.keys() | ({("", TRUNCATED)} if left_out else set())
     gone = (each for key, each in there.items() if key not in kept and each.audited_kind not in unread)
-    return Changes(tuple(apply), tuple(gone))
+    return Changes(tuple(apply), tuple(gone), frozenset(name for _, name in there))
 
 
 def digest(judged: Judged) -> str:

@@ -1,0 +1,131 @@
+"""`python -m benchmarks.audit`: what one audit of many objects costs, on a real API server with etcd.
+
+Deployments are created, a tenth of them against the production set; then the audit runs twice in this process, and once
+more after one object is mended. Nothing else of the controller runs, so that CPU and memory are the audit's.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
+
+import uvloop
+import yaml
+from prometheus_client import CollectorRegistry
+
+from config import report_crds
+from controller.audit.audit import REQUEST, SOON, Audit
+from controller.audit.reports import KINDS
+from gatewright.policies import HOME, engine_of
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import NotFound, TooManyRequests
+from kube.resource import Resource
+from tests.controlplane.plane import ControlPlane
+from webhook.engine import Planners
+
+DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+POLICIES = Path(__file__).parents[1] / "config/policies/production.yaml"
+AT_ONCE = 20  # creations
+
+
+def deployment(number: int) -> dict[str, Any]:
+    """Return a Deployment of about 1 KB; every tenth breaks two policies."""
+    bad = number % 10 == 0
+    image = "nginx:1.21" if bad else "registry.company.com/shop:1"
+    container = {
+        "name": "app",
+        "image": image,
+        "resources": {"limits": {"cpu": "1", "memory": "1Gi"}},
+        "env": [{"name": f"VARIABLE_{each}", "value": "x" * 20} for each in range(10)],
+    }
+    labels = {"app": f"app-{number}"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    spec = {"replicas": 11 if bad else 1, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": f"app-{number}", "namespace": "production"}, "spec": spec}
+
+
+async def prepare(client: Client, objects: int) -> None:
+    """Create the CRDs of the reports and the Deployments."""
+    for each in yaml.safe_load_all(report_crds.render()["openreports.io.yaml"]):
+        await client.create(CRD, each)
+    for resource in KINDS["openreports"]:
+        await until_served(client, resource)
+    for first in range(0, objects, AT_ONCE):
+        numbers = range(first, min(first + AT_ONCE, objects))
+        await asyncio.gather(*(client.create(DEPLOYMENT, deployment(number)) for number in numbers))
+        if numbers.stop % 1_000 == 0:
+            print(f"created {numbers.stop:,} of {objects:,}", file=sys.stderr, flush=True)
+
+
+async def until_served(client: Client, resource: Resource) -> None:
+    """Wait until the API server has read what it stores of a new kind: it answers 404, then 429, before."""
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                async for _ in client.list(resource):
+                    pass
+            except (NotFound, TooManyRequests):
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
+async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
+    """Run the audits and print what each cost."""
+    endpoint = await load(plane.kubeconfig)
+    async with Client(endpoint) as client:
+        await prepare(client, objects)
+    requests: Counter[str] = Counter()
+    now = datetime.now(UTC)
+    engine = engine_of([POLICIES], HOME, Planners())
+    async with Client(endpoint, on_response=lambda method, _, __: requests.update([method])) as client:
+        audit = Audit(
+            client,
+            lambda: engine,
+            CollectorRegistry(),
+            interval=timedelta(minutes=10),
+            qps=qps,
+            excluded_namespaces=("kube-system", "kube-node-lease"),
+            now=lambda: now,
+        )
+        print(f"{'audit':<22}{'CPU s':>8}{'wall s':>8}{'RSS +MB':>9}{'GET':>7}{'PATCH':>7}{'DELETE':>8}{'objects':>9}")
+        before = getrusage(RUSAGE_SELF).ru_maxrss
+        for title in ("first", "second, unchanged", "one mended"):
+            if title == "one mended":
+                await client.patch(DEPLOYMENT, "app-0", {"spec": {"replicas": 1}}, "production")
+            requests.clear()
+            cpu, wall, now = time.process_time(), time.monotonic(), now + SOON
+            await audit.reconcile(REQUEST)
+            grown = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
+            assert audit.totals is not None
+            print(
+                f"{title:<22}{time.process_time() - cpu:>8.2f}{time.monotonic() - wall:>8.1f}{grown:>9.1f}"
+                f"{requests['GET']:>7}{requests['PATCH']:>7}{requests['DELETE']:>8}{audit.totals.objects:>9}",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Start a control plane, measure, and end it."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description=__doc__)
+    parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--qps", type=float, default=1000, help="requests a second; the chart's default is 20")
+    arguments = parser.parse_args()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ControlPlane.start(Path(directory) / "plane", parts=("etcd", "kube-apiserver")) as plane,
+    ):
+        plane.create_namespace("production")
+        uvloop.run(measure(plane, arguments.objects, arguments.qps))
+
+
+if __name__ == "__main__":
+    main()
