@@ -29,6 +29,7 @@ class Connection(web.RequestHandler):
         "due",
         "has_more",
         "is_judging",
+        "is_refused",
         "is_used",
         "limits",
         "since",
@@ -48,6 +49,7 @@ class Connection(web.RequestHandler):
         self.limits = limits
         self.due: float | None = None
         self.is_judging = False
+        self.is_refused = False
         self.is_used = False
         self.has_more = False
         self.address = address
@@ -60,6 +62,8 @@ class Connection(web.RequestHandler):
 
         What has come meanwhile is read at once, so a client that has more to send is not slowed down.
         """
+        if self.is_refused:
+            return  # it is about to be closed
         if self.is_judging:
             self.has_more = True
         elif self.due is None:
@@ -104,6 +108,7 @@ class Connection(web.RequestHandler):
     def answered(self) -> None:
         """Wait for the next request, which may have begun."""
         self.is_judging, self.is_used = False, True
+        self.is_refused = self.unread is not None
         self.unread = b""
         self.since = self._loop.time()
         self.limits.open[self] = self.limits.open.pop(self)
