@@ -1,4 +1,4 @@
-"""The policies that Gatewright knows: its own, a module each, found by being here; and those that a team adds."""
+"""The policy catalogue: one built-in policy per module of this package, and the policies of installed packages."""
 
 import importlib
 import importlib.metadata

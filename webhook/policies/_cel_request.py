@@ -1,4 +1,4 @@
-"""What rules in CEL can name, from a request: `object`, `oldObject`, `request`, `namespaceObject` and the rest."""
+"""CEL variables of a request: `object`, `oldObject`, `request`, `namespaceObject` and the rest."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What can be made of the components of an AppStack or an EcommercePlatform: names, and their database."""
+"""Checks of the components of an AppStack or an EcommercePlatform: the names of their children, and their database."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ DEFAULT_TYPE = "postgresql"
 
 
 def of_name(request: Request, components: list[str]) -> Iterator[Violation]:
-    """Yield a violation where what is made for one of the components could not have its name."""
+    """Yield a violation where a child of one of the components would have an invalid name."""
     yield from no_dns_label(request, "the Services that are made must have a DNS label as their name")
     backup = request.fields("spec.database.backup")
     is_stored = backup.is_set("destination") and backup.boolean("enabled") is not False

@@ -1,6 +1,7 @@
-"""What the API server would refuse of a container: amounts, rights and variables that contradict each other.
+"""Container settings that the API server rejects: contradictory resources, security contexts and variables.
 
-Of a custom resource it knows no more than the schema; without these rules such a thing would be let in and never run.
+The API server validates a custom resource against its schema only. Without these rules it would admit an object whose
+pods it then rejects.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ def of_image(container: Fields) -> Iterator[Violation]:
     """Yield a violation where an image's name begins or ends with a blank."""
     image = container.string("image")
     if image is not None and image != image.strip():
-        yield container.violation("image", image, rule="blanks around it", fix="take them away")
+        yield container.violation("image", image, rule="must not begin or end with whitespace", fix="remove it")
 
 
 def of_resources(container: Fields) -> Iterator[Violation]:

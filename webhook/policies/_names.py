@@ -1,4 +1,4 @@
-"""Names that an object must have because of what is made of it."""
+"""Constraints on an object's name that come from the names of its children."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The resources that the `match` of a policy object with rules of its own names."""
+"""The resources that `match` selects for a policy object with CEL rules."""
 
 import re
 

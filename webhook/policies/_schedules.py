@@ -1,4 +1,4 @@
-"""Schedules that a CronJob takes."""
+"""Validates CronJob schedules."""
 
 from collections.abc import Iterator
 

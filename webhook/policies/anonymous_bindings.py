@@ -1,15 +1,15 @@
-"""Nobody gets rights without saying who they are.
+"""No binding grants rights to anonymous or unauthenticated users.
 
-Why: a binding to `system:anonymous` or `system:unauthenticated` gives its rights to everybody who reaches the API
-server, a scanner on the Internet included.
+Why: a binding to `system:anonymous` or `system:unauthenticated` grants its rights to every client that can reach the
+API server, including scanners on the Internet.
 
-Judged: RoleBindings and ClusterRoleBindings. The roles that Kubernetes itself gives away this way are allowed.
+Judged: RoleBindings and ClusterRoleBindings. The roles that Kubernetes itself grants this way are allowed.
 
 Allowed: any other subject; the roles that `allowed` names.
 Denied:  the user `system:anonymous`, the group `system:unauthenticated`; with `authenticated`, also the group
-         `system:authenticated`, which is everybody with any account; with `masters`, also the group
+         `system:authenticated`, which contains every authenticated user; with `masters`, also the group
          `system:masters`.
-Fix: bind the role to those who need it.
+Fix: bind the role to the users, groups or ServiceAccounts that need it.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,9 @@ PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]
 class AnonymousBindings(Params):
     """Which roles may be given to whom."""
 
-    allowed: list[str] = Field(PUBLIC, description="roles that may be given to anybody")
+    allowed: list[str] = Field(PUBLIC, description="roles that may be granted to these subjects")
     authenticated: bool = Field(False, description="whether system:authenticated is denied too")
-    masters: bool = Field(False, description="whether system:masters is denied too, whose rights nobody can take away")
+    masters: bool = Field(False, description="whether system:masters is denied too, whose rights RBAC cannot revoke")
 
 
 def validate(request: Request, params: AnonymousBindings) -> Iterator[Violation]:

@@ -1,9 +1,9 @@
-"""Containers keep the runtime's AppArmor profile, or an approved one of the node.
+"""Containers use the runtime's default AppArmor profile, or an approved profile of the node.
 
-Why: AppArmor holds a process to the files and capabilities that its profile names; `Unconfined` turns that off.
+Why: AppArmor restricts a process to the files and capabilities in its profile; `Unconfined` disables that.
 
 Judged: `securityContext.appArmorProfile` of the pod and of each container, and the annotations
-`container.apparmor.security.beta.kubernetes.io/<container>` that stood for it before Kubernetes 1.30.
+`container.apparmor.security.beta.kubernetes.io/<container>`, which the field replaced in Kubernetes 1.30.
 
 Allowed: nothing set; `type: RuntimeDefault`; `type: Localhost`.
 Denied:  `type: Unconfined`; the annotation `unconfined`.

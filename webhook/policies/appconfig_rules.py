@@ -1,13 +1,13 @@
-"""An AppConfig can become a ConfigMap.
+"""An AppConfig can be rendered into a ConfigMap.
 
-Why: a template with a fault, or a key that no ConfigMap may have, would be let in and never take effect. Always in
-force: it belongs to the kind, and says at once what the AppConfig's status would say later.
+Why: without this policy, an AppConfig with an invalid template or ConfigMap key would be admitted and never take
+effect. Always in force, as part of the kind: it reports at admission what the status would report later.
 
 Allowed: `url: "http://{{ application }}.{{ namespace }}"`, with the variables environment, application and namespace
          and the filters capitalize, lower, replace, title, trim and upper.
 Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`; values of more than 1 MiB altogether; an application that
-         cannot be the beginning of a ConfigMap's name.
-Fix: correct the template or the key. What looks like a template and is none stands between {% raw %} and {% endraw %}.
+         is not a valid prefix of a ConfigMap's name.
+Fix: correct the template or the key. Put literal braces between {% raw %} and {% endraw %}.
 See: https://jinja.palletsprojects.com/en/stable/templates/.
 """
 

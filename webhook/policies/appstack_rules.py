@@ -1,17 +1,17 @@
-"""What an AppStack asks for can be made: its name, its database and its containers.
+"""An AppStack's children can be created: its name, database and containers are valid.
 
-Why: an AppStack is made into a database, Deployments and Services, each with rules of its own. What could not be made
-would be let in and show only when a component never comes up. What is merely unset is no error here: it has a default,
-or the condition Ready says what is missing. The database, where it is a postgresql, is judged as the PostgreSQL object
-that is made of it. Always in force: it belongs to the kind.
+Why: the controller creates a database, Deployments and Services for an AppStack, each with its own validation. Without
+this policy, an AppStack with invalid children would be admitted, and a component would never start. An unset field is
+no violation: it has a default, or the condition Ready reports that it is missing. A database of type postgresql is
+judged as the PostgreSQL object that the controller creates for it. Always in force, as part of the kind.
 
 Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
 Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its backups go to a
-         store; `version: "14"` or `replicas: 3` of a mysql; later another `database.type`, an earlier `version` of a
+         store; `version: "14"` or `replicas: 3` of a mysql; then another `database.type`, an earlier `version` of a
          postgresql, or one of a mysql that cannot open its data, such as `"8.0"` after `"9.0"`; of backend and frontend
          a request above its limit, `securityContext: {privileged: true}` alone, or a variable with both `value` and
          `valueFrom`.
-Fix: the message names the field, what was found there and what it may be.
+Fix: the message names the field, its value and the allowed values.
 """
 
 from collections.abc import Iterator

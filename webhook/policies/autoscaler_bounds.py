@@ -1,12 +1,12 @@
 """Autoscalers keep enough replicas, and have room to scale.
 
-Why: a HorizontalPodAutoscaler without `minReplicas` goes down to one replica, whatever the workload says; one whose
-bounds are equal does nothing. Judged: HorizontalPodAutoscalers, and KEDA's ScaledObjects.
+Why: a HorizontalPodAutoscaler without `minReplicas` scales down to one replica, whatever the workload's `replicas`; one
+with equal bounds does nothing. Judged: HorizontalPodAutoscalers, and KEDA's ScaledObjects.
 
 Allowed: `minReplicas: 2` with `maxReplicas: 5`.
-Denied:  no `minReplicas`, which means 1; `minReplicas: 2` with `maxReplicas: 2`. With `allow_zero`, a minimum of 0 is
-meant to be switched off between loads and is allowed.
-Fix: raise the bound that is named.
+Denied:  no `minReplicas`, which means 1; `minReplicas: 2` with `maxReplicas: 2`. With `allow_zero`, a minimum of 0
+(scale to zero between loads) is allowed.
+Fix: raise the bound that the message names.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ BOUNDS = {  # path of the lower bound, what its absence means, path of the upper
 class AutoscalerBounds(Params):
     """How far autoscalers may go down, and how far their bounds lie apart."""
 
-    minimum: int = Field(2, ge=0, description="lowest number of replicas they must keep")
-    allow_zero: bool = Field(True, description="whether they may go down to 0, which is below the minimum")
+    minimum: int = Field(2, ge=0, description="minimum of minReplicas")
+    allow_zero: bool = Field(True, description="whether a minimum of 0 is allowed all the same")
     spread: int = Field(1, ge=0, description="by how many replicas the upper bound must exceed the lower one")
 
 

@@ -1,14 +1,14 @@
-"""What a Backup asks for can be made: its CronJob's name, its schedule, and where it goes.
+"""A Backup's CronJob can be created: its name, schedule and destination are valid.
 
-Why: a CronJob's name has a limit that a Backup's has not, and a schedule or a bucket that cannot be would be let in and
-show only when a backup is missed. What is merely unset is no error here: the condition Ready says what is missing.
-Always in force: it belongs to the kind.
+Why: a CronJob's name may be shorter than a Backup's. Without this policy, a Backup with an invalid schedule or bucket
+would be admitted, and a missed backup would be the first symptom. An unset field is no violation: the condition Ready
+reports that it is missing. Always in force, as part of the kind.
 
 Allowed: `schedule: "0 2 * * *"`, `schedule: "@daily"`, `endpoint: https://minio.storage:9000`.
 Denied:  a name of more than 44 characters; `schedule: "0 25 * * *"`, `schedule: "@every 1h"`, `bucket: shop/nightly`,
          `endpoint: minio`, `port: 70000`; a request of resources above its limit.
 Fix: choose a shorter name; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC or
-     as a word such as `@daily`; put what follows the bucket's name into `prefix`.
+     as a word such as `@daily`; put a path within the bucket into `prefix`.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 

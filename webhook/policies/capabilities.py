@@ -1,14 +1,14 @@
-"""Containers drop the capabilities of root, and add none but approved ones.
+"""Containers drop root's capabilities, and add only approved ones.
 
-Why: the runtime's default set still lets root in a container change owners, forge packets and make devices. Most
-programs need none of it.
+Why: with the runtime's default set, root in a container can change owners, forge packets and create devices. Most
+programs need none of these capabilities.
 
-Judged: containers, init containers and ephemeral containers, and a WebApp's security context. Names are compared as
-the API spells them: `NET_RAW`, neither `CAP_NET_RAW` nor `net_raw`.
+Judged: containers, init containers and ephemeral containers, and a WebApp's security context. Names are compared in the
+API's spelling: `NET_RAW`, not `CAP_NET_RAW` or `net_raw`.
 
 Allowed: `capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}`.
 Denied:  `add: [SYS_ADMIN]`; no `drop`, where `required_drop` is not empty.
-Fix: drop what is required; remove what may not be added.
+Fix: drop the required capabilities; remove added ones that are not allowed.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted; the baseline is
 `{required_drop: [], allowed: [AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, MKNOD, NET_BIND_SERVICE, SETFCAP,
 SETGID, SETPCAP, SETUID, SYS_CHROOT]}`
@@ -52,7 +52,7 @@ class Capabilities(Params):
     required_drop: list[Capability] = Field(
         [ALL], description="capabilities that must be dropped; a container that drops ALL drops each"
     )
-    exempt_windows: bool = Field(True, description="leave Windows pods alone, which have no capabilities")
+    exempt_windows: bool = Field(True, description="skip Windows pods, which have no capabilities")
 
 
 def validate(request: Request, params: Capabilities) -> Iterator[Violation]:

@@ -1,11 +1,10 @@
-"""Nobody else becomes cluster-admin.
+"""Only approved subjects are bound to cluster-admin.
 
-Why: `cluster-admin` may do everything, in every namespace, to every object; what it was given for mostly needs little
-of that.
+Why: `cluster-admin` grants every right in every namespace; most subjects that are bound to it need only a few.
 
-Judged: RoleBindings and ClusterRoleBindings. One that Kubernetes itself makes is let be.
+Judged: RoleBindings and ClusterRoleBindings. Bindings that Kubernetes itself creates are ignored.
 
-Allowed: any other role; subjects that `allowed` names.
+Allowed: any other role; subjects listed in `allowed`.
 Denied:  `roleRef: {kind: ClusterRole, name: cluster-admin}`.
 Fix: bind a role with the rights that are needed.
 """
@@ -23,10 +22,12 @@ from webhook.engine.rbac import BINDINGS, is_kept
 class ClusterAdminBindings(Params):
     """Which roles are too much, and for whom they are not."""
 
-    roles: list[str] = Field(["cluster-admin"], min_length=1, description="ClusterRoles that nobody else may be given")
+    roles: list[str] = Field(
+        ["cluster-admin"], min_length=1, description="ClusterRoles that only the allowed subjects may be bound to"
+    )
     allowed: list[str] = Field(
         ["Group:system:masters"],
-        description="subjects (globs) who may have them: User:NAME, Group:NAME, ServiceAccount:NAMESPACE:NAME",
+        description="subjects (globs) that may have them: User:NAME, Group:NAME, ServiceAccount:NAMESPACE:NAME",
     )
 
     @cached_property
@@ -43,7 +44,7 @@ def validate(request: Request, params: ClusterAdminBindings) -> Iterator[Violati
     for index, subject in enumerate(request.each("subjects")):
         name = _named(subject)
         if not params.globs.match(name):
-            rule = f"nobody else may be given {role}"
+            rule = f"only approved subjects may be bound to {role}"
             yield request.violation(
                 f"subjects[{index}].name", name, rule, "bind a role with the rights that are needed"
             )

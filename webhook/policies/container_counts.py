@@ -1,9 +1,9 @@
-"""A pod has no more containers than it can be understood with.
+"""A pod has at most the allowed number of containers.
 
-Why: containers of one pod start, move and fail together; one with a dozen of them is several applications that cannot
-be scaled apart.
+Why: the containers of a pod are scheduled, scaled and evicted together; a pod with a dozen containers is several
+applications that cannot be scaled separately.
 
-Judged: pods and everything that makes pods; containers and init containers are counted on their own.
+Judged: pods and workloads with a pod template; containers and init containers are counted separately.
 
 Allowed: ten containers and ten init containers.
 Denied:  eleven of either.

@@ -1,14 +1,14 @@
-"""Nothing lives in the namespace `default`.
+"""No object is created in the namespace `default`.
 
-Why: what lands in `default` mostly forgot to say where it belongs. Quotas, rights and network policies are given by
-namespace, so it escapes all of them.
+Why: an object in `default` is usually there because its manifest names no namespace. Quotas, RBAC and network policies
+are set per namespace, so none of those meant for the object apply.
 
-Judged: every kind in the table that lives in a namespace. What Kubernetes itself keeps there is let be: the Service
+Judged: every namespaced kind in the table. The objects that Kubernetes itself keeps there are ignored: the Service
 `kubernetes`, the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`.
 
 Allowed: any other namespace.
 Denied:  a Deployment without `metadata.namespace`, applied while the kubeconfig names no namespace.
-Fix: say in which namespace it belongs.
+Fix: set `metadata.namespace`.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ KEPT = {("Service", "kubernetes"), ("ServiceAccount", "default"), ("ConfigMap", 
 class DefaultNamespace(Params):
     """Which namespaces stay empty."""
 
-    namespaces: list[str] = Field(["default"], min_length=1, description="namespaces where nothing may live")
+    namespaces: list[str] = Field(["default"], min_length=1, description="namespaces in which no object may be created")
 
 
 def validate(request: Request, params: DefaultNamespace) -> Iterator[Violation]:

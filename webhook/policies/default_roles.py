@@ -1,15 +1,15 @@
-"""The roles that Kubernetes brings along stay as they are.
+"""Kubernetes' default roles and bindings are not modified.
 
-Why: `admin`, `edit`, `view` and the `system:` roles are given to many on trust in what they hold; who changes one
-changes the rights of all of them. `system:aggregate-to-edit` with rights on Endpoints is CVE-2021-25740.
+Why: `admin`, `edit`, `view` and the `system:` roles are bound to many subjects; changing one changes the rights of all
+of them. `system:aggregate-to-edit` with rights on Endpoints is CVE-2021-25740.
 
-Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping: rbac-defaults`, and
-of those that `names` names. What Kubernetes itself writes is let be. With `aggregation: false`, also ClusterRoles
-that are aggregated into `admin`, `edit` or `view` by a label.
+Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping: rbac-defaults`, and of
+those listed in `names`. Kubernetes' own writes are ignored. With `aggregation: false`, also ClusterRoles that are
+aggregated into `admin`, `edit` or `view` by a label.
 
-Allowed: a role of one's own; an update that changes labels or annotations of a default one.
-Denied:  an update of its rules, subjects, aggregation or of that label; its deletion.
-Fix: make a role of your own, and bind that.
+Allowed: any other role; an update that changes labels or annotations of a default one.
+Denied:  an update of a default role's rules, subjects, aggregation or of that label; its deletion.
+Fix: create another role, and bind it.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ FIX = "make a role of your own, and bind that"
 class DefaultRoles(Params):
     """What stays as it is."""
 
-    names: list[str] = Field([], description="further roles and bindings (globs) that nobody may change")
+    names: list[str] = Field([], description="further roles and bindings (globs) that may not be changed")
     aggregation: bool = Field(
         True, description="whether other ClusterRoles may be aggregated into admin, edit and view"
     )

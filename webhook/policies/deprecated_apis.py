@@ -1,15 +1,14 @@
-"""Nothing is written in an API version that is going away, or gone.
+"""No object is written in a removed or deprecated API version.
 
-Why: what is applied by an old version stops being applied with the upgrade that removes it, mostly in the middle of
-one.
+Why: a manifest in an old API version fails to apply after the Kubernetes upgrade that removes that version.
 
-Judged: the version that was sent, whatever the API server made of it; in files, the `apiVersion`. That an object was
-made by an old version before cannot be known, so an update is let in with a warning.
+Judged: the version of the request, before the API server converts it; in files, the `apiVersion`. The version with
+which an object was created is unknown, so an update is allowed with a warning.
 
 Allowed: `networking.k8s.io/v1` Ingress.
-Denied:  `extensions/v1beta1` Ingress, which Kubernetes 1.22 removed; with `deprecated`, also what `release` only calls
-         deprecated.
-Fix: use the version that is named.
+Denied:  `extensions/v1beta1` Ingress, which Kubernetes 1.22 removed; with `deprecated`, also versions that `release`
+         deprecates.
+Fix: use the version that the message names.
 See: https://kubernetes.io/docs/reference/using-api/deprecation-guide/
 """
 
@@ -42,8 +41,8 @@ BY_KIND = {
 class DeprecatedAPIs(Params):
     """What is too old."""
 
-    release: str = Field(LATEST, pattern=r"^1\.[0-9]+$", description="release of Kubernetes that is looked ahead to")
-    deprecated: bool = Field(False, description="whether versions that it calls deprecated are denied too")
+    release: str = Field(LATEST, pattern=r"^1\.[0-9]+$", description="Kubernetes release whose removals are denied")
+    deprecated: bool = Field(False, description="whether versions that it deprecates are denied too")
 
     @cached_property
     def minor(self) -> int:
@@ -67,7 +66,7 @@ def validate(request: Request, params: DeprecatedAPIs) -> Iterator[Violation]:
 
 
 def _judged() -> Iterator[Kind]:
-    """Yield the kinds of the table, and of others only the versions that are old: nobody asks about the new ones."""
+    """Yield the kinds of the table; of other kinds only the old versions, since new ones are never judged."""
     versions: dict[tuple[str, str], list[str]] = {}
     for api_version, kind in BY_KIND:
         group, _, version = api_version.partition("/")

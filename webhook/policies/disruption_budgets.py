@@ -1,15 +1,15 @@
-"""A PodDisruptionBudget leaves room for a drain.
+"""A PodDisruptionBudget allows at least one eviction.
 
 Why: a budget that never allows an eviction stops every drain of a node, and with it every upgrade of the cluster.
 
 Judged: PodDisruptionBudgets by themselves; with `workloads: true` also against the replicas of the Deployments,
-StatefulSets, ReplicaSets and ReplicationControllers whose pods they select, and those against their budgets, wherever
-either of them is applied. The policy can then judge only where both can be looked up. A workload without replicas has
-nothing to evict; of ReplicaSets only those count that nobody else scales.
+StatefulSets, ReplicaSets and ReplicationControllers whose pods they select, and these workloads against the budgets
+that select them. The policy then needs to look up both. A workload with 0 replicas has nothing to evict; ReplicaSets
+that a Deployment owns are ignored.
 
 Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two replicas.
 Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; neither of the two; `minAvailable: 2` for two replicas.
-Fix: leave at least one pod that may be evicted.
+Fix: allow at least one pod to be evicted.
 See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
 
@@ -37,7 +37,7 @@ NEVER = "a budget must allow the eviction of at least one pod"
 class DisruptionBudgets(Params):
     """What budgets are held against."""
 
-    workloads: bool = Field(False, description="whether budgets and the replicas of workloads are compared")
+    workloads: bool = Field(False, description="whether budgets are compared with the replicas of workloads")
 
 
 @dataclass(frozen=True, slots=True)

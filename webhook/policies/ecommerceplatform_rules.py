@@ -1,18 +1,18 @@
-"""What an EcommercePlatform asks for can be made: its name, database, containers and host.
+"""An EcommercePlatform's children can be created: its name, database, containers and host are valid.
 
-Why: a platform is made into a database, Deployments, Services and an Ingress, each with rules of its own. What could
-not be made would be let in and show only when a component never comes up. What is merely unset is no error here: it has
-a default, or the condition Ready says what is missing. The database, where it is a postgresql, is judged as the
-PostgreSQL object that is made of it. Always in force: it belongs to the kind.
+Why: the controller creates a database, Deployments, Services and an Ingress for a platform, each with its own
+validation. Without this policy, a platform with invalid children would be admitted, and a component would never start.
+An unset field is no violation: it has a default, or the condition Ready reports that it is missing. A database of type
+postgresql is judged as the PostgreSQL object that the controller creates for it. Always in force, as part of the kind.
 
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
 Denied:  a name of more than 42 characters, of 34 where backups go to a store, or with a dot;
          `database: {type: mysql, version: "14"}`, `storage: 0Gi` or `replicas: 3` of a mysql,
-         `backup: {schedule: "0 25 * * *"}`; later another `database.type`, an earlier `version` of a postgresql, or
+         `backup: {schedule: "0 25 * * *"}`; then another `database.type`, an earlier `version` of a postgresql, or
          one of a mysql that cannot open its data, such as `"8.0"` after `"9.0"`;
          `host: https://shop.example.com`; `tlsSecretName: Shop TLS`; of backend and frontend a request above its limit,
          `securityContext: {privileged: true}` alone, or a variable with both `value` and `valueFrom`.
-Fix: the message names the field, what was found there and what it may be.
+Fix: the message names the field, its value and the allowed values.
 """
 
 from collections.abc import Iterator

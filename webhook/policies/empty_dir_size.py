@@ -1,10 +1,10 @@
-"""An emptyDir volume says how large it may become.
+"""Every emptyDir volume has a size limit.
 
-Why: without a limit an emptyDir fills the disk of its node, or its memory, and pods of others are evicted. Judged: the
-volumes of pods and of everything that makes pods; a volume that says only its name is an emptyDir.
+Why: without a limit an emptyDir can fill the disk or memory of its node, and other pods are evicted. Judged: the
+volumes of pods and of workloads with a pod template; a volume with only a name is an emptyDir.
 
 Allowed: `emptyDir: {sizeLimit: 500Mi}`.
-Denied:  `emptyDir: {}`; a sizeLimit of 0, which is none; one above `maximum`.
+Denied:  `emptyDir: {}`; a sizeLimit of 0, which means no limit; one above `maximum`.
 Fix: set a sizeLimit.
 See: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 """

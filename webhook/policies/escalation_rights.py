@@ -1,14 +1,14 @@
-"""No role lets its holders give themselves more.
+"""No role grants privilege escalation: `escalate`, `bind` or `impersonate`.
 
-Why: `escalate` on roles and `bind` on roles lead to every right there is; `impersonate` makes one somebody else,
-`system:masters` included.
+Why: with `escalate` or `bind` on roles a subject can grant itself every right; with `impersonate` it can act as any
+user or group, including `system:masters`.
 
-Judged: the rules of Roles and ClusterRoles. A verb `*` holds these verbs too, where the rule is about what they act
-on. Roles that Kubernetes itself writes are let be.
+Judged: the rules of Roles and ClusterRoles. The verb `*` includes these verbs where the rule covers the resources that
+they act on. Roles that Kubernetes itself writes are ignored.
 
 Allowed: every other verb.
 Denied:  `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [bind]}`; `verbs: [impersonate]`.
-Fix: remove the verb; let those who have the rights do what needs them.
+Fix: remove the verb; leave such changes to subjects that have the rights already.
 """
 
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class EscalationRights(Params):
     """Which verbs no role may give."""
 
     verbs: list[Literal["escalate", "bind", "impersonate"]] = Field(
-        ["escalate", "bind", "impersonate"], min_length=1, description="verbs that no role may give"
+        ["escalate", "bind", "impersonate"], min_length=1, description="verbs that no role may grant"
     )
 
 

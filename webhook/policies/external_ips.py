@@ -1,11 +1,11 @@
-"""Services take no addresses that were not given to them.
+"""Services use only approved external IPs.
 
-Why: with `externalIPs` anybody who may make a Service draws traffic for that address to their own pods, from every
-node.
+Why: with `externalIPs`, any user who can create a Service can redirect traffic for that address, from every node, to
+their own pods.
 
 Judged: Services.
 
-Allowed: no `externalIPs`, or only such as `allowed` holds.
+Allowed: no `externalIPs`, or only addresses within `allowed`.
 Denied:  `externalIPs: [203.0.113.7]`.
 Fix: remove them; use a LoadBalancer or an Ingress.
 See: CVE-2020-8554.
@@ -32,7 +32,7 @@ class ExternalIPs(Params):
     """Which addresses a Service may take."""
 
     allowed: list[Annotated[str, AfterValidator(_network)]] = Field(
-        [], description="addresses and networks that Services may take: 203.0.113.7, 203.0.113.0/24, 2001:db8::/64"
+        [], description="addresses and networks that Services may use: 203.0.113.7, 203.0.113.0/24, 2001:db8::/64"
     )
 
     @cached_property

@@ -2,7 +2,7 @@
 
 Why: a flexVolume driver is a program that the kubelet runs as root on the node, with options that the pod chooses.
 
-Allowed: no `flexVolume`; one with a driver that `allowed` names.
+Allowed: no `flexVolume`; one with a driver listed in `allowed`.
 Denied:  `flexVolume: {driver: example/lvm}`.
 Fix: use a CSI driver through a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/storage/volumes/#flexvolume-deprecated

@@ -1,6 +1,7 @@
-"""Containers run in groups with approved ids: any but 0, unless told.
+"""Containers run with approved group ids (default: any but 0).
 
-Why: group 0 is root's, and a group that a volume, another pod or the node uses as well shares its files.
+Why: group 0 is root's group, and a process can read files of volumes, other pods and the node that belong to the same
+group id.
 
 Judged: `runAsGroup` of the pod and of each container, `fsGroup` and each of `supplementalGroups` of the pod.
 

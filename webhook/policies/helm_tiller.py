@@ -1,11 +1,12 @@
 """No pod runs Tiller, the server side of Helm 2.
 
-Why: Tiller acts for whoever reaches it, with rights that are mostly those of the whole cluster. Helm 3 needs none.
+Why: Tiller executes the requests of any client that can reach it, usually with cluster-wide rights. Helm 3 has no such
+server.
 
-Judged: containers, init containers and ephemeral containers of pods and of everything that makes pods.
+Judged: containers, init containers and ephemeral containers of pods and of workloads with a pod template.
 
-Allowed: every image but that one.
-Denied:  `ghcr.io/helm/tiller:v2.17.0`, from whatever registry.
+Allowed: every other image.
+Denied:  `ghcr.io/helm/tiller:v2.17.0`, from any registry.
 Fix: use Helm 3 or later.
 """
 

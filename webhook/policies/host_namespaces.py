@@ -1,9 +1,9 @@
-"""Pods stay out of the node's own namespaces.
+"""Pods do not use the node's network, PID or IPC namespace.
 
-Why: a pod in the node's network can listen to its traffic and reach what listens on its loopback; in its process or
-IPC namespace it can see and signal other processes, and read their memory.
+Why: a pod in the node's network namespace can capture the node's traffic and reach services on its loopback address; in
+the PID or IPC namespace it can see and signal other processes, and read their memory.
 
-Allowed: no `hostNetwork`, `hostPID` or `hostIPC`, or `false`; those that `allowed` names.
+Allowed: no `hostNetwork`, `hostPID` or `hostIPC`, or `false`; those listed in `allowed`.
 Denied:  `hostNetwork: true`.
 Fix: remove it; expose ports by a Service, share processes within the pod by `shareProcessNamespace`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline

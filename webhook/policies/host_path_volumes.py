@@ -1,14 +1,14 @@
-"""Pods mount nothing of their node, but for approved directories.
+"""Pods mount only approved directories of the node.
 
-Why: the node's files hold the keys of its kubelet, the sockets of its container runtime, and the data of every pod on
-it. Who can write there owns the node.
+Why: the node's filesystem contains the kubelet's keys, the container runtime's socket, and the data of every pod on the
+node. A pod that can write there controls the node.
 
-Judged: `hostPath` volumes of pods, and PersistentVolumes, which a claim would bring into any pod. Paths are compared by
-whole parts: `/var/log` holds `/var/log/pods` and not `/var/logs`. A path with `..` is within nothing. Links on the node
-are not followed: name both `/var/run` and `/run`.
+Judged: `hostPath` volumes of pods, and PersistentVolumes, which any pod can mount through a claim. Paths are compared
+by whole components: `/var/log` contains `/var/log/pods` but not `/var/logs`. A path with `..` never matches. Symbolic
+links on the node are not resolved: list both `/var/run` and `/run`.
 
-Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where that asks for it.
-Denied:  `hostPath: {path: /etc}`; one below, or above, what `denied` names, such as the socket of a runtime.
+Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where `read_only` is set.
+Denied:  `hostPath: {path: /etc}`; a path below or above an entry of `denied`, such as the runtime's socket.
 Fix: use an emptyDir, a configMap or a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """

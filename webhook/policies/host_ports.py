@@ -1,7 +1,7 @@
-"""Containers open no ports on their node, but for approved ones.
+"""Containers open only approved ports on their node.
 
-Why: a port of the node bypasses network policies, takes the number from everybody else on the node, and limits where
-the pod can run. A pod with `hostNetwork` opens all of its container ports there: the API server fills them in.
+Why: a host port bypasses network policies, conflicts with other pods on the node, and limits where the pod can be
+scheduled. For a pod with `hostNetwork`, the API server sets a host port for every container port.
 
 Allowed: no `hostPort`, or 0; those within `allowed`.
 Denied:  `ports: [{containerPort: 8080, hostPort: 80}]`.

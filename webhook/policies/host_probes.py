@@ -1,13 +1,13 @@
-"""Probes and lifecycle hooks ask the pod itself, not another host.
+"""Probes and lifecycle hooks target the pod itself, not another host.
 
-Why: the kubelet sends them from the node. One that names a host makes the kubelet a way around network policies, to
-services that only nodes may reach.
+Why: the kubelet sends them from the node. A probe with a `host` can use the kubelet to bypass network policies and
+reach services that only nodes may reach.
 
 Judged: `host` of `httpGet` and `tcpSocket`, in liveness, readiness and startup probes and in `postStart` and `preStop`.
 
-Allowed: no `host`, or an empty one; those that `allowed` names.
+Allowed: no `host`, or an empty one; hosts listed in `allowed`.
 Denied:  `livenessProbe: {httpGet: {host: 169.254.169.254, port: 80}}`.
-Fix: remove `host`; a `Host` header goes into `httpHeaders`.
+Fix: remove `host`; put a `Host` header into `httpHeaders`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline (since 1.34)
 """
 
@@ -23,7 +23,7 @@ PATHS = tuple(f"{handler}.{action}.host" for handler in HANDLERS for action in (
 class HostProbes(Params):
     """Which hosts probes and hooks may ask."""
 
-    allowed: list[str] = Field([], description="hosts that may be named, as they are written")
+    allowed: list[str] = Field([], description="hosts that may be named, compared as text")
 
 
 validate = forbids(

@@ -1,9 +1,9 @@
-"""Images are named by digest.
+"""Images are pinned by digest.
 
-Why: a tag can be moved to another image after somebody has looked at this one; a digest cannot.
+Why: a tag can be moved to another image after the image was reviewed; a digest cannot.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods,
-and the image of a WebApp.
+Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
+template, and the image of a WebApp.
 
 Allowed: `image: registry.company.com/shop@sha256:…`, with or without a tag.
 Denied:  `image: registry.company.com/shop:1.4`.

@@ -1,11 +1,11 @@
-"""Images are pulled when the rules say so.
+"""Containers have the required imagePullPolicy.
 
-Why: with `Always`, the registry is asked each time whether this pod may have the image, and a tag that was moved is
-noticed; without it, a node goes on running what it once had.
+Why: with `Always`, the registry authorizes every pull, and the kubelet gets the current image of a tag. With another
+policy, a node runs its cached image.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods.
-Where nothing is said, the API server's default counts: Always for the tag `latest`, or no tag, else IfNotPresent. A
-WebApp has no such field; the pods made from it are judged.
+Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
+template. An unset field counts as the API server's default: Always for the tag `latest` or no tag, else IfNotPresent. A
+WebApp has no such field; its Deployment is judged.
 
 Allowed: `imagePullPolicy: Always`; `image: nginx`, whose default it is.
 Denied:  `imagePullPolicy: IfNotPresent`; `image: nginx:1.21`, whose default that is.

@@ -1,20 +1,20 @@
 """Images come from approved registries.
 
-Why: what runs in the cluster should be what somebody scanned, signed and keeps. An image is compared by its parsed
-parts, never as text: `registry.company.com.evil.io/x` does not come from `registry.company.com`.
+Why: images from approved registries are scanned, signed and kept available. An image is compared by its parsed parts,
+never as text: `registry.company.com.evil.io/x` does not come from `registry.company.com`.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods,
-and the image of a WebApp.
+Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
+template, and the image of a WebApp.
 
-A registry is a host, a host with its port, or either with a path: `registry.company.com/team` holds
-`registry.company.com/team/app` and not `registry.company.com/team-evil/app`. A `*` stands for one whole component:
-`*.company.com`, `ghcr.io/*/approved`. What lies in a registry of `denied` is denied though an approved one holds it.
+A registry is a host, a host with its port, or either with a path: `registry.company.com/team` contains
+`registry.company.com/team/app` but not `registry.company.com/team-evil/app`. A `*` matches one whole component:
+`*.company.com`, `ghcr.io/*/approved`. `denied` takes precedence over `registries`.
 
 Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`.
 Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`; `image: sha256:…`, the id of an image
-         that a node has from wherever.
-Fix: push the image to an approved registry, or ask for an exception. Images of databases, caches and backups, which
-     Gatewright chooses, come from the registry that its setting `registry` names.
+         of unknown origin.
+Fix: push the image to an approved registry, or ask for an exception. The setting `registry` selects
+     the registry of the images that Gatewright chooses itself: databases, caches and backups.
 """
 
 from collections.abc import Callable, Iterator

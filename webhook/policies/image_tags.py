@@ -1,14 +1,14 @@
-"""Images name the version that is meant.
+"""Images have an explicit tag other than latest.
 
-Why: under a tag like `latest` something else runs tomorrow, on some nodes, and nobody can go back. An image without a
-tag means `latest`. A digest says the version better than any tag: with one, the tag does not matter.
+Why: a tag like `latest` moves: nodes may run different versions, and a rollback is impossible. An image without a tag
+means `latest`. A digest pins the version, so an image with a digest may have any tag.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of everything that makes pods,
-and the image of a WebApp.
+Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
+template, and the image of a WebApp.
 
-Allowed: `image: registry.company.com/shop:1.4`; `image: nginx@sha256:…`, whatever the tag before it.
+Allowed: `image: registry.company.com/shop:1.4`; `image: nginx@sha256:…`, with any tag.
 Denied:  `image: nginx:latest`; `image: nginx`; a tag that none of `allowed` matches.
-Fix: name a version.
+Fix: set a tag that names a version.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,9 +24,9 @@ from webhook.engine.images import Fault, ImageReference, by_reference, image_vio
 class ImageTags(Params):
     """Which tags are versions."""
 
-    denied: list[str] = Field(["latest"], description="tags that are none; `*` and `?` match as in file names")
+    denied: list[str] = Field(["latest"], description="tags that are denied; `*` and `?` match as in file names")
     allowed: list[str] | None = Field(
-        None, min_length=1, description="tags that are; any other than denied, if left out"
+        None, min_length=1, description="tags that are allowed; any other than denied, if left out"
     )
 
     @cached_property

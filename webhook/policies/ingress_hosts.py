@@ -1,13 +1,14 @@
-"""An Ingress names the hosts it answers for.
+"""Every Ingress rule names its host.
 
-Why: an Ingress without a host, or with a wildcard, takes requests that are meant for somebody else.
+Why: an Ingress without a host, or with a wildcard, receives requests for hosts of other teams.
 
-Judged: the rules of Ingresses. A default backend gets whatever no rule is for, of any host: it has an empty host too.
+Judged: the rules of Ingresses. A default backend receives every request that no rule matches, for any host; it counts
+as an empty host.
 
 Allowed: `host: shop.example.com`.
 Denied:  a rule without `host`; a `defaultBackend`; `host: "*.example.com"`; with `domains`, a host that none of them
-         holds; with `maximum`, more hosts than that.
-Fix: name the host.
+         matches; with `maximum`, more hosts than that.
+Fix: set `host`.
 """
 
 from collections.abc import Iterator

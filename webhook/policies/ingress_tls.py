@@ -1,10 +1,10 @@
-"""What an Ingress serves, it serves over TLS.
+"""Every host of an Ingress is served over TLS.
 
-Why: without it, everybody on the way reads passwords and changes answers.
+Why: without TLS, anyone on the network path can read credentials and change responses.
 
-Judged: Ingresses: each host of a rule must be one of `spec.tls`. A wildcard there covers one label, as in
-certificates, and an entry without hosts covers all. A default backend serves every host. Whether plain HTTP is served
-beside it is up to the controller; `https` demands the annotation that several of them go by.
+Judged: Ingresses: each host of a rule must be listed in `spec.tls`. A wildcard there covers one label, as in
+certificates, and an entry without hosts covers all. A default backend serves every host. The ingress controller decides
+whether plain HTTP is served too; `https` requires the annotation that disables it in several controllers.
 
 Allowed: `tls: [{hosts: [shop.example.com], secretName: shop-tls}]` with that host in the rules.
 Denied:  no `tls`, or one that leaves out a host, or a default backend beside hosts; with `https`, the annotation

@@ -1,8 +1,8 @@
-"""Containers wait for nobody to type.
+"""Containers do not request stdin or a TTY.
 
-Why: a container with `stdin` or `tty` is there to be attached to; a service reads neither.
+Why: `stdin` and `tty` are for interactive sessions; a service needs neither.
 
-Judged: containers and init containers of pods and of everything that makes pods. Ephemeral containers, which
+Judged: containers and init containers of pods and of workloads with a pod template. Ephemeral containers, which
 `kubectl debug` adds, are judged with `ephemeral`.
 
 Allowed: neither field, or `false`.

@@ -1,14 +1,14 @@
-"""Nobody works inside of running containers.
+"""Interactive sessions in running containers are denied.
 
-Why: what is typed into a container is in no repository and no review, and is gone with the pod; it is also how one
-looks at what the container may read.
+Why: changes made in a session are in no repository, have no review, and are lost with the pod. A session can also read
+every secret of the container.
 
-Judged: `kubectl exec` and `kubectl attach`, which `kubectl run -it` and `kubectl debug -it` end with. Who may
-do it all the same is said by the policy object's `match.exclude`, where by `match.any`.
+Judged: `kubectl exec` and `kubectl attach`, which `kubectl run -it` and `kubectl debug -it` use too. Exempt users with
+the policy object's `match.exclude`; select namespaces with `match.any`.
 
-Allowed: a command that asks for neither a terminal nor input, such as `kubectl exec shop -- date`.
-Denied:  `kubectl exec -it shop -- sh`; with `forbidden: [exec, attach]`, every one.
-Fix: look at logs and metrics, or ask for an exception.
+Allowed: a command that requests neither a terminal nor input, such as `kubectl exec shop -- date`.
+Denied:  `kubectl exec -it shop -- sh`; with `forbidden: [exec, attach]`, every session.
+Fix: use logs and metrics, or ask for an exception.
 """
 
 from collections.abc import Iterator

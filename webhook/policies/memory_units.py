@@ -1,8 +1,8 @@
-"""Amounts of memory have the unit that was meant.
+"""Memory amounts have a plausible unit.
 
-Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes; the API takes both, and the container is killed
-or never scheduled. Meant for `validationActions: [Warn]`. Judged: memory, ephemeral-storage and huge pages in requests
-and limits of containers and pods, a WebApp's resources, and size limits of emptyDir volumes. 0 is left alone.
+Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes. The API server accepts both, and the container
+is killed or never scheduled. Intended for `validationActions: [Warn]`. Judged: memory, ephemeral-storage and huge pages
+in requests and limits of containers and pods, a WebApp's resources, and size limits of emptyDir volumes. 0 is ignored.
 
 Allowed: `memory: 100Mi`; `memory: 128974848000m`, which is 123Mi.
 Denied:  `memory: 100m`; `memory: 512`.
@@ -24,7 +24,7 @@ BYTES = ("memory", "ephemeral-storage", "hugepages-")
 class MemoryUnits(Params):
     """Where amounts begin that can be meant."""
 
-    smallest: Amount = Field("64Ki", description="amounts below this are taken for a slip")
+    smallest: Amount = Field("64Ki", description="amounts below this are reported")
 
 
 def validate(request: Request, params: MemoryUnits) -> Iterator[Violation]:

@@ -1,9 +1,9 @@
-"""Pods are made by something that makes them again.
+"""Every Pod has a controller that recreates it.
 
-Why: a pod that nobody owns is gone for good when its node is, and a drain refuses to evict it.
+Why: a pod without a controller is lost with its node, and `kubectl drain` refuses to evict it.
 
-Judged: the making of pods. A static pod's mirror is let be where a node makes it: refusing one hides the pod and stops
-nothing. An owner is not looked up: that it exists is for the garbage collector to find out.
+Judged: the creation of pods. Mirror pods of static pods, created by a node, are ignored: denying one hides the pod but
+does not stop it. The owner is not looked up: the garbage collector deletes pods whose owner does not exist.
 
 Allowed: a pod with an owner that is its controller (a ReplicaSet, a Job …).
 Denied:  `kubectl run`, or a manifest of `kind: Pod`.

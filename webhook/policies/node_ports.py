@@ -1,13 +1,13 @@
-"""Services take only node ports that are theirs to take.
+"""Services use only approved node ports.
 
-Why: a node port belongs to the whole cluster; who takes one may take the one that somebody else was promised.
+Why: a node port is unique in the cluster; a Service may use one that is reserved for another team.
 
-Judged: the ports of Services that have node ports, and the port of their health check. In a cluster Kubernetes has
-picked one by then where none was named, and it picks from its whole range; so a Service names its own.
+Judged: the ports of Services that have node ports, and the port of their health check. Kubernetes allocates an unset
+port from its whole range before the webhook is called, so a Service must name its ports.
 
 Allowed: `nodePort: 30080` with `ranges: [{minimum: 30000, maximum: 30999}]`; a Service without node ports.
-Denied:  `nodePort: 31000`; a NodePort or LoadBalancer that leaves the choice to Kubernetes.
-Fix: name a port of the ranges; a LoadBalancer may do without by `allocateLoadBalancerNodePorts: false`.
+Denied:  `nodePort: 31000`; a NodePort or LoadBalancer without explicit node ports.
+Fix: set a port within the ranges; a LoadBalancer needs none with `allocateLoadBalancerNodePorts: false`.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from webhook.engine.ranges import Range, any_holds, listed
 class NodePorts(Params):
     """Which node ports may be taken."""
 
-    ranges: list[Range] = Field(min_length=1, description="node ports that a Service may take")
+    ranges: list[Range] = Field(min_length=1, description="node ports that a Service may use")
 
 
 def validate(request: Request, params: NodePorts) -> Iterator[Violation]:

@@ -1,16 +1,16 @@
-"""Pods keep to a level of the Pod Security Standards, as a version of Kubernetes defines it.
+"""Pods meet a level of the Pod Security Standards, as a version of Kubernetes defines it.
 
-Why: the three levels (`privileged`, `baseline`, `restricted`) are what Kubernetes itself calls safe, and what charts
-and operators are written for. Here every finding has its path, and workloads are denied when they are applied, not when
-their pods fail to start.
+Why: charts and operators are written for the three levels of Kubernetes (`privileged`, `baseline`, `restricted`).
+Unlike Pod Security Admission, this policy reports a path for every violation, and denies workloads when they are
+applied, not when their pods are created.
 
-Judged: what the checks of the level judge. Each check is a policy of its own, named at the end of a finding; its page
-has the details. A newer version has more checks, or leaves pods alone that are safe otherwise: Windows pods since
-1.25, pods in a user namespace (`hostUsers: false`) since 1.35.
+Judged: the fields that the checks of the level judge. Each check is a policy, named at the end of each violation; its
+page has the details. A newer version has more checks, or exempts pods that are safe for another reason: Windows pods
+since 1.25, pods in a user namespace (`hostUsers: false`) since 1.35.
 
-Allowed: what the checks allow.
+Allowed: pods that pass every check.
 Denied:  `level: baseline`: `hostNetwork: true`; `level: restricted`: a container that does not drop ALL capabilities.
-Fix: as each finding says; `security-defaults` sets what is merely unset.
+Fix: each violation names its fix; `security-defaults` sets unset fields.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/, https://kep.k8s.io/2579
 """
 
@@ -43,11 +43,11 @@ class PodSecurity(Params):
     version: Version = Field("latest", description="version of Kubernetes that defines the level: 1.0 … or latest")
     namespace_labels: Literal["enforce", "audit", "warn"] | None = Field(
         None,
-        description="take level and version from these labels of the namespace, pod-security.kubernetes.io/enforce and "
-        "so on; the parameters hold where it has none",
+        description="read level and version from these labels of the namespace, pod-security.kubernetes.io/enforce and "
+        "so on; default: the parameters",
     )
-    excluded_checks: list[CheckName] = Field([], description="checks that are left out, by the names of their policies")
-    exempt_runtime_classes: list[str] = Field([], description="runtime classes whose pods are left alone")
+    excluded_checks: list[CheckName] = Field([], description="checks that are skipped, by the names of their policies")
+    exempt_runtime_classes: list[str] = Field([], description="runtime classes whose pods are skipped")
 
     @cached_property
     def left_out(self) -> frozenset[str]:

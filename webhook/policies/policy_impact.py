@@ -1,14 +1,14 @@
-"""Putting a policy into force warns of the objects that break it already.
+"""Enforcing a policy warns of existing objects that violate it.
 
-Why: what stands in the cluster keeps running, but its next update, or the next pod, is denied. The number is that of
-the last audit; without an audit this policy says nothing. Always in force.
+Why: existing objects keep running, but their next update, or their next pod, is denied. The warning gives the number
+from the last audit; without an audit there is no warning. Always in force.
 
-Judged: updates of a ClusterAdmissionPolicy or an AdmissionPolicy that make it deny, or leave it so and change its
-parameters or its match.
+Judged: updates of a ClusterAdmissionPolicy or an AdmissionPolicy that make it deny, or that change the parameters or
+match of a denying policy.
 
-Allowed: always; where objects break the policy, with a warning.
+Allowed: always; with a warning if existing objects violate the policy.
 Denied:  nothing.
-Fix: mend the objects first (their reports name them, and so does `gatewright check --kubeconfig`), or keep Warn.
+Fix: correct the objects first (the audit's reports and `gatewright check --kubeconfig` list them), or keep Warn.
 """
 
 from collections.abc import Iterator

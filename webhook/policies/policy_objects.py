@@ -1,13 +1,13 @@
-"""A policy object that is let in can be used.
+"""Policy objects are valid.
 
-Why: whoever writes a policy should learn of a mistake at once, not from a policy that is silently not in force. Always
-in force: it judges Gatewright's own kinds, by the code that puts them in force.
+Why: the author of an invalid policy learns of it at once, and not from a policy that is silently not in force. Always
+in force: it validates Gatewright's own kinds with the code that loads them.
 
-Judged: ClusterAdmissionPolicy, AdmissionPolicy and PolicyException. The namespace of Gatewright itself is never sent to
-the webhook; there the object's status says what is wrong.
+Judged: ClusterAdmissionPolicy, AdmissionPolicy and PolicyException. Objects in Gatewright's own namespace are never
+sent to the webhook; their status reports what is wrong.
 
-Allowed: a policy that exists, with parameters that it has, of the right type.
-Denied:  `policy: replica-limit`; `params: {maximun: 3}`; a `kinds` that the policy does not look at.
+Allowed: an existing policy with valid parameters.
+Denied:  `policy: replica-limit`; `params: {maximun: 3}`; a `kinds` that the policy does not judge.
 Fix: `gatewright explain` lists the policies, `gatewright explain POLICY` its parameters.
 """
 

@@ -1,17 +1,18 @@
-"""What a PostgreSQL asks for can be made: its name, its volumes, its users and databases, its backups.
+"""A PostgreSQL's children can be created: its name, volumes, users, databases and backups are valid.
 
-Why: what is made of it has names of its own with limits of their own, and a role or a schedule that cannot be would be
-let in and show only much later. What is merely unset has a default, or the condition Ready says that it is missing.
-Always in force: it belongs to the kind. A destination of backups is judged as the Backup that is made for it.
+Why: the children's names have limits of their own. Without this policy, a PostgreSQL with an invalid role or schedule
+would be admitted and fail much later. An unset field has a default, or the condition Ready reports that it is missing.
+A destination of backups is judged as the Backup that the controller creates for it. Always in force, as part of the
+kind.
 
-Judged against what there is already, by the controller and not here: `storage` that shrinks or cannot grow, a later
+Not judged here, but by the controller against existing volumes: `storage` that shrinks or cannot grow, a later
 `version`, another `storageClassName`.
 
 Allowed: `shop-db`; `storage: 10Gi`; `users: [{name: app}]` with `databases: [{name: shop, owner: app}]`.
 Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups, of 37 where
-         they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; the
-         owner of a database who is no user; `schedule: "0 25 * * *"`; a request of resources above its limit; an
-         earlier `version` than that of its data, which `status.version` says.
+         they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; a
+         database's owner that is not in `users`; `schedule: "0 25 * * *"`; a request of resources above its limit;
+         an earlier `version` than that of its data in `status.version`.
 Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """

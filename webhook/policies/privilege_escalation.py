@@ -1,12 +1,12 @@
 """No process in a container gains more privileges than its parent had.
 
-Why: without this, a set-user-ID program in the image turns any user into root.
+Why: otherwise a set-user-ID program in the image can turn any user into root.
 
-Judged: containers, init containers and ephemeral containers, and a WebApp's security context; Windows pods, which
-cannot say it, are left alone.
+Judged: containers, init containers and ephemeral containers, and a WebApp's security context; Windows pods, where the
+API forbids the field, are skipped.
 
 Allowed: `securityContext: {allowPrivilegeEscalation: false}`.
-Denied:  `allowPrivilegeEscalation: true`, or not set, which stands for true.
+Denied:  `allowPrivilegeEscalation: true`, or not set, which means true.
 Fix: set it to false.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
@@ -21,7 +21,7 @@ from webhook.engine.security_contexts import is_windows
 class PrivilegeEscalation(Params):
     """Who must forbid the escalation of privileges."""
 
-    exempt_windows: bool = Field(True, description="leave Windows pods alone, where the API forbids the field")
+    exempt_windows: bool = Field(True, description="skip Windows pods, where the API forbids the field")
 
 
 validate = forbids(

@@ -1,13 +1,13 @@
 """No container runs privileged.
 
-Why: a privileged container has every capability, sees every device of the node and is held by no seccomp, AppArmor or
-SELinux profile: who breaks out of its process owns the node.
+Why: a privileged container has every capability, access to every device of the node, and no seccomp, AppArmor or
+SELinux confinement: an attacker in it controls the node.
 
 Judged: containers, init containers and ephemeral containers, and a WebApp's security context.
 
 Allowed: no `privileged`, or `privileged: false`.
 Denied:  `securityContext: {privileged: true}`.
-Fix: remove it; add the one capability that is needed, or ask for an exception.
+Fix: remove it; add only the capability that is needed, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 

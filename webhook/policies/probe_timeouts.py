@@ -1,10 +1,10 @@
-"""A probe gives up before the next one begins.
+"""A probe's timeout is shorter than its period.
 
-Why: with a `timeoutSeconds` of a period or more, a slow container is probed without a pause, and it is told too late
-that it fails.
+Why: with a `timeoutSeconds` of `periodSeconds` or more, a slow container is probed without a pause, and its failure is
+detected too late.
 
-Judged: liveness, readiness and startup probes of containers and init containers. What is unset counts as Kubernetes
-sets it: a timeout of 1 second and a period of 10.
+Judged: liveness, readiness and startup probes of containers and init containers. Unset fields count as Kubernetes'
+defaults: a timeout of 1 second and a period of 10 seconds.
 
 Allowed: `{timeoutSeconds: 2, periodSeconds: 10}`.
 Denied:  `{timeoutSeconds: 10}`, which is as long as the period.

@@ -1,15 +1,15 @@
-"""Containers say how one can tell that they are alive and ready.
+"""Containers have liveness and readiness probes.
 
 Why: without a readiness probe, requests reach a container that cannot answer yet; without a liveness probe, one that
 hangs is never restarted.
 
-Judged: containers of pods that are meant to run for ever, and of everything that makes such pods. Left alone: init and
-ephemeral containers, and pods that run to their end (`restartPolicy` Never or OnFailure), such as those of Jobs.
+Judged: containers of long-running pods and of workloads with a template for such pods. Ignored: init and ephemeral
+containers, and pods that run to completion (`restartPolicy` Never or OnFailure), such as those of Jobs.
 
 Allowed: a container with `livenessProbe` and `readinessProbe`.
          With `served`, one that no Service of the namespace sends requests to needs none.
 Denied:  a container that lacks one of them; with `distinct`, both being the same probe: then a container is restarted
-         for what only ought to keep requests away.
+         where it should only stop receiving requests.
 Fix: add the probe.
 See: https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/
 """
@@ -32,14 +32,14 @@ class Probes(Params):
     required: list[Literal["liveness", "readiness", "startup"]] = Field(
         ["liveness", "readiness"], min_length=1, description="probes that a container must have"
     )
-    enough: Literal["all", "one"] = Field("all", description="whether it must have all of them, or one is enough")
+    enough: Literal["all", "one"] = Field(
+        "all", description="whether a container must have all of them, or one is enough"
+    )
     handlers: list[Handler] = Field(
-        ["httpGet", "tcpSocket", "exec", "grpc"], min_length=1, description="ways of probing that count"
+        ["httpGet", "tcpSocket", "exec", "grpc"], min_length=1, description="probe types that are accepted"
     )
-    served: bool = Field(
-        False, description="whether only containers are judged whose ports a Service sends requests to"
-    )
-    distinct: bool = Field(False, description="whether liveness and readiness must be probed in different ways")
+    served: bool = Field(False, description="whether only containers behind a Service are judged")
+    distinct: bool = Field(False, description="whether the liveness and readiness probes must differ")
 
 
 def validate(request: Request, params: Probes) -> Iterator[Violation]:

@@ -1,7 +1,7 @@
 """Containers see /proc with its sensitive parts masked.
 
-Why: the runtime hides parts of /proc that tell about the node, or change it. `Unmasked` is meant for containers that
-make containers, within a user namespace.
+Why: the runtime masks parts of /proc that expose or change the node's state. `Unmasked` is intended for nested
+containers in a user namespace.
 
 Allowed: no `procMount`, or `Default`.
 Denied:  `procMount: Unmasked`.
@@ -22,7 +22,7 @@ class ProcMount(Params):
     """How /proc may be mounted."""
 
     allowed: list[Literal["Default", "Unmasked"]] = Field(["Default"], description="types that may be set")
-    exempt_user_namespaces: bool = Field(False, description="leave pods with `hostUsers: false` alone")
+    exempt_user_namespaces: bool = Field(False, description="skip pods with `hostUsers: false`")
 
 
 validate = forbids(

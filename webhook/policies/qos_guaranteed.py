@@ -1,13 +1,13 @@
-"""Pods are of the QoS class Guaranteed: every container gets exactly what it asks for.
+"""Pods have the QoS class Guaranteed: each container's requests equal its limits.
 
-Why: a pod whose requests equal its limits is the last to be evicted and never competes for what it was promised.
-Judged: containers and init containers of pods and of everything that makes pods, and a WebApp's resources; where a pod
-has resources as a whole (`spec.resources`), those alone decide its class. A request that is left out is the limit.
+Why: a Guaranteed pod is the last to be evicted and never competes for its requests. Judged: containers and init
+containers of pods and of workloads with a pod template, and a WebApp's resources. Pod-level resources
+(`spec.resources`) alone decide the class of a pod that has them. An unset request equals the limit.
 
-With `resources: [memory]` only memory must be guaranteed, which keeps pods from being killed for memory that others
-took, and lets cpu burst.
+With `resources: [memory]` only memory must be guaranteed: other pods cannot cause an out-of-memory kill, and CPU may
+burst.
 
-Allowed: `resources: {limits: {cpu: "1", memory: 1Gi}}`; requests of the same amounts, however written (`1000m`).
+Allowed: `resources: {limits: {cpu: "1", memory: 1Gi}}`; requests of the same amounts, in any notation (`1000m`).
 Denied:  a limit missing or 0; a request below its limit.
 Fix: set both, to the same amount.
 See: https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/

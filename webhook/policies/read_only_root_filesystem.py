@@ -1,9 +1,10 @@
 """Containers do not write to their root filesystem.
 
-Why: what cannot be written cannot be changed by who breaks in, and does not fill the node's disk. Data goes to volumes.
+Why: an attacker cannot modify a read-only filesystem, and the container cannot fill the node's disk. Data belongs in
+volumes.
 
-Judged: containers and init containers, and a WebApp's security context; Windows pods, which cannot say it, are left
-alone, and so are ephemeral containers, for which `kubectl debug` cannot say it, unless asked for.
+Judged: containers and init containers, and a WebApp's security context; Windows pods, where the API forbids the field,
+are skipped. Ephemeral containers, for which `kubectl debug` cannot set it, are judged only with `ephemeral_containers`.
 
 Allowed: `securityContext: {readOnlyRootFilesystem: true}`.
 Denied:  `readOnlyRootFilesystem: false`, or not set.

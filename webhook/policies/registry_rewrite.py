@@ -1,14 +1,15 @@
-"""Images are pulled from the mirrors of their registries.
+"""Rewrites images to the mirrors of their registries.
 
-Why: a mirror of one's own is near, is there when the original is not, and counts no pulls; people need not know it.
+Why: a private mirror is near, is available when the original registry is not, and has no pull limits. Users need not
+know its name.
 
 Sets: the image of each container, init container, ephemeral container and image volume whose registry has a mirror, in
-pods and in everything that makes pods, and the image of a WebApp. Tag and digest stay, so the image is the same. Of two
-mirrors the one with the longer path counts. An update gets only those images rewritten that it changes, so that no
-running pod is touched by an edit of something else. What is no image reference is left as it is.
+pods and in workloads with a pod template, and the image of a WebApp. Tag and digest stay, so the image is the same. The
+mirror with the longest matching path wins. On an update, only changed images are rewritten, so that an unrelated change
+restarts no pods. An invalid image reference is left unchanged.
 
-`mirrors: {docker.io: mirror.company.com/hub}` makes `mirror.company.com/hub/library/nginx:1.21` of `nginx:1.21`.
-Fix: nothing to do; name the mirror where the message of another policy asks for it.
+`mirrors: {docker.io: mirror.company.com/hub}` rewrites `nginx:1.21` to `mirror.company.com/hub/library/nginx:1.21`.
+Fix: nothing to do; use the mirror's name where another policy requires it.
 """
 
 from collections.abc import Iterator

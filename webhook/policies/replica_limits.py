@@ -1,11 +1,11 @@
-"""No workload runs more replicas than its environment allows.
+"""Workloads have at most the allowed number of replicas.
 
-Why: a typo in a number should not take all nodes. Judged wherever a number of replicas enters the cluster: on the
-object, on its /scale subresource (`kubectl scale`), and on autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject)
-that could raise it later. A `minimum` keeps it from being lowered too far; with `allow_zero`, a workload may still be
-switched off. ReplicaSets that a Deployment scales step by step need no minimum of their own.
+Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale subresource (`kubectl
+scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject) that could raise them later. `minimum` is a
+lower limit; with `allow_zero`, scaling to 0 is still allowed. The minimum does not apply to ReplicaSets that a
+Deployment scales during a rollout.
 
-With `labels`, only workloads that carry them are judged; for /scale those of the object that is scaled are looked up.
+With `labels`, only workloads with these labels are judged; for /scale the scaled object is looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
 Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject without
@@ -32,11 +32,11 @@ REPLICAS: dict[str, int | None] = {"spec.replicas": 1}
 class ReplicaLimits(Params):
     """How far a workload may be scaled."""
 
-    maximum: int = Field(10, ge=0, description="highest number of replicas")
-    minimum: int = Field(0, ge=0, description="lowest number of replicas")
-    allow_zero: bool = Field(True, description="whether a workload may have no replicas at all, below the minimum")
+    maximum: int = Field(10, ge=0, description="maximum number of replicas")
+    minimum: int = Field(0, ge=0, description="minimum number of replicas")
+    allow_zero: bool = Field(True, description="whether a workload may have 0 replicas whatever the minimum")
     labels: dict[str, str] = Field({}, description="labels of the workloads that are judged; all, if left out")
-    tier: str = Field("production", description="what the message calls these workloads")
+    tier: str = Field("production", description="name of the environment in the message")
 
     @model_validator(mode="after")
     def _is_possible(self) -> "ReplicaLimits":

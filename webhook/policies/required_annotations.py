@@ -1,10 +1,10 @@
-"""Objects carry the annotations that people and tools go by.
+"""Objects have the required annotations.
 
 Why: an owner's address or a link to a run book helps only if every object has one.
 
-Judged: every kind in the table, or those that `match` names; with `where: pods` the annotations that pods get, on pods
-and on everything that makes pods. A pattern is a glob (`*@example.com`), or a regular expression between slashes,
-without look-around and back references, so that no value takes long; it must match the whole value.
+Judged: every kind in the table, or those that `match` selects; with `where: pods` the annotations of pods and of pod
+templates. A pattern is a glob (`*@example.com`) or a regular expression between slashes (RE2 syntax); it must match the
+whole value.
 
 Allowed: `annotations: {owner: shop@example.com}` with `annotations: {owner: "*@example.com"}`.
 Denied:  the annotation missing, or `owner: shop`.

@@ -1,10 +1,10 @@
-"""Objects carry the labels that people and tools go by.
+"""Objects have the required labels.
 
-Why: who is called at night, who pays, what belongs together: all of it is found by labels, if they are there.
+Why: on-call routing, cost allocation and selectors depend on labels.
 
-Judged: every kind in the table, or those that `match` names; with `where: pods` the labels that pods get, on pods and
-on everything that makes pods. A pattern is a glob (`team-*`), or a regular expression between slashes (`/[0-9]{4}/`),
-without look-around and back references, so that no value takes long; it must match the whole value.
+Judged: every kind in the table, or those that `match` selects; with `where: pods` the labels of pods and of pod
+templates. A pattern is a glob (`team-*`) or a regular expression between slashes (`/[0-9]{4}/`, RE2 syntax); it must
+match the whole value.
 
 Allowed: `labels: {team: team-shop}` with `labels: {team: team-*}`.
 Denied:  the label missing, or `team: shop`.

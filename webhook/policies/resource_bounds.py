@@ -1,9 +1,9 @@
-"""What a container asks for and may use stays within bounds.
+"""Requests and limits are within bounds.
 
-Why: one container should not be able to take a node, and one with next to nothing should not be killed at its start.
-Judged: limits and requests of containers and init containers of pods and of everything that makes pods, of a pod as a
-whole (`spec.resources`), and a WebApp's resources. A request that is left out is the limit, as in every pod. What is
-not said at all is not judged: `resource-limits` and `resource-requests` ask for it.
+Why: one container should not be able to use a whole node, and a container with too little memory is killed at its
+start. Judged: limits and requests of containers and init containers of pods and of workloads with a pod template, of a
+pod as a whole (`spec.resources`), and a WebApp's resources. An unset request equals the limit. Other unset amounts are
+not judged: `resource-limits` and `resource-requests` require them.
 
 Allowed: `resources: {limits: {cpu: "2"}}` with `limits: {cpu: {max: 2}}`; the bounds themselves are allowed.
 Denied:  `resources: {limits: {cpu: 2001m}}`.

@@ -1,13 +1,13 @@
-"""Containers that say nothing of their resources get sensible ones.
+"""Sets default requests and limits on containers that have none.
 
-Why: the safe setting should be the one that needs no typing, and a default in the template is one that people can see.
+Why: the safe setting should be the default, and a default in the pod template is visible to users.
 
-Sets: each of `limits` and `requests` where a container, init containers included, says nothing of that resource. What
-is said stays, and is never contradicted: a limit that would be below the container's request becomes that request; a
-container with a limit gets no other request, since its request is its limit; resources that the pod has as a whole
-(`spec.resources`) are left for its containers to share. An update gets defaults only for containers whose resources it
-changes, so that no rollout comes from an edit of something else; those of a Pod that exists cannot be changed.
-Fix: nothing to do; say other amounts where the defaults do not fit.
+Sets: each of `limits` and `requests` on containers and init containers that do not set that resource. Values that are
+set stay, and no default contradicts them: a default limit below the container's request becomes that request; a
+container with a limit gets no default request, since its request is its limit; a resource in the pod-level
+`spec.resources` gets no defaults. On an update, only containers whose resources change get defaults, so that an
+unrelated change starts no rollout. An existing Pod is never changed.
+Fix: nothing to do; set other amounts where the defaults do not fit.
 """
 
 from collections.abc import Iterator

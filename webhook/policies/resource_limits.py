@@ -1,11 +1,11 @@
-"""Every container says how much cpu and memory it may use.
+"""Every container has CPU and memory limits.
 
-Why: a container without limits can starve everything else on its node. Judged: containers and init containers of pods
-and of everything that makes pods, and a WebApp's resources. A limit of the pod as a whole (`spec.resources`) serves for
-all of its containers. Ephemeral containers are left alone: the API forbids resources on them.
+Why: a container without limits can starve every other container on its node. Judged: containers and init containers of
+pods and of workloads with a pod template, and a WebApp's resources. A pod-level limit (`spec.resources`) counts for all
+of its containers. Ephemeral containers are ignored: the API forbids resources on them.
 
-With `limit_ranges: true`, what the LimitRanges of the namespace will fill in counts as said; the policy can then judge
-only where they can be looked up.
+With `limit_ranges: true`, defaults from the namespace's LimitRanges count as set; the policy then needs to look them
+up.
 
 Allowed: `resources: {limits: {cpu: 500m, memory: 512Mi}}`.
 Denied:  a container without `resources.limits`, or with only one of the two; a limit of a resource in `forbidden`.

@@ -1,9 +1,8 @@
-"""A limit is not many times its request.
+"""The ratio of limit to request is bounded.
 
-Why: the scheduler counts requests; where containers may use many times what they asked for, their node is promised to
-too many of them. Judged: containers and init containers of pods and of everything that makes pods, a pod as a whole
-(`spec.resources`), and a WebApp's resources. A request that is left out is the limit, as in every pod. Without a limit
-there is no ratio: `resource-limits` asks for it.
+Why: the scheduler counts requests only; containers with much higher limits overcommit their node. Judged: containers
+and init containers of pods and of workloads with a pod template, a pod as a whole (`spec.resources`), and a WebApp's
+resources. An unset request equals the limit. An unset limit is not judged: `resource-limits` requires it.
 
 Allowed: `resources: {requests: {cpu: 500m}, limits: {cpu: "1"}}` with `maximum: {cpu: 2}`.
 Denied:  `resources: {requests: {cpu: 250m}, limits: {cpu: "1"}}`; any limit with a request of 0.

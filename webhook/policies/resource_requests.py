@@ -1,12 +1,12 @@
-"""Every container says how much cpu and memory it needs.
+"""Every container has CPU and memory requests.
 
-Why: without requests the scheduler takes a container for free and crowds its node, and the kubelet evicts it first.
-Judged: containers and init containers of pods and of everything that makes pods, and a WebApp's resources. A limit
-counts as a request of the same amount, as it does in every pod; a request of the pod as a whole (`spec.resources`)
-serves for all of its containers. Ephemeral containers are left alone: the API forbids resources on them.
+Why: the scheduler counts a container without requests as 0 and overcommits its node, and the kubelet evicts it first.
+Judged: containers and init containers of pods and of workloads with a pod template, and a WebApp's resources. A limit
+counts as a request of the same amount, as in every pod; a pod-level request (`spec.resources`) counts for all of its
+containers. Ephemeral containers are ignored: the API forbids resources on them.
 
-With `limit_ranges: true`, what the LimitRanges of the namespace will fill in counts as said; the policy can then judge
-only where they can be looked up.
+With `limit_ranges: true`, defaults from the namespace's LimitRanges count as set; the policy then needs to look them
+up.
 
 Allowed: `resources: {requests: {cpu: 100m, memory: 128Mi}}`, or limits alone.
 Denied:  a container without `resources`, or with only one of the two.

@@ -1,13 +1,13 @@
-"""Every container says that it does not run as root.
+"""Every container sets `runAsNonRoot: true`, or inherits it from its pod.
 
-Why: root in a container is root on the node for every flaw of the kernel or the runtime. The kubelet refuses to start
-an image that would run as root where `runAsNonRoot` is true.
+Why: through a flaw of the kernel or the runtime, root in a container is root on the node. With `runAsNonRoot: true` the
+kubelet does not start an image that would run as root.
 
-Judged: `securityContext.runAsNonRoot` of the pod, which its containers inherit, and of each container; a pod in a user
-namespace (`hostUsers: false`), whose root is nobody on the node, is left alone.
+Judged: `securityContext.runAsNonRoot` of the pod, which its containers inherit, and of each container; pods in a user
+namespace (`hostUsers: false`), whose root is unprivileged on the node, are skipped.
 
 Allowed: `runAsNonRoot: true` on the pod, and `false` on no container; or true on every container.
-Denied:  `runAsNonRoot: false` anywhere; a container for which neither it nor its pod says it.
+Denied:  `runAsNonRoot: false` anywhere; a container with the field set on neither it nor its pod.
 Fix: set `runAsNonRoot: true` on the pod, and build the image with a numeric `USER`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, https://kep.k8s.io/127
 """
@@ -26,8 +26,8 @@ USER = "securityContext.runAsUser"
 class RunAsNonRoot(Params):
     """Who must say that it does not run as root."""
 
-    exempt_user_namespaces: bool = Field(True, description="leave pods with `hostUsers: false` alone")
-    user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 says it as well")
+    exempt_user_namespaces: bool = Field(True, description="skip pods with `hostUsers: false`")
+    user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 is enough")
 
 
 def validate(request: Request, params: RunAsNonRoot) -> Iterator[Violation]:

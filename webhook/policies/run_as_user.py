@@ -1,9 +1,9 @@
-"""Containers run as users with approved ids: any but 0, unless told.
+"""Containers run with approved user ids (default: any but 0).
 
-Why: user 0 is root, and an id that a volume, another pod or the node uses as well shares its files.
+Why: user 0 is root, and a process can read files of volumes, other pods and the node that belong to the same user id.
 
-Judged: `securityContext.runAsUser` of the pod and of each container; a pod in a user namespace (`hostUsers: false`),
-whose root is nobody on the node, is left alone.
+Judged: `securityContext.runAsUser` of the pod and of each container; pods in a user namespace (`hostUsers: false`),
+whose root is unprivileged on the node, are skipped.
 
 Allowed: `runAsUser: 1000`; none, where `required` is false: the image decides.
 Denied:  `runAsUser: 0`; an id outside of `allowed`.
@@ -29,7 +29,7 @@ class RunAsUser(Params):
 
     allowed: list[Range] = Field([NOT_ROOT], min_length=1, description="ranges of user ids that may be set")
     required: bool = Field(False, description="whether each container must have one, of its own or the pod's")
-    exempt_user_namespaces: bool = Field(True, description="leave pods with `hostUsers: false` alone")
+    exempt_user_namespaces: bool = Field(True, description="skip pods with `hostUsers: false`")
 
     @cached_property
     def rule(self) -> str:

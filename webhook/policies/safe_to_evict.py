@@ -1,12 +1,12 @@
-"""Pods whose volumes are of their node may be evicted when the cluster autoscaler takes the node away.
+"""Lets the cluster autoscaler evict pods with emptyDir or hostPath volumes.
 
-Why: the autoscaler keeps a node on which one pod has an emptyDir or hostPath volume, so a cluster never shrinks.
+Why: the autoscaler does not remove a node with a pod that has an emptyDir or hostPath volume, so the cluster never
+scales down.
 
 Sets: the annotation `cluster-autoscaler.kubernetes.io/safe-to-evict: "true"` on pods with an emptyDir or hostPath
-volume that do not have it. What the pods keep in such a volume is lost with the node, so put this in force only where
-that is so by intent. Pods are changed as they are made, and their templates are not, so that no tool sees a
-difference.
-Fix: a pod that must stay says `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`.
+volume that do not have it. The data in such a volume is lost with the node, so enable this policy only where that is
+acceptable. Only Pods are changed, on creation; pod templates are not, so that GitOps tools see no difference.
+Fix: on a pod that must stay, set `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""Every container runs with a seccomp profile, the runtime's or an approved one of the node.
+"""Every container has a seccomp profile: the runtime's default, or an approved profile of the node.
 
-Why: seccomp keeps a process from system calls that it has no need of, which is where most ways out of a container
-begin. Without a profile, the node's default decides, which may be none.
+Why: seccomp blocks system calls that a process does not need; most container escapes use one of them. Without a
+profile, the node's default applies, which may be none.
 
 Judged: `securityContext.seccompProfile` of the pod, which its containers inherit, and of each container. Windows pods,
-which cannot have one, are left alone.
+which cannot have one, are skipped.
 
 Allowed: `seccompProfile: {type: RuntimeDefault}` on the pod or on every container; `type: Localhost`.
 Denied:  `type: Unconfined`; no profile at all, unless `required` is false.
@@ -28,8 +28,8 @@ CONTAINER_ANNOTATION = "container.seccomp.security.alpha.kubernetes.io/"
 class SeccompProfiles(Profiles):
     """Which seccomp profiles containers may run with, and whether they need one."""
 
-    required: bool = Field(True, description="whether each container must have a profile, of its own or the pod's")
-    exempt_windows: bool = Field(True, description="leave Windows pods alone, which have no seccomp")
+    required: bool = Field(True, description="whether each container must have a profile, its own or the pod's")
+    exempt_windows: bool = Field(True, description="skip Windows pods, which have no seccomp")
 
 
 def validate(request: Request, params: SeccompProfiles) -> Iterator[Violation]:

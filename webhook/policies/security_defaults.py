@@ -1,18 +1,18 @@
-"""Pods run without root's rights unless they say otherwise.
+"""Sets the restricted security context on pods that set none.
 
-Why: the safe setting should be the one that needs no typing. A Linux pod that sets nothing passes the restricted level
-of the Pod Security Standards; what somebody has set stays as it is, whatever it is.
+Why: the safe setting should be the default. With these defaults a Linux pod that sets nothing meets the restricted
+level of the Pod Security Standards. Fields that are set stay unchanged.
 
 Sets, where nothing is set: `runAsNonRoot: true` and `seccompProfile: {type: RuntimeDefault}` on the pod, which its
-containers inherit; `allowPrivilegeEscalation: false` on each container, and ALL in its `capabilities.drop`, after what
-is there. Settings of the pod go to the containers instead where one of them is left alone.
+containers inherit; `allowPrivilegeEscalation: false` on each container, and ALL appended to its `capabilities.drop`. If
+one container is exempt, the pod's settings go to the other containers instead.
 
-Left alone: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers; `runAsNonRoot` for a
-user 0 and for who adds capabilities of root; `allowPrivilegeEscalation` of who adds SYS_ADMIN, and the dropping of what
-is added. Nothing is set on a running pod, or on a Job that exists, which cannot change, but on ephemeral containers
-that are added to it; nor on a ReplicaSet that a Deployment made, which would not know it again; nor by an update that
-leaves the template as it was, which would restart its pods.
-Fix: an image that needs more says so: `securityContext: {runAsNonRoot: false}`.
+Exempt: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers; `runAsNonRoot` of
+containers with user 0 or added root capabilities; `allowPrivilegeEscalation` of containers that add SYS_ADMIN; added
+capabilities, which are not dropped. Existing Pods and Jobs are immutable and not changed, except for new ephemeral
+containers of a Pod. ReplicaSets of a Deployment are not changed, since the Deployment would no longer recognize them.
+An update that does not change the pod template is not changed, since that would restart its pods.
+Fix: for an image that needs more, set it explicitly: `securityContext: {runAsNonRoot: false}`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
@@ -52,7 +52,9 @@ class SecurityDefaults(Params):
     privilege_escalation: bool = Field(True, description="set allowPrivilegeEscalation to false")
     drop_capabilities: list[Capability] = Field([ALL], description="capabilities to drop, without CAP_")
     read_only_root_filesystem: bool = Field(False, description="set readOnlyRootFilesystem to true")
-    run_as_user: int | None = Field(None, ge=1, le=2**31 - 1, description="user id to set, where root is not asked for")
+    run_as_user: int | None = Field(
+        None, ge=1, le=2**31 - 1, description="user id to set, unless the pod requests root"
+    )
     run_as_group: int | None = Field(None, ge=1, le=2**31 - 1, description="group id to set")
     fs_group: int | None = Field(None, ge=1, le=2**31 - 1, description="group id of volumes to set")
     supplemental_groups: list[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(

@@ -1,12 +1,12 @@
-"""SELinux labels stay those of containers.
+"""Containers use only approved SELinux types, and no custom user or role.
 
-Why: another type, user or role can put a process outside of the confinement that SELinux gives to containers.
+Why: another type, user or role can remove a process from SELinux's confinement of containers.
 
 Judged: `securityContext.seLinuxOptions` of the pod and of each container.
 
-Allowed: nothing set; a `type` of containers, such as `container_t`.
+Allowed: nothing set; an approved `type`, such as `container_t`.
 Denied:  `type: spc_t`; a `user` or `role`.
-Fix: remove the field, or name an allowed type.
+Fix: remove the field, or set an allowed type.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 

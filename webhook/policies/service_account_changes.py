@@ -1,14 +1,13 @@
-"""A workload keeps the service account that it was made with.
+"""A workload's service account does not change.
 
-Why: who may edit a Deployment but not make one could otherwise hand its pods the rights of any account in the
-namespace.
+Why: a user who can update a Deployment but not create one could otherwise give its pods the rights of any
+ServiceAccount in the namespace.
 
-Judged: updates of everything that makes pods. Who may do it all the same is said by the policy object's
-`match.exclude`.
+Judged: updates of workloads with a pod template. Exempt users with the policy object's `match.exclude`.
 
-Allowed: an update that leaves `serviceAccountName` as it is; naming `default` where there was none.
+Allowed: an update that does not change `serviceAccountName`; setting `default` where it was unset.
 Denied:  an update that changes it, removes it, or adds another one.
-Fix: leave it, or make the workload anew.
+Fix: restore it, or delete and recreate the workload.
 """
 
 from collections.abc import Iterator
@@ -27,7 +26,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     account, old = account_of(pod), account_of(old_pod)
     if account != old:
         rule = f"an update must not change the service account, which is {shown(old)}"
-        yield pod.violation(FIELD, account, rule, "leave it, or make the workload anew")
+        yield pod.violation(FIELD, account, rule, "restore it, or delete and recreate the workload")
 
 
 POLICY = Policy(

@@ -1,15 +1,15 @@
-"""Pods get no token for the API server unless they need one.
+"""Pods do not mount a service account token unless they need one.
 
-Why: a token is mounted into every pod by default. Few programs use it, and whoever breaks into one holds all rights of
+Why: a token is mounted into every pod by default. Few programs use it, and an attacker in the pod gets all rights of
 its service account.
 
-Judged: pods and everything that makes pods, and ServiceAccounts. A pod must say `false` itself, since what is unset
-follows the ServiceAccount, which may change later; a ServiceAccount must only not say `true`. A token that a pod asks
-for by a projected volume is a choice of its own and is let be.
+Judged: pods and workloads with a pod template, and ServiceAccounts. A pod must set `false` itself, since an unset field
+follows the ServiceAccount, which may change later. A ServiceAccount must not set `true`. Tokens in explicit projected
+volumes are allowed.
 
-Allowed: `automountServiceAccountToken: false`; anything for a service account that `allowed` names.
-Denied:  `automountServiceAccountToken: true`, or nothing at all in a pod.
-Fix: set it to false; a program that calls the API server gets a service account of its own.
+Allowed: `automountServiceAccountToken: false`; any value for a service account listed in `allowed`.
+Denied:  `automountServiceAccountToken: true`, or an unset field in a pod.
+Fix: set it to false; give a program that calls the API server its own service account.
 See: https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/
 """
 
@@ -29,7 +29,7 @@ class ServiceAccountTokens(Params):
     """Whose tokens may be mounted."""
 
     allowed: list[str] = Field([], description="service accounts whose token may be mounted, as patterns (`*`, `?`)")
-    explicit: bool = Field(True, description="whether a pod must say false itself; else only true is denied")
+    explicit: bool = Field(True, description="whether a pod must set false itself; else only true is denied")
 
     @cached_property
     def globs(self) -> Globs:

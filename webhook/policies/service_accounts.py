@@ -1,13 +1,13 @@
-"""Pods run as a service account of their own.
+"""Pods do not run as the namespace's default service account.
 
-Why: all pods of a namespace that name no account share `default`; a right that one of them needs is then a right of
-all of them.
+Why: all pods of a namespace without a service account share `default`; a right granted for one of them is granted to
+all.
 
-Judged: pods and everything that makes pods.
+Judged: pods and workloads with a pod template.
 
 Allowed: `serviceAccountName: shop`.
-Denied:  `serviceAccountName: default`, or none; with `allowed`, an account that it does not name.
-Fix: make a ServiceAccount for the workload and name it.
+Denied:  `serviceAccountName: default`, or none; with `allowed`, any other account.
+Fix: create a ServiceAccount for the workload and set its name.
 """
 
 from collections.abc import Iterator

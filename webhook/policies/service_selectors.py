@@ -1,13 +1,13 @@
-"""No two Services of a namespace select the same pods by the same labels.
+"""No two Services of a namespace have the same selector.
 
-Why: the second is mostly a copy whose selector was forgotten: its requests reach the pods of the first.
+Why: the second is usually a copy with a forgotten selector: its requests reach the pods of the first.
 
-Judged: the selector of a Service against those of the other Services in its namespace, as they are known at that
-moment. A Service without a selector selects nothing and is let be.
+Judged: the selector of a Service against those of the other Services in its namespace, as the webhook knows them at
+that moment. Services without a selector are ignored.
 
 Allowed: a selector that no other Service of the namespace has.
-Denied:  the very same selector, in whatever order.
-Fix: correct the selector, or use the Service that has it.
+Denied:  the same selector, in any order.
+Fix: correct the selector, or use the existing Service.
 """
 
 from collections.abc import Iterator

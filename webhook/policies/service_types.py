@@ -1,14 +1,14 @@
-"""Services stay inside the cluster.
+"""Services are not exposed outside the cluster.
 
-Why: a NodePort opens a port on every node, past every Ingress and its TLS; a LoadBalancer may get an address of the
-Internet, and a bill.
+Why: a NodePort opens a port on every node and bypasses Ingresses and their TLS; a LoadBalancer may get a public
+address, and costs money.
 
 Judged: Services.
 
-Allowed: `type: ClusterIP`, or none; a LoadBalancer with one of the annotations that `internal` names, such as
+Allowed: `type: ClusterIP`, or none; a LoadBalancer with one of the annotations in `internal`, such as
          `{service.beta.kubernetes.io/azure-load-balancer-internal: "true"}`.
 Denied:  `type: NodePort`, `type: LoadBalancer`.
-Fix: use ClusterIP, and an Ingress or a Gateway for what comes from outside.
+Fix: use ClusterIP, and an Ingress or a Gateway for external traffic.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class ServiceTypes(Params):
         ["NodePort", "LoadBalancer"], min_length=1, description="types that are denied"
     )
     internal: dict[str, Pattern] = Field(
-        {}, description="annotations, with patterns of their values, any of which makes a LoadBalancer an internal one"
+        {}, description="annotations, with patterns of their values, any of which marks a LoadBalancer as internal"
     )
 
 

@@ -1,17 +1,17 @@
-"""Volumes are of a storage class that was chosen, and may be chosen.
+"""Volumes name an approved storage class.
 
-Why: the default class of a cluster may change, and with it price, speed and whether data outlives its claim; some
-classes are meant for few.
+Why: the default class of a cluster may change, and with it cost, performance and reclaim policy; some classes are
+reserved for a few workloads.
 
-Judged: PersistentVolumeClaims, the claim templates of StatefulSets, and ephemeral volumes of pods and of everything
-that makes pods; where there is one, the annotation `volume.beta.kubernetes.io/storage-class`, which Kubernetes still
-puts before the field. In a cluster the default class is filled into a PersistentVolumeClaim before it is judged, but
-not into the others.
+Judged: PersistentVolumeClaims, the claim templates of StatefulSets, and ephemeral volumes of pods and of workloads with
+a pod template. The annotation `volume.beta.kubernetes.io/storage-class` takes precedence over the field, as in
+Kubernetes. The API server sets the default class of a PersistentVolumeClaim before the webhook is called, but not of
+the others.
 
-Allowed: `storageClassName: fast` with `allowed: [fast]`; an empty name, for a volume that is bound by hand, where
+Allowed: `storageClassName: fast` with `allowed: [fast]`; an empty name (for a manually bound volume) if
          `allowed` matches it.
 Denied:  another class; with `required`, none.
-Fix: name an allowed class.
+Fix: set an allowed class.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,9 @@
-"""Pods set only sysctls that are safe: of their own, and without effect on other pods.
+"""Pods set only safe sysctls: namespaced ones that do not affect other pods.
 
-Why: some parameters of the kernel belong to the whole node, and some of a pod's own can starve or crash others on it.
+Why: some kernel parameters apply to the whole node, and some namespaced ones can starve or crash other pods.
 
-Allowed: `sysctls: [{name: net.ipv4.tcp_syncookies, value: "1"}]`, and whatever `allowed` names.
-Denied:  `sysctls: [{name: kernel.msgmax, value: "65536"}]`; whatever `denied` names, however its parts are separated.
+Allowed: `sysctls: [{name: net.ipv4.tcp_syncookies, value: "1"}]`, and others listed in `allowed`.
+Denied:  `sysctls: [{name: kernel.msgmax, value: "65536"}]`; those listed in `denied`, with either separator.
 Fix: remove it, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
@@ -39,7 +39,7 @@ SWAPPED = str.maketrans("./", "/.")
 class Sysctls(Params):
     """Which sysctls pods may set."""
 
-    allowed: list[str] = Field(SAFE_1_32, description="sysctls that may be set; `*` stands for any part of a name")
+    allowed: list[str] = Field(SAFE_1_32, description="sysctls that may be set; `*` matches any part of a name")
     denied: list[str] = Field([], description="sysctls that may not be set even where they are allowed, likewise")
 
     @cached_property

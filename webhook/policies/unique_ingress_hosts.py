@@ -1,13 +1,13 @@
-"""A host belongs to one Ingress.
+"""No two Ingresses have the same host.
 
-Why: two Ingresses for one host take each other's requests, and which one wins depends on the controller.
+Why: if two Ingresses have the same host, the ingress controller decides which one receives the requests.
 
-Judged: the hosts of an Ingress against those of all others in the cluster, as they are known at that moment: two that
-are made in the same instant may both be let in.
+Judged: the hosts of an Ingress against those of all other Ingresses in the cluster, as the webhook knows them at that
+moment. Two Ingresses created at the same time may both be admitted.
 
-Allowed: a host that no other Ingress names; with `sharing: namespace`, one that only Ingresses of the same namespace
-         name.
-Denied:  a host that another Ingress names, or that a wildcard of either covers: `*.example.com` and `a.example.com`.
+Allowed: a host that no other Ingress has; with `sharing: namespace`, one that only Ingresses of the same namespace
+         have.
+Denied:  a host that another Ingress has, or that a wildcard of either covers: `*.example.com` and `a.example.com`.
 Fix: choose another host, or add the paths to the Ingress that has it.
 """
 

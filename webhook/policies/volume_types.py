@@ -1,15 +1,15 @@
 """Pods use only approved types of volumes.
 
-Why: volumes that a pod defines by itself (nfs, iscsi, hostPath …) reach storage and files that nobody granted it; a
-persistentVolumeClaim is granted.
+Why: inline volumes (nfs, iscsi, hostPath …) give a pod access to storage without any authorization; a PersistentVolume
+is created by an administrator.
 
-Judged: also the `projected` volume with its token that the API server adds to a Pod that does not say
-`automountServiceAccountToken: false`; leave that type allowed where Pods are to speak to the API. Of PersistentVolumes,
-which administrators grant, only the types that `denied` names.
+Judged: the volumes of a pod, including the `projected` token volume that the API server adds unless
+`automountServiceAccountToken` is false. Keep that type allowed for Pods that call the API server. PersistentVolumes,
+which administrators create, are judged against `denied` only.
 
 Allowed: `volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]`; no volumes.
 Denied:  `volumes: [{name: data, nfs: {server: nas, path: /}}]`.
-Fix: claim the storage by a persistentVolumeClaim.
+Fix: use a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
@@ -37,7 +37,7 @@ RESTRICTED: list[VolumeType] = [
 class VolumeTypes(Params):
     """Which types of volumes pods may use."""
 
-    allowed: list[VolumeType] = Field(RESTRICTED, description="types that may be used; `*` stands for every one")
+    allowed: list[VolumeType] = Field(RESTRICTED, description="types that may be used; `*` means all")
     denied: list[VolumeType] = Field([], description="types that may not be used, even where they are allowed")
 
 

@@ -1,13 +1,13 @@
-"""A VoteConfig can become a ConfigMap.
+"""A VoteConfig can be rendered into a ConfigMap.
 
-Why: two options with one key, or an id that no key may have, would be let in and never take effect. Always in force: it
-belongs to the kind, and says at once what the VoteConfig's status would say later. v1alpha1 is judged as the v1 that it
-is stored as, and told of its own fields.
+Why: without this policy, a VoteConfig with duplicate keys or an invalid id would be admitted and never take effect.
+Always in force, as part of the kind: it reports at admission what the status would report later. v1alpha1 is converted
+to v1 and then judged; messages name the fields of v1alpha1.
 
 Allowed: options with the ids `cats` and `dogs-2`.
 Denied:  two options with the id `cats`, or `a-b` beside `A.b`: both would be `OPTION_A_B`; the id `big cats`; more than
          1 MiB altogether; a name of more than 246 characters.
-Fix: give each option an id of its own: letters, digits, `-`, `_` and `.`, 63 at most.
+Fix: give each option a unique id: letters, digits, `-`, `_` and `.`, 63 at most.
 """
 
 from collections.abc import Iterator

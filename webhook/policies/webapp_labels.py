@@ -1,11 +1,11 @@
-"""Every WebApp carries the labels its operator goes by.
+"""Sets the labels by which WebApps are selected.
 
-Why: `kubectl get all -l managed-by=webapp-operator` should show what this operator looks after. Always in force: it
-belongs to the kind.
+Why: `kubectl get all -l managed-by=webapp-operator` should list every object that this operator manages. Always in
+force, as part of the kind.
 
-Sets: the label `managed-by: webapp-operator` on the WebApp's own metadata, whatever stood there, and the label
-`version: v1` where there is no `version`.
-Fix: nothing to do; the labels are added on the way in.
+Sets: the label `managed-by: webapp-operator` on the WebApp's metadata, replacing any other value, and the label
+`version: v1` where `version` is unset.
+Fix: nothing to do; the labels are set at admission.
 """
 
 from collections.abc import Iterator

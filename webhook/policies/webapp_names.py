@@ -1,11 +1,11 @@
-"""A WebApp's name can be the name of what is made from it.
+"""A WebApp's name is a valid Service name.
 
-Why: a WebApp makes a Service of its own name, and a Service's name is a DNS label: a WebApp with another name would be
-let in and never work. Always in force: it belongs to the kind.
+Why: the controller creates a Service with the WebApp's name, and a Service's name must be a DNS label. Without this
+policy, a WebApp with another name would be admitted and never work. Always in force, as part of the kind.
 
 Allowed: `shop`, `shop-2`.
 Denied:  `2-shop`, `shop.eu`, a name of more than 63 characters.
-Fix: choose a name of at most 63 characters: lower-case letters, digits and `-`, beginning with a letter.
+Fix: choose a name of at most 63 characters: lower-case letters, digits and `-`, starting with a letter.
 See: RFC 1035, section 2.3.1.
 """
 

@@ -1,14 +1,14 @@
-"""What a WebApp asks for can run.
+"""A WebApp's pods are valid.
 
-Why: the API server refuses pods whose resources or rights contradict themselves, and an image with blanks around its
-name. It looks at a WebApp's schema only, so such a WebApp would be let in and never run. Always in force: it belongs to
-the kind.
+Why: the API server rejects pods with contradictory resources or security contexts, or with whitespace around the image.
+It validates a WebApp against its schema only, so such a WebApp would be admitted and never run. Always in force, as
+part of the kind.
 
-Allowed: `resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`; `securityContext: {privileged: true}` where nothing
-         says `allowPrivilegeEscalation: false`.
+Allowed: `resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`; `securityContext: {privileged: true}` without
+         `allowPrivilegeEscalation: false`.
 Denied:  a request above its limit, or below 0; `privileged: true` or the capability `CAP_SYS_ADMIN` beside
          `allowPrivilegeEscalation: false`; `image: " nginx"`.
-Fix: the message names the field, what was found there and what it may be.
+Fix: the message names the field, its value and the allowed values.
 """
 
 from collections.abc import Iterator

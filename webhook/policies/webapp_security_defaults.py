@@ -1,9 +1,9 @@
-"""WebApps run without root and without a way to it, unless they say otherwise.
+"""Sets a non-root security context on WebApps that set none.
 
-Why: the safe setting should be the one that needs no typing. Each field is set only where the user set nothing.
+Why: the safe setting should be the default. Only unset fields are set.
 
 Sets on `spec.securityContext`: `runAsNonRoot: true`, `runAsUser: 1000`, `allowPrivilegeEscalation: false`.
-Fix: an image that needs another user says so: `spec.securityContext.runAsUser: 101`.
+Fix: for an image that needs another user, set it explicitly: `spec.securityContext.runAsUser: 101`.
 """
 
 from collections.abc import Iterator

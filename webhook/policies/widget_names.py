@@ -1,7 +1,7 @@
-"""A Widget's name can be the label of its pods.
+"""A Widget's name is a valid label value.
 
-Why: the Deployment that a Widget makes finds its pods by a label with the Widget's name, and the value of a label is
-shorter than a name may be. Always in force: it belongs to the kind.
+Why: a Widget's Deployment selects its pods by a label with the Widget's name; a label value has at most 63 characters,
+fewer than a name. Always in force, as part of the kind.
 
 Allowed: `gears`, `gears.eu`.
 Denied:  a name of more than 63 characters.

@@ -1,12 +1,12 @@
-"""Roles say which rights they give, not "all of them".
+"""Roles contain no wildcards.
 
-Why: `*` grows with the cluster: every kind that is installed later, and every verb that Kubernetes adds, is in it.
+Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds.
 
-Judged: the rules of Roles and ClusterRoles. Those that Kubernetes itself writes are let be.
+Judged: the rules of Roles and ClusterRoles. Roles that Kubernetes itself writes are ignored.
 
 Allowed: `{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}`.
 Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among non-resource URLs.
-Fix: name what is needed.
+Fix: list the verbs, resources and API groups that are needed.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class WildcardRights(Params):
     fields: list[Literal["verbs", "resources", "apiGroups", "nonResourceURLs"]] = Field(
         ["verbs", "resources", "apiGroups", "nonResourceURLs"],
         min_length=1,
-        description="parts of a rule that must not hold a wildcard",
+        description="parts of a rule that must not contain a wildcard",
     )
 
 

@@ -1,12 +1,12 @@
-"""No Windows container runs as a process of its node.
+"""No Windows container runs as a HostProcess container.
 
-Why: a HostProcess container is no container: it has the node's files, network and rights.
+Why: a HostProcess container is not isolated: it has access to the node's files, network and privileges.
 
 Judged: `securityContext.windowsOptions.hostProcess` of the pod and of each container.
 
 Allowed: not set, or `false`.
 Denied:  `windowsOptions: {hostProcess: true}`.
-Fix: remove it, or ask for an exception for what manages the node.
+Fix: remove it, or ask for an exception for software that manages the node.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 

@@ -125,7 +125,7 @@ def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
     add_directory(directory)
     with pytest.raises(ModuleError, match=r'team_labels\.py: there is a policy "team-labels" already$'):
         add_directory(directory)
-    assert catalogue()["replica-limits"].documentation.startswith("No workload")
+    assert catalogue()["replica-limits"].documentation.startswith("Workloads have")
 
 
 def test_a_directory_without_policies_is_refused(tmp_path: Path) -> None:
