@@ -50,11 +50,12 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
         code = 500
     errors = len(lines) - violations - listed.is_full
     counted = [_count(violations, "violation")] * bool(violations) + [_count(errors, "policy failure")] * bool(errors)
+    more_than = "more than " if listed.is_full else ""
     return {
         "status": "Failure",
         "code": code,
         "reason": REASONS[code],
-        "message": "\n".join([", ".join(counted), *lines]),
+        "message": "\n".join([more_than + ", ".join(counted), *lines]),
         "details": {
             "name": request.attributes.name or _generate_name(request),
             "group": request.attributes.group,
