@@ -80,6 +80,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
             return path, f"{_shown(item['input'])} is not one of {item['ctx']['expected']}"
         case "model_type" | "dict_type":
             return path, f"{_shown(item['input'])}: should be an object"
+        case "timezone_aware":
+            return path, f"{_shown(item['input'])}: should have a time and a zone, such as 2027-01-31T00:00:00Z"
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" and isinstance(item["input"], dict):
         return path, message  # a rule of the whole object: what it holds would only be in the way

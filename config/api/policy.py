@@ -157,7 +157,10 @@ class ExceptionEntry(ApiModel):
         None, min_length=1, description="names of containers that alone are excepted; `*` and `?` are globs"
     )
     images: list[str] | None = Field(
-        None, min_length=1, description="images whose containers alone are excepted; `*` and `?` are globs"
+        None,
+        min_length=1,
+        description="images whose containers alone are excepted, as written or in full (docker.io/library/redis:7); "
+        "`*` and `?` are globs",
     )
     params: dict[str, Any] | None = Field(
         None,

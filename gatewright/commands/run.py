@@ -40,6 +40,7 @@ from kube.credentials import load
     "excluded_namespaces",
     "tls_minimum",
     "kinds",
+    "namespace",
     "namespaces",
     "workers",
     "registry",

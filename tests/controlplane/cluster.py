@@ -7,6 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gatewright.policies import HOME
 from tests.controlplane.gobuild import BuildError, MissingToolError
 from tests.controlplane.kubectl import KubectlError
 from tests.controlplane.plane import ControlPlane, ControlPlaneError
@@ -16,11 +17,14 @@ ROOT = Path(__file__).parents[2]
 READY = """
 Ready: a real API server with the production policies registered and the controller running.
 
-  export KUBECONFIG={kubeconfig}
+  export KUBECONFIG={kubeconfig}{path}
   kubectl apply -f config/samples/my-webapp.yaml
   kubectl create deployment shop --image=nginx:1.21 --replicas=11 -n production
 
 Ctrl-C ends it, and leaves no process behind.
+"""
+PATH = """
+  export PATH=$PATH:{directory}   # this machine has no kubectl of its own
 """
 
 
@@ -34,12 +38,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as directory, ControlPlane.start(Path(directory)) as plane:
             plane.kubectl("apply", "-f", "-", input=crds())
             plane.create_namespace("production")
+            plane.create_namespace(HOME)
             registry = ("--registry", "registry.company.com")  # where production's images come from, ours too
             policies = ROOT / "config/policies/production.yaml"
-            with Gatewright.run(plane, Path(directory), *registry, policies=policies) as gatewright:
+            options = (*registry, "--namespace", HOME)
+            with Gatewright.run(plane, Path(directory), *options, policies=policies) as gatewright:
                 kubeconfig.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(plane.kubeconfig, kubeconfig)
-                print(READY.format(kubeconfig=kubeconfig), flush=True)
+                path = "" if shutil.which("kubectl") else PATH.format(directory=plane.binaries["kubectl"].parent)
+                print(READY.format(kubeconfig=kubeconfig, path=path), flush=True)
                 gatewright.process.wait()
                 sys.exit(f"gatewright ended\n{gatewright.process.tail()}")
     except KeyboardInterrupt:

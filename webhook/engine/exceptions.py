@@ -7,6 +7,7 @@ from datetime import datetime
 from config.api.policy import PolicyExceptionSpec
 from webhook.engine.fields import Fields
 from webhook.engine.globs import Globs
+from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 
@@ -70,10 +71,20 @@ class Exempt:
         """Yield the containers it is about, and the image volumes where it is about images."""
         for container in request.containers():
             if (self.containers is None or self.containers.match(container.name or "")) and (
-                self.images is None or self.images.match(container.image or "")
+                self.images is None or _names(self.images, container.image or "")
             ):
                 yield container
         if self.containers is None and self.images is not None:
             for image in request.images():
-                if image.field != "image" and self.images.match(image.text):
+                if image.field != "image" and _names(self.images, image.text):
                     yield image.holder
+
+
+def _names(images: Globs, text: str) -> bool:
+    """Return whether a glob matches an image as it is written, or with the registry that denials name."""
+    if images.match(text):
+        return True
+    try:
+        return images.match(str(parse_image(text)))
+    except ImageReferenceError:
+        return False

@@ -35,6 +35,11 @@ class ImageReference:
     tag: str | None
     digest: str | None
 
+    def __str__(self) -> str:
+        """In full: `docker.io/library/redis:7`."""
+        tag = f":{self.tag}" if self.tag else ""
+        return f"{self.registry}/{self.repository}{tag}{f'@{self.digest}' if self.digest else ''}"
+
     @property
     def version(self) -> str | None:
         """The tag that is pulled: `latest` where nothing is said, None where a digest says it better."""

@@ -1,5 +1,6 @@
 """Exceptions leave out what they say, for whom they say it, until they expire, and nothing else."""
 
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -142,6 +143,25 @@ def test_an_exception_for_images_holds_for_image_volumes():
     assert denied(exception(containers=["models"]), request=request) == ["models", "tools"]
 
 
+@pytest.mark.parametrize(
+    ("glob", "image", "is_excepted"),
+    [
+        ("docker.io/library/redis:*", "redis:7", True),
+        ("docker.io/library/redis:*", "index.docker.io/redis:7", True),
+        ("docker.io/*", "team/proxy", True),
+        ("redis:*", "redis:7", True),
+        ("redis:*", "docker.io/library/redis:7", False),
+        ("docker.io/library/redis:*", "quay.io/library/redis:7", False),
+        ("docker.io/library/redis:*", "library.evil/redis:7", False),
+        ("docker.io/*", "Not An Image", False),
+    ],
+)
+def test_an_exception_names_an_image_in_full_or_as_it_is_written(glob, image, is_excepted):
+    """A denial of `redis:7` says that it comes from docker.io, so an exception can say so too."""
+    request = ask(POD | {"spec": {"containers": [{"name": "app", "image": image}]}}, looked_up={NOW: TODAY})
+    assert denied(exception(images=[glob]), request=request) == ([] if is_excepted else ["app"])
+
+
 def test_exceptions_for_containers_add_up():
     """Each takes out what it is about."""
     assert denied(exception(containers=["debug"]), exception(images=["docker.io/*"])) == []
@@ -258,8 +278,16 @@ def test_faults_of_exceptions_are_told(written, told):
     assert str(error.value) == told
 
 
-@pytest.mark.parametrize("expires", ["never", "2026-12-01", "2026-12-01T00:00:00", None])
+@pytest.mark.parametrize("expires", ["never", None])
 def test_an_exception_has_an_end(expires):
-    """A date without a time, a time without a zone, or no end at all is refused."""
+    """No end at all is refused."""
     with pytest.raises(ValueError, match=r"^spec\.expires: "):
+        bind(exception(expires=expires), catalogue())
+
+
+@pytest.mark.parametrize("expires", ["2026-12-01", "2026-12-01T00:00:00"])
+def test_the_end_of_an_exception_has_a_time_and_a_zone(expires):
+    """A date without a time, or a time without a zone, is refused with an example."""
+    wanted = f'spec.expires: "{expires}": should have a time and a zone, such as 2027-01-31T00:00:00Z'
+    with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         bind(exception(expires=expires), catalogue())
