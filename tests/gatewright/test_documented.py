@@ -111,7 +111,7 @@ async def test_the_tests_pass() -> None:
 
 def test_the_page_says_how_many_reconciles_there_are_at_once() -> None:
     """The default of `--workers`, which is that of all controllers."""
-    assert f"for one of them; {Settings().workers} where nothing is said" in PAGE.read_text()
+    assert f"for one of them; default: {Settings().workers} |" in PAGE.read_text()
 
 
 def test_no_example_is_long() -> None:
