@@ -1,4 +1,4 @@
-"""Says whether a serving pair can be used, and when it is time for the next one."""
+"""Checks whether a serving pair is valid, and when to renew it."""
 
 from datetime import datetime
 from ipaddress import ip_address

@@ -1,4 +1,4 @@
-"""A certificate with its private key, as PEM, and how both are read."""
+"""A certificate with its private key, parsed from PEM."""
 
 from dataclasses import dataclass, field
 

@@ -1,1 +1,1 @@
-"""What a person writes: settings, API types of policies and custom resources, and the YAML made from them."""
+"""User input: settings, API types of policies and custom resources, and the YAML generated from them."""

@@ -1,6 +1,6 @@
-"""What AppConfig and VoteConfig put into their ConfigMaps, and what a ConfigMap cannot hold.
+"""Render the ConfigMap data of AppConfig and VoteConfig, and validate it against a ConfigMap's limits.
 
-Pure, and used twice: by the planners, which make the ConfigMap, and by admission, which says the same at once.
+Pure. The planners use it to build the ConfigMap, and admission to report the same faults.
 """
 
 import re

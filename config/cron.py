@@ -1,4 +1,4 @@
-"""Cron schedules as a CronJob takes them: whether one is right, and when it comes round next.
+"""Cron schedules of CronJobs: validation, and the next time of a schedule.
 
 Kubernetes reads them with robfig/cron: five fields or a word, `?` for `*`, and neither seconds nor L, W and #.
 Where a day of the month and a day of the week are both restricted, `*/2` counts as restricted: either may match.

@@ -1,6 +1,6 @@
-"""Which version of a database server opens the data of which other: judged when it is applied, and before it runs.
+"""Which database versions can open the data of which others; used at admission and by the planners.
 
-A PostgreSQL that is to be upgraded is let in, and its condition says that nobody does that here.
+A PostgreSQL with a later version is admitted, and its condition reports that upgrades are not supported.
 """
 
 import re
@@ -34,7 +34,7 @@ def refusal(type: str, version: str, data: str) -> Refusal | None:
 
 
 def denial(type: str, version: str, data: str) -> Refusal | None:
-    """Return why a server of `version` is not let in where there is `data`."""
+    """Return why a server of `version` is denied for existing `data`."""
     return None if type == "postgresql" and _is_later(version, data) else refusal(type, version, data)
 
 
@@ -46,7 +46,7 @@ def _is_later(version: str, data: str) -> bool:
 def _of_mysql(version: str, data: str) -> Refusal | None:
     """Return why a MySQL server does not open data: it upgrades it series by series, and never takes it back."""
     if not (MYSQL.fullmatch(version) and MYSQL.fullmatch(data)):
-        return None  # nobody knows
+        return None  # unknown
     rule = f"MySQL {version} cannot open the data of {data}"
     if _number(version) < _number(data):
         return Refusal(rule, f"set it back to {data}, or move a dump to a new database")

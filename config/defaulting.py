@@ -1,4 +1,4 @@
-"""Fill in what the API server would before admission: the defaults of a structural schema."""
+"""Apply the defaults of a structural schema, as the API server does before admission."""
 
 from functools import cache
 from typing import Any
@@ -8,7 +8,7 @@ from config.crds import Schema, definition, kinds
 
 
 def defaulted(object: dict[str, Any]) -> dict[str, Any]:
-    """Return a custom resource of ours with its CRD's defaults; any other object as it is."""
+    """Return one of Gatewright's custom resources with its CRD's defaults; any other object unchanged."""
     schema = _schemas().get((str(object.get("apiVersion")), str(object.get("kind"))))
     return object if schema is None else _filled(object, schema)
 

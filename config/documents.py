@@ -106,7 +106,7 @@ def read_documents(path: Path) -> Iterator[Document]:
 def documents_of(manifests: Sequence[str]) -> list[Document]:
     """Return the documents of what is named on a command line: files, directories, and - for standard input.
 
-    DocumentError where there is none: nothing would be said of nothing, as if all were well.
+    DocumentError if there is none, since an empty report would look like success.
     """
     found = [document for manifest in manifests for document in _documents_of(manifest)]
     if not found:

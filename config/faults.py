@@ -1,4 +1,4 @@
-"""Say what is wrong with what a person wrote: a path, the fault, and what was probably meant."""
+"""Describe validation errors of user input: the path, the error, and a suggestion."""
 
 import difflib
 from collections.abc import Iterable
@@ -52,7 +52,7 @@ def parse(model: type[Model], data: Any, *, noun: str = "field") -> Model:
 def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field") -> list[tuple[str, str]]:
     """Return the faults that a validation of `model` found, as pairs of a dotted path and a text.
 
-    Of what none of several types takes, what is wrong with it as the one that it is of is told.
+    For a union, only the errors of the variant that the value belongs to are reported.
     """
     items = error.errors(include_url=False)[:MAX_FAULTS]
     found = [(*_fault(model, item, noun), item["type"]) for item in items]

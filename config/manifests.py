@@ -1,4 +1,4 @@
-"""The files that are generated, by path: what the chart reads, and plain manifests for those who do without helm."""
+"""The generated files by path: the chart's files, and plain manifests for installations without Helm."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

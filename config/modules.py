@@ -1,4 +1,4 @@
-"""Python modules that a team brings along: imported, or told what is wrong with them."""
+"""Import Python modules from a team's directory, or report their errors."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""YAML text to nodes, and nodes to values, as the API server's clients read them."""
+"""YAML text to nodes, and nodes to values, as Kubernetes clients parse them."""
 
 import math
 import re

@@ -1,6 +1,6 @@
-"""The rights of our processes and of people: Role rules made from what the kinds declare that they own and read.
+"""RBAC rules of Gatewright's processes and users, derived from the resources that the kinds own and read.
 
-Pure functions; the chart puts the rules into roles (`render` writes the file that it reads them from).
+Pure functions; the chart puts the rules into roles (`render` writes the file that the chart reads).
 """
 
 from collections.abc import Collection, Iterable, Sequence

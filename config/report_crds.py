@@ -1,7 +1,7 @@
-"""CustomResourceDefinitions of the reports that the audit writes, for clusters that have none yet.
+"""CustomResourceDefinitions of the reports that the audit writes, for clusters without them.
 
 Source: openreports.io/v1alpha1 (reports-api 0.2) and wgpolicyk8s.io/v1alpha2 (Policy Working Group). Field names and
-enumerations are theirs; other report writers and readers use the same kinds.
+enumerations follow these APIs; other tools read and write the same kinds.
 """
 
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What users and databases of a PostgreSQL may be called: judged when they are applied, and before they are made."""
+"""Validate the names of a PostgreSQL's users and databases, at admission and in the planner."""
 
 import json
 import re

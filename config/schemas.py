@@ -1,4 +1,4 @@
-"""The fields that objects have: of built-in kinds as the API server publishes them, of custom kinds by their type.
+"""The fields of objects: of built-in kinds from the API server's OpenAPI, of custom kinds from their type.
 
 `openapi.json` is generated from the OpenAPI (v3) of a real API server by `python -m tests.config.openapi`. A field's
 value there is the name of its type: `T` is an object, `[T` a list, `[T key,key` a list whose items have these keys

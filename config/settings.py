@@ -125,7 +125,7 @@ class Settings(BaseModel):
 
 
 def planner_settings(settings: Settings) -> dict[str, Any]:
-    """Return the settings that plans depend on: those of the controller are those of whoever judges its plans."""
+    """Return the settings that plans depend on; the webhook and the controller must have the same."""
     return {"registry": settings.registry}
 
 

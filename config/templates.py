@@ -1,4 +1,4 @@
-"""Renders the values of an AppConfig: Jinja2 templates of which only variables and a few filters are let through.
+"""Renders the values of an AppConfig: Jinja2 templates restricted to variables and a few filters.
 
 A template is parsed and never compiled or run: its tree is walked here, and any node but text, a known variable and one
 of `FILTERS` is a fault. So there are no loops, calls, attributes or arithmetic, and all that can grow is bounded: the

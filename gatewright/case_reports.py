@@ -1,4 +1,4 @@
-"""What `gatewright test` reports: cases as results, coverage and mutants as lines."""
+"""The report of `gatewright test`: cases as results, coverage and mutants as lines."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

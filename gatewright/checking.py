@@ -1,4 +1,4 @@
-"""From judged manifests and policy sets to what `check` reports."""
+"""Build the report of `check` from judged manifests and policy sets."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:
         sys.exit(128 + signal.SIGINT)
-    except SystemExit as end:  # 1 by click where nobody reads on: that is no verdict; else a completion
+    except SystemExit as end:  # click's 1 for a closed pipe is not a verdict; otherwise a completion
         sys.exit(128 + signal.SIGPIPE if end.code == 1 else end.code)
     except click.ClickException as error:
         _end(error.show, error.exit_code)

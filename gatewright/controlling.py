@@ -1,4 +1,4 @@
-"""The controller, put together: the kinds it makes."""
+"""Assembles the controller from its kinds."""
 
 from collections.abc import Sequence
 from typing import Any

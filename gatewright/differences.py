@@ -1,4 +1,4 @@
-"""What carrying out a plan would change in a cluster, asked of the API server without changing anything."""
+"""The changes that a plan would cause in a cluster, by server-side dry run."""
 
 import difflib
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -125,7 +125,7 @@ class Cluster:
             )
         except ApiError as error:
             if error.code == 0:
-                raise  # nobody is there to be asked
+                raise  # the API server is unreachable
             return Difference(made, current, made.object, f"the API server refuses it: {error}")
         return Difference(made, current, after)
 

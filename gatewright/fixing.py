@@ -1,4 +1,4 @@
-"""`check --fix`: write the values that mend violations into the files they are in."""
+"""`check --fix`: write corrected values into the files with violations."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What Secrets hold is printed nowhere: each value is a word instead, which says whether it is another than before."""
+"""Redact Secrets in output: each value is replaced by a word that shows whether it changed."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a team's own kinds import: `from gatewright.kind import CustomResource, PlannedKind, Plan, Step, Apply`."""
+"""The public API for kinds: `from gatewright.kind import CustomResource, PlannedKind, Plan, Step, Apply`."""
 
 from config.api.core import Quantity, ResourceRequirements, SecurityContext
 from config.api.definition import AGE, Column, Definition, Scale

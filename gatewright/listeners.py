@@ -1,4 +1,4 @@
-"""What a process shows of itself over plain HTTP: `/metrics`, `/healthz` and `/readyz`."""
+"""The pages of a process over plain HTTP: `/metrics`, `/healthz` and `/readyz`."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager

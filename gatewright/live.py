@@ -1,4 +1,4 @@
-"""What `check` reads from a cluster: policies, what they look up, and the objects they judge. It writes nothing."""
+"""Read from a cluster for `check`: policies, their look-ups, and the objects they judge. It writes nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -26,7 +26,7 @@ NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 OF_THE_CHART, NAMED = "app.kubernetes.io/component=webhook", "-policies"  # the ConfigMap of the chart's policies
 BURST, PAGES_PER_SECOND = 50, 10  # how many pages come at once, and how many after those
-MAX_LISTS = 3  # how often one kind is listed anew where its list expired in between
+MAX_LISTS = 3  # attempts to list one kind when its continue token expires
 
 
 class Live:

@@ -1,4 +1,4 @@
-"""How log lines look: JSON lines on stderr, text where stderr is a terminal."""
+"""Log formats: JSON lines on stderr, text if stderr is a terminal."""
 
 import functools
 import logging

@@ -1,4 +1,4 @@
-"""When Python looks for garbage: seldom, since what a start makes stays, and a review or a reconcile leaves none."""
+"""Tune the garbage collector to run rarely: objects of the start stay, and reviews and reconciles leave no cycles."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Settings as options of a command: names, help and defaults come from the one model in config."""
+"""Settings as options of a command: names, help and defaults come from the settings model."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The planners of all kinds, as plain functions for the engine: what would be made is judged with its parent."""
+"""The planners of all kinds as plain functions for the engine, which judges children with their parent."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -44,7 +44,7 @@ def optional_resources() -> list[Resource]:
 
 
 def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
-    """Return what is made of the objects of a kind as a plain function of the decoded object."""
+    """Return a kind's planner as a plain function from the decoded object to its children."""
     custom: type[CustomResource] = kind.type
 
     def plan(object: Object, now: datetime, served: Served) -> Sequence[PlannedObject]:

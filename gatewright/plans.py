@@ -1,4 +1,4 @@
-"""What the controller would make of a manifest, through all generations, without a cluster or given what is there."""
+"""Plan a manifest's children, grandchildren included, without a cluster or with existing objects."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Parent:
 
     @property
     def namespace(self) -> str:
-        """Where it is, and what is made of it."""
+        """The place of the object, and its children."""
         return str(self.object["metadata"]["namespace"])
 
     def plan(self, observed: Observed, now: datetime) -> Plan:
@@ -49,7 +49,7 @@ class Parent:
         return plan
 
     def told(self, text: str) -> str:
-        """Return what is said of it with its fields called as they were written."""
+        """Return a message about it with the field names of its written version."""
         resource = self.kind.resource
         return as_written(text, resource.group, self.written, resource.kind)
 
@@ -79,7 +79,7 @@ class Planned:
 
     @property
     def comment(self) -> str:
-        """Of what it is a part, when it is made, and what of it nobody knows before."""
+        """Its parent, the step that creates it, and the fields that are unknown before."""
         gates = " and ".join(self.step.depends_on)
         lines = [f"{self.parent.title}: step {self.step.name}{f', after {gates}' if gates else ''}"]
         if isinstance(self.write, CreateOnly):
@@ -127,7 +127,7 @@ def is_ours(document: Document) -> bool:
 def planned(
     parent: Parent, now: datetime, settings: Settings, observed: Callable[[Parent], Observed] | None = None
 ) -> Iterator[Planned]:
-    """Yield all that would be made of an object, what is made of that after it; `observed` says what is there already.
+    """Yield an object's planned children, each followed by its own children; `observed` has the existing objects.
 
     DocumentError where a plan cannot be carried out.
     """

@@ -1,4 +1,4 @@
-"""Read policy sets from files and build the engine they make."""
+"""Read policy sets from files and build the engine."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The policies that are in force: those of files, and of the cluster's objects over them."""
+"""The policies in force: those of files, overridden by those of the cluster's objects."""
 
 from collections.abc import Callable
 

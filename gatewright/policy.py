@@ -1,4 +1,4 @@
-"""What a team's own policies import: `from gatewright.policy import Policy, Violation`."""
+"""The public API for policies: `from gatewright.policy import Policy, Violation`."""
 
 from webhook.engine import Fields, Params, Patch, Policy, Request, Violation
 from webhook.engine.kinds import Kind

@@ -52,7 +52,7 @@ async def run(
     """Run all parts until SIGTERM or SIGINT; raise ProcessFailedError when one of them fails or ends by itself."""
     stop = asyncio.Event()
     observed.ready["process"] = lambda: "stopping" if stop.is_set() else None
-    disable_created_metrics()  # type: ignore[no-untyped-call]  # a second series for each counter, which nobody asks for
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # saves a second series for each counter
     with _signals_set(stop):
         async with listening(observed, metrics, health) as (metrics_address, health_address):
             memory.settle()

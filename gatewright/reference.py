@@ -1,4 +1,4 @@
-"""The pages of docs/reference and the list of kinds, in Markdown: made from types, settings and collectors."""
+"""The pages of docs/reference and the list of kinds, in Markdown: generated from types, settings and collectors."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ def kinds_index(planned: Iterable[PlannedKind[Any]]) -> str:
 
 
 def api(types: Iterable[type[CustomResource]], planned: Kinds) -> str:
-    """Return the page of all kinds: their fields, columns, and what is made of them."""
+    """Return the page of all kinds: their fields, columns and children."""
     parts = [
         NOTE,
         "# The custom resources",

@@ -1,6 +1,6 @@
-"""What the leader does for the webhook: its certificates, its registration, and which policies are in force.
+"""The leader's tasks for the webhook: certificates, registration, and the status of policy objects.
 
-It is imported only where there is a webhook: X.509 and the policies are a seventh of a controller's memory.
+It is imported only if a webhook is configured: X.509 and the policies are a seventh of a controller's memory.
 """
 
 from collections.abc import Callable

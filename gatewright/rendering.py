@@ -1,4 +1,4 @@
-"""Helm charts and kustomizations, rendered by the programs that people use for it, where they are installed."""
+"""Helm charts and kustomizations, rendered by `helm`, `kustomize` or `kubectl`, if installed."""
 
 import shutil
 import subprocess

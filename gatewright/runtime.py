@@ -1,4 +1,4 @@
-"""What a controller of one's own imports, in controller-runtime's words: `from gatewright.runtime import For, run`."""
+"""The public API for hand-written controllers, after controller-runtime: `from gatewright.runtime import For, run`."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""The webhook, put together: policies from files, a certificate from files, what policies look up from a cluster."""
+"""Assembles the webhook: policies and a certificate from files, look-ups from a cluster."""
 
 import asyncio
 import ssl

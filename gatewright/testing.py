@@ -1,4 +1,4 @@
-"""What tests of a team's own kinds and controllers import: one reconcile at a time, on an API server in memory.
+"""The public API for tests of kinds and controllers: single reconciles on an in-memory API server.
 
 async with ApiServer(WIDGET) as server:
     server.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {}})

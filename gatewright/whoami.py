@@ -1,4 +1,4 @@
-"""Whom the API server takes us for: what `gatewright run` makes is judged as that user's."""
+"""The user that the API server authenticates: `gatewright run` judges children as this user's requests."""
 
 import logging
 

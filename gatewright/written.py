@@ -1,4 +1,4 @@
-"""Objects as a person would write them in YAML: no anchors, and texts of several lines as such."""
+"""Format objects as hand-written YAML: no anchors, and block style for multi-line text."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -69,7 +69,7 @@ class _Listed:
     """What is listed so far, each once, while there is room."""
 
     def __init__(self, room: int) -> None:
-        """Start with room for so many bytes of JSON."""
+        """Start with a budget of `room` bytes of JSON."""
         self._room = room
         self._seen: set[tuple[str, ...]] = set()
         self.is_full = False

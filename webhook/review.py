@@ -38,7 +38,7 @@ def read(body: bytes) -> Request:
 
 
 def envelope(body: bytes, api_version: str, kind: str) -> tuple[str, dict[str, Any]]:
-    """Decode a review of any kind: its uid, and what is asked. NotAReviewError where nobody could be answered."""
+    """Decode a review of any kind: its uid, and what is asked. NotAReviewError if it has no uid to answer."""
     try:
         review = orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""AppConfig: an application's settings for one environment, made into a ConfigMap that its workloads follow."""
+"""AppConfig: an application's settings for one environment, rendered into a ConfigMap that its workloads use."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""AppStack: database, cache, backend and frontend, each optional, made one after the other."""
+"""AppStack: database, cache, backend and frontend, each optional, created one after the other."""
 
 from pydantic import Field
 

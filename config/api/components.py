@@ -1,4 +1,4 @@
-"""What AppStack and EcommercePlatform are made of: database, cache, backend, frontend, each said the same way."""
+"""Types that AppStack and EcommercePlatform share: database, cache, backend, frontend."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""The core/v1 types that our kinds embed, with all their fields."""
+"""The core/v1 types that Gatewright's kinds embed, with all their fields."""
 
 from typing import Annotated, Literal
 

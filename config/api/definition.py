@@ -1,4 +1,4 @@
-"""What a kind's CustomResourceDefinition says beside its schema, as data."""
+"""The fields of a kind's CustomResourceDefinition beside its schema, as data."""
 
 from typing import NamedTuple
 

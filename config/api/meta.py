@@ -1,4 +1,4 @@
-"""What every custom resource has: metadata, conditions and the way it is read from and written to the API server."""
+"""Fields common to all custom resources: metadata and conditions, with parsing and serialization."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, Self

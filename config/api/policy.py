@@ -1,4 +1,4 @@
-"""Policies and exceptions (gatewright.io/v1alpha1): which policy is in force, where, what it does, and for whom not."""
+"""Policies and exceptions (gatewright.io/v1alpha1): the policies in force, their scope, actions and exemptions."""
 
 from typing import Annotated, Any, Literal
 
@@ -46,7 +46,7 @@ class MatchClause(ApiModel):
     namespaces: list[str] | None = Field(None, min_length=1, description="names of namespaces; `*` and `?` are globs")
     namespace_selector: LabelSelector | None = Field(None, description="labels of the object's namespace")
     object_selector: LabelSelector | None = Field(
-        None, description="labels of the object itself; whoever writes the object can set them"
+        None, description="labels of the object itself; the object's author can set them"
     )
 
 

@@ -1,4 +1,4 @@
-"""Rules in CEL, as policy objects carry them: the fields of ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""
+"""CEL rules of policy objects: the fields of ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What every kind that keeps backups writes the same way: where they go, when they are made, how long they are kept."""
+"""Backup fields that several kinds share: destination, schedule and retention."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""VoteConfig: a question and the answers to choose from, made into a ConfigMap that a vote app reads.
+"""VoteConfig: a question and its possible answers, rendered into a ConfigMap for a vote app.
 
 In two versions. v1 is stored and planned; `config/converters/voteconfig.py` turns one into the other. Neither loses
 what the other wrote, even while no webhook converts and the API server only changes the `apiVersion`: v1alpha1 keeps

@@ -1,4 +1,4 @@
-"""WebApp: a web application, made into a Deployment and a Service of the same name."""
+"""WebApp: a web application: a Deployment and a Service of the same name."""
 
 from typing import Literal
 

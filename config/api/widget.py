@@ -1,4 +1,4 @@
-"""Widget: so many pods that do nothing. The smallest kind, and a tutorial's."""
+"""Widget: a number of pause pods. The smallest kind, for tutorials."""
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ class WidgetStatus(Status):
 
 
 class Widget(CustomResource):
-    """So many pods that do nothing: the smallest kind, and a tutorial's."""
+    """A number of pause pods: the smallest kind, for tutorials."""
 
     definition = Definition(
         group="example.com",

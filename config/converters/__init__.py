@@ -1,8 +1,8 @@
-"""Turns objects of our kinds from one version into another: pure functions, for the webhook's /convert.
+"""Converts custom resources between versions: pure functions, for the webhook's /convert.
 
 A kind of several versions has a module here with `UP`, which turns each other version into the stored one, `DOWN`,
-which turns that into each other, and `NAMES`: what each other version calls the fields that the stored one calls
-otherwise.
+which converts that into each other, and `NAMES`: the field names of each other version that differ from the stored
+one's.
 """
 
 import re
@@ -64,7 +64,7 @@ def stored(object: Object) -> Object:
 
 
 def as_written(text: str, group: str, version: str, kind: str) -> str:
-    """Return what is said of a stored object, with its fields called as in the version that it was written in."""
+    """Return a message about a stored object with the field names of the version that it was written in."""
     known = KINDS.get((group, kind))
     for stored_name, name in known.names.get(version, {}).items() if known else ():
         text = re.sub(rf"(?<![\w.]){re.escape(stored_name)}(?!\w)", name, text)

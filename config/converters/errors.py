@@ -1,4 +1,4 @@
-"""What a converter says of an object that it cannot turn into another version."""
+"""The error of a converter for an object that it cannot convert."""
 
 
 class ConversionError(ValueError):

@@ -1,10 +1,10 @@
-"""VoteConfig: v1alpha1 and v1, each turned into the other without loss.
+"""VoteConfig: v1alpha1 and v1, converted into each other without loss.
 
-The question moved: `spec.question` of v1alpha1 is `spec.poll.question` of v1. What v1 says beyond v1alpha1 (an option's
-description) is kept in an annotation of the v1alpha1 object, by the option's id, and put back on the way to v1. So
-whoever edits labels in v1alpha1, or takes an option out, leaves the descriptions of the others alone.
+The question moved: `spec.question` of v1alpha1 is `spec.poll.question` of v1. The field that v1alpha1 lacks (an
+option's description) is kept in an annotation of the v1alpha1 object, by the option's id, and restored in v1. So a
+v1alpha1 client that edits labels or removes an option does not lose the descriptions of the others.
 
-Fields that neither version knows pass through: v1alpha1 keeps what v1 wrote while nobody converted.
+Unknown fields pass through: v1alpha1 keeps fields of v1 that were written without conversion.
 """
 
 from typing import Any

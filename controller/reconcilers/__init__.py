@@ -1,4 +1,4 @@
-"""What the controller makes: a module for each kind, found by being here; and the kinds of installed packages."""
+"""The planned kinds: one module of this package each, and the kinds of installed packages."""
 
 import importlib
 import importlib.metadata
@@ -14,7 +14,7 @@ GROUP = "gatewright.kinds"  # entry points of installed packages: each a Planned
 
 @cache
 def own_kinds() -> tuple[PlannedKind[Any], ...]:
-    """Return every planned kind of ours, in the order of their modules' names."""
+    """Return every built-in planned kind, in the order of their modules' names."""
     modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
     found = (value for module in modules for value in vars(module).values() if isinstance(value, PlannedKind))
     return tuple(dict.fromkeys(found))
@@ -40,7 +40,7 @@ def planned_kinds() -> tuple[PlannedKind[Any], ...]:
 def added_kinds() -> tuple[tuple[str, PlannedKind[Any]], ...]:
     """Return the planned kinds of installed packages alone, each with where it was found.
 
-    Nothing of ours is imported for it. What is installed is looked through once: that is 1 % of a controller's start.
+    No built-in kind is imported for it. Installed packages are scanned once, which takes 1 % of a controller's start.
     """
     found = []
     for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)):

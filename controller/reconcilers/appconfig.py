@@ -1,4 +1,4 @@
-"""AppConfig: a ConfigMap with rendered settings, and the restart of what uses it when they change."""
+"""AppConfig: a ConfigMap with rendered settings, and a restart of its users when they change."""
 
 from collections.abc import Iterator
 from datetime import datetime

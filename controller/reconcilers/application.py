@@ -1,4 +1,4 @@
-"""An application: a container in a Deployment, and the Service that leads to it. WebApps are one, platforms several."""
+"""An application: a Deployment with one container, and its Service. A WebApp has one, a platform several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Backup: a CronJob that dumps a database to an object store, and what came of its Jobs."""
+"""Backup: a CronJob that dumps a database to an object store, and the results of its Jobs."""
 
 from collections.abc import Iterator
 from datetime import datetime

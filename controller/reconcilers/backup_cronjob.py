@@ -1,4 +1,4 @@
-"""The CronJob that makes backups: what runs is images/backup, and it needs no right in the cluster."""
+"""The CronJob that makes backups with the images of images/backup; it needs no rights in the cluster."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a Backup's spec is to the scripts of images/backup: environment variables, its secrets only by reference."""
+"""The environment variables by which images/backup gets a Backup's spec; secrets only by reference."""
 
 from collections.abc import Iterator, Mapping
 
@@ -123,7 +123,7 @@ def login(credentials: SecretReference | None, keys: Mapping[str, str]) -> Itera
 
 
 def folder(destination: BackupDestination, namespace: str, name: str) -> str:
-    """Return where in the store the backups of one object stand: nobody else's stand there."""
+    """Return the path in the store that is unique to the backups of one object."""
     parts = (destination.bucket or "", *destination.prefix.split("/"), namespace, name)
     return "/".join(part for part in parts if part)
 

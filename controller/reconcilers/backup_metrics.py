@@ -1,4 +1,4 @@
-"""What Prometheus can see of Backups: when each last succeeded, and when the next success is due."""
+"""Prometheus metrics of Backups: the time of the last success, and when the next one is due."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta

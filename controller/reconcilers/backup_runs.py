@@ -1,4 +1,4 @@
-"""What came of a Backup's Jobs, and what its status says of them. Jobs and pods go; what they made stays known."""
+"""The results of a Backup's Jobs, for its status. They stay in the status after Jobs and pods are deleted."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -136,7 +136,7 @@ def controller_uid(object: Object) -> str | None:
 
 
 def _report(terminated: Object) -> tuple[str, int] | None:
-    """Read what /backup.sh says of a good backup; None where it is something else."""
+    """Parse the termination message of /backup.sh; None if it is not a success."""
     try:
         report = orjson.loads(terminated.get("message") or "null")
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims: what they ask for, how much that is, and whether there can be such volumes."""
+"""PersistentVolumeClaims: their spec, their size, and whether their StorageClass exists."""
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

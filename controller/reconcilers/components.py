@@ -1,4 +1,4 @@
-"""The components of AppStack and EcommercePlatform: what each makes, whether it is ready, and where it is."""
+"""The components of AppStack and EcommercePlatform: the children of each, its readiness, and its endpoint."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -37,11 +37,11 @@ class Whole(NamedTuple):
     observed: Observed
 
     def named(self, component: str) -> str:
-        """Return the name of what is made for a component."""
+        """Return the name of a component's children."""
         return f"{self.name}-{component}"
 
     def labelled(self, component: str) -> dict[str, str]:
-        """Return the labels of what is made for a component, beside those that selectors go by."""
+        """Return the labels of a component's children, beside those of selectors."""
         return {**self.labels, "app.kubernetes.io/component": component}
 
     def url(self, scheme: str, component: str, port: int) -> str:

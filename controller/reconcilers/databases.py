@@ -44,7 +44,7 @@ POSTGRESQL_ORIGIN = {
 def database(whole: Whole, spec: Database, *, monitored: bool | None = None) -> Component:
     """Return the database. What another type made before stays as it is: it has the data.
 
-    `monitored` is None where nobody is asked.
+    `monitored` is None for a kind without monitoring.
     """
     name = whole.named("db")
     there = _type_there(whole, name)

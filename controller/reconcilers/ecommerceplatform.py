@@ -1,4 +1,4 @@
-"""EcommercePlatform: database, cache, backend, frontend, monitoring and Ingress, each once what it needs is ready."""
+"""EcommercePlatform: database, cache, backend, frontend, monitoring and Ingress, each after its dependencies."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Where the images come from that we choose ourselves: databases, caches, backups."""
+"""Registries of the images that Gatewright chooses: databases, caches, backups."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What objects are found by: indexes of what kinds own and read."""
+"""Indexes of the resources that kinds own and read."""
 
 from collections.abc import Callable, Iterator
 

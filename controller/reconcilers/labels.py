@@ -1,8 +1,8 @@
-"""Labels that what is made has from whom it is made for, as far as they are a person's and not a tool's.
+"""Labels that children inherit from their parent: users' labels, not tools'.
 
 By Kubernetes' convention labels without a prefix are private to users, and tools use a prefix: Helm, Argo CD and others
-know by theirs what they made, and remove what they do not want any more. Selectors never go by what is handed on, since
-that may change.
+recognize their objects by these labels, and prune them. Selectors never contain inherited labels, since these may
+change.
 """
 
 from collections.abc import Iterable
@@ -21,9 +21,9 @@ def inherited(parent: CustomResource) -> dict[str, str]:
 
 
 def metadata_origin(*templates: str, own: Iterable[str] = ()) -> dict[str, str]:
-    """Return where name and labels of what is made come from; its pods' labels, where it has such `templates`.
+    """Return the origins of a child's name and labels, and of its pods' labels if it has `templates`.
 
-    Labels that it sets itself, `own`, come from nobody.
+    The child's `own` labels have no origin.
     """
     places = [LABELS, *(f"{template}.{LABELS}" for template in templates)]
     handed_on = {each: f"{LABELS}[{each}]" for each in ("*", *HANDED_ON)}

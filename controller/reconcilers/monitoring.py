@@ -1,4 +1,4 @@
-"""What Prometheus needs to see a platform: a ServiceMonitor and alerts where it has their APIs, else annotations."""
+"""Monitoring of a platform: a ServiceMonitor and alerts if their APIs exist, else annotations for Prometheus."""
 
 from config.api.ecommerceplatform import Monitoring
 from controller.reconcilers.application import ORIGIN as METADATA
@@ -15,7 +15,7 @@ ORIGIN = {SERVICE_MONITOR: METADATA | {"spec.endpoints": "spec.monitoring.path"}
 
 
 def monitoring(whole: Whole, spec: Monitoring) -> Component:
-    """Return what is made for Prometheus; where it has no API for that, Services say it by annotations."""
+    """Return the monitoring objects; without their APIs, the Services have annotations instead."""
     places = [
         (resource, whole.name) for resource in (SERVICE_MONITOR, PROMETHEUS_RULE) if whole.observed.serves(resource)
     ]

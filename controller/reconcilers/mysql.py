@@ -1,10 +1,10 @@
 """MySQL as a component: a StatefulSet of one server by the official image's conventions, its Secret and Services.
 
-Whatever volume the server finds, its passwords are those of the Secret: where there is a database already, they are set
-as it starts. So a volume that outlived its Secret serves again.
+The server's passwords are always those of the Secret: on existing data, they are set at each start. So a volume that
+outlived its Secret can be used again.
 
-What outlives the server, its Secret and its claims, has a name that says MySQL: a PostgreSQL that is asked for in its
-place has others, and each finds its own again.
+The Secret and the claims outlive the server, and have `mysql` in their names. A PostgreSQL in its place has other
+names, so each finds its own again.
 """
 
 from collections.abc import Mapping

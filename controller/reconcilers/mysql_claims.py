@@ -1,4 +1,4 @@
-"""The volume of a MySQL server: the StatefulSet keeps the template it was made with, and claims grow by themselves."""
+"""The volume of a MySQL server: the StatefulSet's claim template is immutable, so the claim is resized directly."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,7 +1,7 @@
-"""The version of a MySQL server: the one that is asked for, as long as it opens the data that there is.
+"""The version of a MySQL server: the requested one, if it can open the existing data.
 
-What the data is of is a label of its claim, which outlives the server. A version that was never ready is not in it:
-from an image that is not there the way back is open.
+The data's version is a label of its claim, which outlives the server. It is written only once the server is ready, so a
+version whose image does not exist can be reverted.
 """
 
 from collections.abc import Iterable

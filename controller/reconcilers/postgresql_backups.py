@@ -1,4 +1,4 @@
-"""Backups of a PostgreSQL: a Backup object where there is a destination, else a CronJob and a claim of its own."""
+"""Backups of a PostgreSQL: a Backup object if it has a destination, else a CronJob and a claim."""
 
 from collections.abc import Iterator
 from datetime import datetime

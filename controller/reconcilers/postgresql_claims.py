@@ -1,6 +1,6 @@
-"""The volumes of a PostgreSQL: how large they are, which version's data they hold, how they grow, what is refused.
+"""The volumes of a PostgreSQL: size, data version, expansion, and rejected changes.
 
-The StatefulSet's template of claims cannot change: it stays as it was made, and claims grow one by one.
+The StatefulSet's claim template is immutable, so claims are resized one by one.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The instances of a PostgreSQL: a StatefulSet whose first pod is the primary, and the Services that lead to it."""
+"""The instances of a PostgreSQL: a StatefulSet whose first pod is the primary, and their Services."""
 
 from config.api.postgresql import DEFAULT_RESOURCES, PostgreSQL
 from controller.reconcilers import restricted
@@ -30,7 +30,7 @@ DATA = "/var/lib/postgresql/data"
 MOST = 5  # instances that the schema allows
 EXPORTER = "v0.17.1"
 METRICS = 9187
-CREDENTIALS = "database.example.com/credentials"  # the annotation that says of which Secret the passwords are
+CREDENTIALS = "database.example.com/credentials"  # the annotation with the uid of the Secret of the passwords
 CONTAINER = "spec.template.spec.containers[name=postgres]"
 ORIGIN = {
     **origin("spec.template"),
@@ -83,7 +83,7 @@ def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: 
 
 
 def _pod_metadata(database: PostgreSQL, observed: Observed) -> Object:
-    """Return the metadata of the pods: a Secret that was made anew restarts them, so that its passwords hold."""
+    """Return the metadata of the pods; a recreated Secret restarts them, so that its passwords are set."""
     secret = observed.child(SECRET, credentials(database))
     stored = (observed.child(STATEFUL_SET, database.name) or {}).get("spec", {}).get("template", {}).get("metadata", {})
     of = secret["metadata"]["uid"] if secret else stored.get("annotations", {}).get(CREDENTIALS)

@@ -1,4 +1,4 @@
-"""What all pods of a PostgreSQL have in common: labels, scripts, and the ways they reach the database."""
+"""Parts that all pods of a PostgreSQL share: labels, scripts, and connection settings."""
 
 from functools import cache
 from importlib import resources
@@ -31,7 +31,7 @@ def origin(*templates: str) -> dict[str, str]:
 
 
 def labels(database: PostgreSQL, component: str) -> dict[str, str]:
-    """Return the labels of what is made for a database, pods included."""
+    """Return the labels of a database's children, pods included."""
     return {**inherited(database), **OURS, **selector(database, component)}
 
 

@@ -1,7 +1,6 @@
-"""Users and databases of a PostgreSQL: a Secret for each password, and a Job that makes them with psql.
+"""Users and databases of a PostgreSQL: a Secret for each password, and a Job that creates them with psql.
 
-The Job's name holds a hash of all that it does, the Secrets included: what changes makes another Job, which does the
-whole again.
+The Job's name has a hash of its input, the Secrets included: a change creates another Job, which sets everything again.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
-"""How far a Deployment or a StatefulSet is from running what it says, and how conditions tell it."""
+"""Rollout progress of a Deployment or a StatefulSet, and its text for conditions."""
 
 from controller.runtime.plan import Object, Problem
 
 
 def progress(ready: int, wanted: int) -> str:
-    """Return what a condition says of pods that are waited for; it changes only when one of the numbers does."""
+    """Return the condition message for pods that are not ready; it changes only with one of the numbers."""
     told = f"{ready} of {wanted} replicas are ready"
     return told if ready < wanted else f"{told}, and old ones are still to go"
 

@@ -1,4 +1,4 @@
-"""Compute resources of containers whose image we choose: each amount that is not said is as by default."""
+"""Compute resources of containers whose image Gatewright chooses, with a default for each unset amount."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Where what kinds own and read is served: resources of Kubernetes, and of kinds that other kinds make."""
+"""The API resources that kinds own and read: Kubernetes' own, and kinds that other kinds create."""
 
 from config.api.backup import Backup
 from config.api.definition import Definition

@@ -1,4 +1,4 @@
-"""The security contexts of pods whose image we choose: the Pod Security Standard "restricted", and no more rights.
+"""Security contexts of pods whose image Gatewright chooses, at the Pod Security Standard "restricted".
 
 Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 """

@@ -1,10 +1,9 @@
-"""A ConfigMap whose users restart when its data changes: what AppConfig and VoteConfig share.
+"""A ConfigMap whose users restart when its data changes, shared by AppConfig and VoteConfig.
 
-The ConfigMap itself remembers whom a change concerns: beside the new data, in the same write, it gets the data's
-checksum, the number of the change, and who used it at that moment. Only then are those workloads patched, and only
-those, until the status says that this change is done. So whoever begins to use it is never restarted, nor whoever loses
-the annotation again; and a process that ends anywhere between leaves a state from which the next one goes on, with
-nobody forgotten and nobody restarted twice.
+The ConfigMap records which workloads a change concerns: one write sets the new data, its checksum, the number of the
+change, and the workloads that use the ConfigMap at that moment. After this write only these workloads are patched,
+until the status has the number of the change. So later users are never restarted, nor are workloads that lose the
+annotation afterwards. After a crash at any point the next process resumes, and each workload restarts exactly once.
 """
 
 import hashlib

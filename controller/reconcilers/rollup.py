@@ -1,4 +1,4 @@
-"""Components rolled up into the plan of what they are parts of: steps, phase, endpoints, and when to look again."""
+"""Combine components into the plan of their parent: steps, phase, endpoints, and the requeue time."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What development, staging and production stand for, where a spec does not say otherwise."""
+"""Defaults of the environments development, staging and production."""
 
 from collections.abc import Mapping
 from typing import NamedTuple

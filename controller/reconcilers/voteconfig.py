@@ -1,7 +1,7 @@
-"""VoteConfig: the ConfigMap that a vote app reads, and the restart of what uses it when it changes.
+"""VoteConfig: the ConfigMap that a vote app reads, and a restart of its users when it changes.
 
-It keeps a finalizer as an example of one: there is nothing to undo, so it is dropped in the first pass after somebody
-asks for the deletion, whatever else fails. The ConfigMap goes by its owner reference.
+It has a finalizer as an example: there is nothing to clean up, so the first reconcile after the deletion request
+removes it, whatever else fails. Garbage collection deletes the ConfigMap.
 """
 
 from collections.abc import Iterator

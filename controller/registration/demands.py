@@ -66,7 +66,7 @@ def _judging_children(
 ) -> set[Place]:
     """Return where something can be wrong with the children planned for a parent, which are in its namespace.
 
-    Whoever sends the parent: its children are the controller's requests.
+    The parent's user does not matter: its children are the controller's requests.
     """
     children = [(child.group, child.plural) for child in planners.reach(planner)]
     if fails_closed and any(planners.of(*child) is not None for child in children):

@@ -64,7 +64,7 @@ def write_pairs(directory: Path, ca: KeyPair, serving: KeyPair) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in zip(FILES, (ca.certificate, ca.key, serving.certificate, serving.key), strict=True):
             file = directory / name
-            file.unlink(missing_ok=True)  # what is replaced keeps its mode, and a key must be nobody else's
+            file.unlink(missing_ok=True)  # an overwritten file keeps its mode, and other users must not read a key
             file.touch(mode=0o600 if name.endswith(".key") else 0o644, exist_ok=False)
             file.write_bytes(content)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""`gatewright check`: judge manifests, or what a cluster holds, as the webhook would."""
+"""`gatewright check`: judge manifests, or the objects of a cluster, as the webhook would."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`gatewright crds`: the CustomResourceDefinitions of our kinds, and of those of installed packages."""
+"""`gatewright crds`: the CustomResourceDefinitions of Gatewright's kinds and of installed packages."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`gatewright plan`: print what the controller would make, or what that would change."""
+"""`gatewright plan`: print the objects that the controller would create, or a diff against a cluster."""
 
 import asyncio
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def command(settings: Settings, files: tuple[str, ...], diff: bool, namespace: s
     FILE is YAML or JSON, a directory of such files, or - for standard input.
 
     With --diff, what that would change: the API server of --kubeconfig is asked what would come of it, and changes
-    nothing. Without a kubeconfig all is new. What the webhook would say of it, with --policies, is told as well.
+    nothing. Without a kubeconfig all objects are new. With --policies, the webhook's verdict is printed too.
     """
     documents = documents_of(files)
     ours = [document for document in documents if is_ours(document)] or documents

@@ -1,4 +1,4 @@
-"""`gatewright rbac`: the rights that the kinds of installed packages take; the chart knows those of our own."""
+"""`gatewright rbac`: RBAC for the kinds of installed packages; the chart has the rights for Gatewright's own kinds."""
 
 import click
 import yaml

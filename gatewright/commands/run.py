@@ -67,7 +67,7 @@ async def _run(settings: Settings) -> None:
     url = settings.webhook_url or f"https://{host or '127.0.0.1'}:{port}"
     settings = settings.model_copy(update={"webhook_url": url})
     observed = Observed()
-    policy_set(settings.policies)  # what is wrong with the files is told before anybody is asked anything
+    policy_set(settings.policies)  # report errors in the files before any request
     endpoint = await load(settings.kubeconfig, settings.context)
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -101,7 +101,7 @@ async def _run(settings: Settings) -> None:
             look_again()
 
         async def both(stop: asyncio.Event) -> None:
-            """Serve until the controller has ended and the registration is gone: nobody is sent to nowhere."""
+            """Serve until the controller has ended and unregistered, so that the API server calls no dead webhook."""
             stop_serving = asyncio.Event()
             async with asyncio.TaskGroup() as group:
                 group.create_task(webhook.serve(stop_serving), name="webhook")

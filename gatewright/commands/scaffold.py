@@ -1,4 +1,4 @@
-"""`gatewright scaffold`: write a new kind or a new policy that works, to be changed."""
+"""`gatewright scaffold`: write a working new kind or policy to start from."""
 
 import re
 import tomllib

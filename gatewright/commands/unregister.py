@@ -1,4 +1,4 @@
-"""`gatewright unregister`: take Gatewright out of the API server's path."""
+"""`gatewright unregister`: remove Gatewright's webhook configurations."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The option -o: which formats go where, and writing them."""
+"""The option -o: output formats, their files, and writing them."""
 
 import os
 from collections.abc import Callable

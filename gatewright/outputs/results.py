@@ -1,4 +1,4 @@
-"""What a command reports, whatever the format: results with their violations, and files that could not be judged."""
+"""The report model of all formats: results with their violations, and files that could not be judged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

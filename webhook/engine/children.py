@@ -1,4 +1,4 @@
-"""What would be made of an object, as the requests by which the controller would make it."""
+"""An object's planned children, as the requests by which the controller would create them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What would be made of an object, judged as if it were being made."""
+"""Judge an object's planned children as if the controller created them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol

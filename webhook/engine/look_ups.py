@@ -37,7 +37,7 @@ LOOK_UPS = {
 
 
 def with_object(looked_up: Mapping[str, Any], object: Object, namespace: str) -> Mapping[str, Any]:
-    """Return what was looked up for an object of `namespace` as it is once `object` is made there, or made anew."""
+    """Return the look-ups for `namespace` as they are after `object` is created or replaced there."""
     changed = {}
     for name, look_up in LOOK_UPS.items():
         if name in looked_up and object["kind"] in look_up.kinds:

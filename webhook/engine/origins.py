@@ -1,4 +1,4 @@
-"""Which field of an object a field of what is made from it comes from."""
+"""Map fields of a child to the fields of its parent."""
 
 import re
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ ANY = "[*]"  # any one entry of labels and the like: a key without a prefix
 
 
 def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> str | None:
-    """Return the field of `parent` that the child's field at `path` comes from, None where that is nobody's.
+    """Return the field of `parent` that the child's field at `path` comes from, None if it has no origin.
 
     Of what `origin` names, the nearest above the field counts; what is below it is added where the parent has, or may
     have, such fields: of `spec.port`, a number, there is no `[0].containerPort`. `labels[*]` stands for each label that
-    is not named and has no prefix; a field that comes from "" is nobody's.
+    is not named and has no prefix; a field with the origin "" has none.
     """
     for step in reversed([None, *STEP.finditer(path)]):
         end = 0 if step is None else step.end()

@@ -1,4 +1,4 @@
-"""Who says what would be made of an object, and of which kinds that is.
+"""The planners of kinds: which children an object would have, and of which kinds.
 
 The functions are handed in when a process is put together: nothing here knows how a plan is made.
 """
@@ -24,7 +24,7 @@ SERVICE_ACCOUNTS = "system:serviceaccounts"
 class PlannedObject:
     """One object that would be made, and for each of its fields (or what holds them) the field it comes from.
 
-    What is made `once` is not changed where it is there already; what is not `owned` outlives what it is made of.
+    A child made `once` is never updated; a child that is not `owned` outlives its parent.
     """
 
     object: Object
@@ -44,7 +44,7 @@ class RefusedError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """What is made of the objects of one kind.
+    """The planner of one kind.
 
     `makes` are the kinds of it; `plan` returns all of it, in order, or raises RefusedError, given the time and which of
     the `optional` ones the API server has; `filled` returns an object with the defaults that the API server fills in;
@@ -60,7 +60,7 @@ class Planner:
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """What decides what is made: the whole object, and its /scale where it has one."""
+        """The targets that the plan depends on: the object, and its /scale if it has one."""
         whole = Target(self.kind)
         return (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
 
@@ -115,7 +115,7 @@ class Planners:
         return iter(self._planners.values())
 
     def asked_about(self, attributes: Attributes) -> Planner | None:
-        """Return the planner that a request is for: one that decides what is made, where that is looked after."""
+        """Return the planner that a request affects, if the kind is managed in its namespace."""
         if self._namespaces and attributes.namespace not in self._namespaces:
             return None
         return self._asked.get(attributes.target)
@@ -130,12 +130,12 @@ class Planners:
         return object if planner is None else planner.filled(object)
 
     def has_optional(self, planner: Planner) -> bool:
-        """Tell whether what is made, also of what is made, depends on what the API server has."""
+        """Return whether the plan of any child or grandchild depends on the API server's resources."""
         makers = (self.of(kind.group, kind.plural) for kind in self.reach(planner))
         return any(each is not None and each.optional for each in (planner, *makers))
 
     def reach(self, planner: Planner) -> tuple[Kind, ...]:
-        """Return all kinds that are made, also of what is made."""
+        """Return the kinds of all children and grandchildren."""
         found: dict[ResourceKey, Kind] = {}
         left = list(planner.makes)
         while left:

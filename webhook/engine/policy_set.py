@@ -83,7 +83,7 @@ def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPoli
 
 
 def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None) -> tuple[BoundPolicy, ...]:
-    """Return the policies with their exceptions, after those that are always in force and that nobody named.
+    """Return the policies with their exceptions, after those that are always in force unless the set names them.
 
     An exception from a cluster policy counts only in the namespace `home`, or in a file without a namespace; a tenant's
     policy is excepted from in its own namespace. What an exception says that does not fit its policy does not count.
@@ -97,7 +97,7 @@ def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None)
 
 
 def always_in_force(catalogue: Catalogue, named: Iterable[str] = ()) -> Iterator[BoundPolicy]:
-    """Yield the policies that need nobody to ask for them, but for those a policy set has `named`."""
+    """Yield the policies that are always in force, except those that a policy set has `named`."""
     for policy in catalogue.values():
         if policy.always and policy.name not in named:
             yield BoundPolicy(

@@ -27,7 +27,7 @@ def is_windows(pod: Fields | None) -> bool:
 
 
 def in_user_namespace(pod: Fields | None) -> bool:
-    """Return whether the pod's root is nobody on the node (`hostUsers: false`)."""
+    """Return whether the pod's root is unprivileged on the node (`hostUsers: false`)."""
     return pod is not None and pod.boolean("hostUsers") is False
 
 

@@ -9,7 +9,7 @@ from webhook.engine.request import Attributes
 from webhook.engine.violation import Violation
 
 NAME = "metadata.name"
-MAX_VIOLATIONS = 5000  # violations that are told; an object has room for a hundred thousand
+MAX_VIOLATIONS = 5000  # reported violations; one object can cause a hundred thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Outcome:
         return bool(self.violations) and "Deny" in self.actions
 
     def mapped(self, tell: Callable[[Violation], Violation]) -> "Outcome":
-        """Return it with each finding in other words; itself where there is none, as mostly."""
+        """Return it with each violation mapped; itself if there is none, which is the usual case."""
         if not (self.violations or self.tolerated or self.malformed):
             return self
         return replace(
@@ -76,7 +76,7 @@ class Verdict:
 
 
 def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """Return all outcomes; of `more` without what the same policy said of the same field already.
+    """Return all outcomes; those of `more` without violations of a policy and field that it has already.
 
     Where the parent's name is denied, what is wrong with the names made from it is not told as well: they will change.
     """

@@ -18,7 +18,7 @@ class CaseType(BaseModel):
 
 
 class Expected(CaseType):
-    """One violation that is expected, told by its whole message or by the policy that reports it."""
+    """One expected violation: its whole message, or the policy that reports it."""
 
     path: str = Field(description="field the violation is about; of a `pod` case, below the pod's spec")
     message: str | None = Field(None, description="the whole message after the policy's name")

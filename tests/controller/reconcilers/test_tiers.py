@@ -1,4 +1,4 @@
-"""What the environments stand for is what the page for users says, amount for amount."""
+"""The defaults of each environment equal the table in the docs page."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ INSTANCES = "database instances, storage"  # as many as a workload has replicas
 
 def rows() -> dict[str, list[str]]:
     """The cells of each row of the page's table, in the order of the environments."""
-    section = PAGE.read_text().partition("## What the environment stands for")[2]
+    section = PAGE.read_text().partition("## Defaults by environment")[2]
     table = next(block for block in section.split("\n\n") if block.startswith("|"))
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
     return {name: rest for name, *rest in cells}
