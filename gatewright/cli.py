@@ -13,6 +13,7 @@ import click
 
 from gatewright import __version__
 from gatewright.memory import collect_rarely
+from gatewright.terminal import complain
 
 COMMANDS = {
     "run": "webhook and controller in one process, for a laptop",
@@ -80,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.ClickException as error:
         _end(error.show, error.exit_code)
     except _unusable() as error:
-        _end(partial(click.echo, str(error), err=True), 3)
+        _end(partial(complain, str(error)), 3)
     except OSError as error:
         sys.stdout = None  # else Python tries once more to print what is left
-        _end(partial(click.echo, f"{error.filename or 'standard output'}: {error.strerror}", err=True), 3)
+        _end(partial(complain, f"{error.filename or 'standard output'}: {error.strerror}"), 3)
     sys.exit(code if isinstance(code, int) else 0)
 
 

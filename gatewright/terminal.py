@@ -52,6 +52,15 @@ def echo(line: str, style: str = "") -> None:
     click.echo(colour(line, style if has_colours() else ""), color=True)
 
 
+def complain(text: str) -> None:
+    """Print lines on standard error; wrapped where that is a terminal, as in `say`."""
+    is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    width = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 0
+    for line in text.split("\n"):
+        for part in wrapped(line, width or None, INDENT):
+            click.echo(part, err=True)
+
+
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
     """Print rows as aligned columns; a verdict in the first one has its colour."""
     lines = list(rows)

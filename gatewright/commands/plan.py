@@ -16,7 +16,7 @@ from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, setti
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, is_ours, parent_of, planned
 from gatewright.policies import HOME, engine_of
-from gatewright.terminal import echo
+from gatewright.terminal import complain, echo
 from gatewright.written import written
 from kube.client import Client
 from kube.credentials import load
@@ -115,6 +115,6 @@ def _print(difference: Difference) -> None:
 def _tell(judged: Judged) -> None:
     """Say on stderr what the webhook would say."""
     if judged.findings:
-        click.echo(f"{judged.document.where()}: {judged.title}: {judged.verdict}", err=True)
+        complain(f"{judged.document.where()}: {judged.title}: {judged.verdict}")
     for each in judged.findings:
-        click.echo(f"  {judged.document.where(each.path)}: {each.policy}: {each.message}", err=True)
+        complain(f"  {judged.document.where(each.path)}: {each.policy}: {each.message}")

@@ -12,7 +12,7 @@ import click
 from config.faults import did_you_mean
 from gatewright.outputs import table
 from gatewright.outputs.results import FAIL_AT, Report
-from gatewright.terminal import columns, has_colours
+from gatewright.terminal import columns, complain, has_colours
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 MAX_NOTES = 50  # that people are shown; JSON has all
@@ -80,9 +80,9 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
                 job_summary.write(_rendered(report, "markdown"))
     more = len(report.notes) - MAX_NOTES
     for note in [*report.notes[:MAX_NOTES], *[f"and {more} more notes"] * (more > 0)]:
-        click.echo(f"note: {note}", err=True)
+        complain(f"note: {note}")
     for problem in report.problems:
-        click.echo(str(problem), err=True)
+        complain(str(problem))
 
 
 def _rendered(report: Report, format: str) -> str:

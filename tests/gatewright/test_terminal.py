@@ -61,6 +61,14 @@ def test_nothing_is_wider_than_the_terminal(arguments):
 
 
 @pytest.mark.long
+def test_errors_are_broken_between_words():
+    """What stands on standard error is for people too."""
+    assert on_a_terminal("check", "docs/shop.yaml", columns=72) == (
+        "no policies given: name policy sets with --policies, or a cluster that\n    has some with --kubeconfig\n"
+    )
+
+
+@pytest.mark.long
 def test_colours_are_for_terminals_whose_user_wants_them():
     """NO_COLOR, as everywhere, is respected."""
     assert "\x1b[31mdenied\x1b[0m" in on_a_terminal(*CHECK)
