@@ -29,6 +29,17 @@ spec:
     any:
       - namespaces: [{namespace}]
 """
+EXCEPTION = """\
+apiVersion: gatewright.io/v1alpha1
+kind: PolicyException
+metadata:
+  name: moving
+spec:
+  reason: moving
+  expires: "2099-01-01T00:00:00Z"
+  exceptions:
+    - policy: strict-replicas
+"""
 
 
 @pytest.fixture
@@ -215,3 +226,15 @@ def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
     configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     assert bare.kubectl("get", configurations) == ""
     bare.kubectl("create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21"))
+
+
+def test_run_counts_exceptions_in_the_namespace_it_is_told(bare: Cluster, tmp_path: Path) -> None:
+    """`--namespace` names the one whose exceptions are about cluster policies, as in an installation."""
+    bare.plane.create_namespace("gatewright-system")
+    bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
+    options = ("--namespace", "gatewright-system")
+    with Gatewright.run(bare.plane, tmp_path, *options, policies=CONFIG / "policies/production.yaml"):
+        for namespace, ready in (("gatewright-system", "True"), ("production", "False")):
+            bare.kubectl("apply", "-n", namespace, "-f-", input=EXCEPTION)
+            condition = f"--for=condition=Ready={ready}"
+            bare.kubectl("wait", "policyexception/moving", "-n", namespace, condition, "--timeout=20s")
