@@ -1,4 +1,4 @@
-"""`python -m tests.config.regenerate` writes every generated file anew (`make manifests`)."""
+"""`python -m tests.config.regenerate` regenerates every generated file (`make manifests`)."""
 
 import importlib
 import json

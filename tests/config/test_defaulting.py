@@ -1,4 +1,4 @@
-"""Custom resources of ours get the defaults of their schema, as the API server gives them before admission."""
+"""Custom resources get the defaults of their schema, as the API server gives them before admission."""
 
 import copy
 
@@ -48,7 +48,7 @@ def test_what_is_missing_or_null_is_filled_in(spec, filled):
     ],
 )
 def test_anything_else_stays_as_it_is(object):
-    """Only kinds of ours, in versions of ours, and only where there is an object to fill."""
+    """Only Gatewright's kinds in their versions, and only requests with an object."""
     assert defaulted(object) == object
 
 

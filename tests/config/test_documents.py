@@ -1,4 +1,4 @@
-"""Files are read as the API's clients read them, and every fault is told with its line."""
+"""Files are read as the API's clients read them, and every error has its line."""
 
 import pytest
 

@@ -136,7 +136,7 @@ def test_the_server_grants_what_is_meant(installed: ControlPlane, account, quest
 
 @pytest.mark.controlplane
 def test_the_built_in_roles_cover_our_kinds(installed: ControlPlane):
-    """Whoever may edit a namespace may edit its WebApps; whoever may view it may only look."""
+    """The roles edit and admin include writing WebApps; view includes reading only."""
     for role, expected in (("edit", "yes"), ("view", "no")):
         installed.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}er")
         installed.kubectl("auth", "can-i", "list", "webapps", f"--as={role}er")

@@ -1,4 +1,4 @@
-"""A controller whose API server freezes: nobody leads who cannot know it."""
+"""A controller whose API server freezes gives up leadership."""
 
 import asyncio
 import time

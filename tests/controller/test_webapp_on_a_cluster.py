@@ -1,4 +1,4 @@
-"""WebApps on a real control plane: what is made, kept right, left alone, and how many writes that takes."""
+"""WebApps on a real control plane: created children, repairs, unchanged objects, and the number of writes."""
 
 import asyncio
 from collections import Counter
@@ -83,7 +83,7 @@ async def test_hand_edits_are_put_back(client: Client, observer: Observer, contr
 async def test_a_deleted_child_comes_back(
     client: Client, observer: Observer, controller: Start, resource: Resource
 ) -> None:
-    """The controller makes a child anew that somebody deleted."""
+    """The controller recreates a deleted child."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace))
         await observer.until(WEBAPPS, "shop", is_running)

@@ -1,4 +1,4 @@
-"""Labels of people are handed on to what is made, and follow when they change, on a real API server."""
+"""Children inherit users' labels, and their changes, on a real API server."""
 
 import json
 

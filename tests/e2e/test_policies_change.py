@@ -108,7 +108,7 @@ def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: 
 
 
 def test_what_was_there_before_its_rules_can_be_kept_and_mended(laptop: Laptop, namespace: str) -> None:
-    """An update that makes nothing worse is let in with a warning; one that does is denied."""
+    """An update that makes nothing worse is allowed with a warning; one that does is denied."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.deployment(replicas=12))
     laptop.kubectl("label", "namespace", namespace, "environment=production")
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)

@@ -51,11 +51,11 @@ def in_production(laptop: Laptop) -> Iterator[str]:
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
 def test_a_sample_works_as_it_is(laptop: Laptop, everywhere: str, sample: Path) -> None:
-    """Applied as written, it is let in and becomes ready."""
+    """Applied as written, it is admitted and becomes ready."""
     laptop.kubectl("wait", "-n", everywhere, "--for=condition=Ready", "--timeout=60s", *names(sample))
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
 def test_a_sample_works_in_production(laptop: Laptop, in_production: str, sample: Path) -> None:
-    """With its images from the approved registry, the production policies let it in, and what is made of it too."""
+    """With its images from the approved registry, the production policies admit it and its children."""
     laptop.kubectl("wait", "-n", in_production, "--for=condition=Ready", "--timeout=60s", *names(sample))

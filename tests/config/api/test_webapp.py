@@ -22,7 +22,7 @@ def test_defaults_are_those_of_the_documentation():
 
 
 def test_resources_default_only_as_a_whole():
-    """Whoever gives some resources gets exactly those."""
+    """Resources that are set have no defaults."""
     assert read({**SPEC, "resources": {"limits": {"cpu": 1}}}).spec.resources.to_api() == {"limits": {"cpu": 1}}
 
 

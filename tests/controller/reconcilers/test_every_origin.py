@@ -60,7 +60,7 @@ def changes(
 
 
 def made(kind: PlannedKind[Any], object: Object) -> Made:
-    """Return what would be made of an object; nothing where its type refuses it."""
+    """Return an object's planned children; none if its type rejects it."""
     try:
         plan = kind.plan(kind.type.model_validate(object), SEEN, NOW)
     except ValidationError:

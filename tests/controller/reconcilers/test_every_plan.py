@@ -46,7 +46,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def made(case: Case) -> list[Planned]:
-    """All that would be made of an object, and of that."""
+    """Return all planned children and grandchildren of an object."""
     given = Observed(settings={"registry": REGISTRY}, served=SERVED)
     return list(planned(Parent(case.kind, case.object), NOW, given.settings, lambda parent: given))
 

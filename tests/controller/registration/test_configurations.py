@@ -1,4 +1,4 @@
-"""What the API server is told to send to the webhook."""
+"""The webhook configurations: which requests the API server sends to the webhook."""
 
 import base64
 
@@ -104,7 +104,7 @@ def test_policies_that_fail_open_have_a_webhook_of_their_own():
 
 
 def test_a_subresource_is_asked_for_when_it_is_updated():
-    """Nobody creates a /scale."""
+    """A /scale cannot be created."""
     (webhook,), _ = webhooks(bound("a", kinds="scalable"))
     apps = [rule for rule in webhook["rules"] if rule["apiGroups"] == ["apps"]]
     assert [(rule["resources"], rule["operations"]) for rule in apps] == [
@@ -123,7 +123,7 @@ def test_what_is_in_no_namespace_is_asked_for_as_such():
 
 
 def test_what_is_connected_to_is_asked_for_as_such():
-    """Nobody creates an exec."""
+    """An exec cannot be created."""
     (webhook,), _ = webhooks(bound("a", kinds="exec"))
     (rule,) = webhook["rules"]
     assert (rule["resources"], rule["operations"]) == (["pods/attach", "pods/exec"], ["CONNECT"])

@@ -166,7 +166,7 @@ def test_what_is_found_names_the_parents_field():
 
 
 def test_through_generations():
-    """What is made of what is made is judged too, and traced to the first parent's field."""
+    """Grandchildren are judged too, and mapped to fields of the first parent."""
     verdict = engine(IMAGES, SIZES, SERVICES).validate(request(mall(image="bad/app", size=4)))
     assert found(verdict) == [
         BAD_IMAGE,
@@ -220,7 +220,7 @@ def test_each_child_is_a_request_of_the_controller():
 
 
 def test_a_name_that_is_still_to_be_generated_has_its_length():
-    """What is made is named after the parent, whose name the API server is yet to complete."""
+    """Children are named after a parent with `generateName`, whose name is not complete yet."""
     requests, judging = seen()
     judging.validate(request(shop(name="", generateName="toys-")))
     assert [each.attributes.name for each in requests] == ["toys-xxxxx"]
@@ -299,7 +299,7 @@ def test_a_mutation_that_cannot_be_made_is_told_of_the_parent():
 
 
 def test_no_problem_is_told_twice():
-    """A policy that finds the same in the parent and in what is made of it says it once."""
+    """A violation of both the parent and a child is reported once."""
 
     def on_both(request, _):
         path = "spec.size" if request.kind == "Shop" else "spec.replicas"
@@ -458,7 +458,7 @@ def test_what_is_ending_makes_nothing():
 
 
 def test_what_is_needed_for_children_is_needed_for_the_parent():
-    """The rim is told what to look up for all generations; of that, to change the parent nothing is needed."""
+    """The server gets the look-ups of all generations; changing the parent needs none of them."""
     looks = in_force(Policy("looks", validate=images, kinds=("Deployment",), needs=("limit_ranges",)))
     judging = engine(looks)
     assert judging.needs(request(shop())) == judging.needs(request(mall())) == {NOW, "limit_ranges"}

@@ -1,4 +1,4 @@
-"""A field of what is made is traced to the parent's field that it comes from."""
+"""A child's field is mapped to the parent's field that it comes from."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Policy sets: every fault is told with its line, and what is right is in force as written."""
+"""Policy sets: every error has its line, and valid policies are in force."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A tenant's policy restricts its own namespace, and nobody else."""
+"""A tenant's policy applies to its own namespace only."""
 
 import time
 from dataclasses import replace

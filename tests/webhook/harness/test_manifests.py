@@ -199,7 +199,7 @@ def test_a_webapp_is_judged_with_its_defaults(engine):
 
 
 def test_warnings_are_findings():
-    """A policy that only warns lets in, and is heard."""
+    """A policy that only warns admits the object with a warning."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
         "spec: {policy: replica-limits, params: {maximum: 2}, validationActions: [Warn]}\n"

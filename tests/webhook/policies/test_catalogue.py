@@ -17,7 +17,7 @@ from gatewright.policy import Params, Policy, Violation
 
 
 def validate(request, params):
-    """Find pods of nobody."""
+    """Find no pods."""
     if request.fields("metadata").fields("labels").string("team") is None:
         yield Violation("metadata.labels", "team missing", "pods belong to a team", "add the label")
 
