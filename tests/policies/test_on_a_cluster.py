@@ -34,7 +34,7 @@ NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whateve
         "service_selectors.yaml: a malformed Service is denied by itself",
     ),
     "only the audit writes the status that it is about": (
-        "policy_impact.yaml: what would be denied is told before it is",
+        "policy_impact.yaml: what would be denied is announced before it is",
         "policy_impact.yaml: the number is that of the rules before",
     ),
 }
@@ -51,7 +51,7 @@ REFUSED = {  # why the API server itself refuses what some cases are about; they
         "resource_limits.yaml: no containers at all is for the API server to refuse",
     ),
     "the schema of Gatewright's own kinds does not allow it; in a file it is judged": (
-        "policy_objects.yaml: every fault of an exception is told",
+        "policy_objects.yaml: every fault of an exception is reported",
         "policy_objects.yaml: a spec that is a list is no spec",
     ),
 }
