@@ -84,7 +84,7 @@ def of_several_versions() -> list[str]:
 def definition(*versions: type[CustomResource]) -> dict[str, Any]:
     """Write the CustomResourceDefinition of one kind, of which each type is a version.
 
-    Of conversion it says nothing, so that whoever applies it anew takes nothing back: the controller fills that in once
+    It does not set conversion, so that applying it again does not revert it: the controller fills that in once
     a webhook answers.
     """
     about = next(kind.definition for kind in versions if kind.definition.storage or len(versions) == 1)
@@ -165,7 +165,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def render(types: Iterable[type[CustomResource]] | None = None) -> dict[str, str]:
-    """Write the definitions of `types`, all of ours by default, as YAML, by file name."""
+    """Write the definitions of `types` (default: all of Gatewright's) as YAML, by file name."""
     resources: dict[tuple[str, str], list[type[CustomResource]]] = {}
     for kind in kinds() if types is None else types:
         resources.setdefault((kind.definition.group, kind.definition.plural), []).append(kind)
