@@ -127,7 +127,9 @@ def test_monitoring(render):
 
 def test_every_alert_has_a_runbook(render):
     """Its heading in docs/running.md, by the GitHub anchor; no heading is about an alert that is gone."""
-    groups = render("prometheusRule.enabled=true")["PrometheusRule", "gatewright"]["spec"]["groups"]
+    groups = render("prometheusRule.enabled=true", "audit.enabled=true")["PrometheusRule", "gatewright"]["spec"][
+        "groups"
+    ]
     rules = [rule for group in groups for rule in group["rules"]]
     assert all(rule["annotations"].keys() == {"summary", "description", "runbook_url"} for rule in rules)
     assert [rule["annotations"]["runbook_url"] for rule in rules] == [
@@ -154,7 +156,7 @@ def test_the_dashboard_asks_for_metrics_that_exist(render):
     known = re.findall(r"^\| `(\w+)` \|", (CHART.parents[1] / "docs/reference/metrics.md").read_text(), re.MULTILINE)
     asked = set(re.findall(r"\b(?:gatewright|controller_runtime|workqueue|rest_client|leader)_\w+", queries))
     assert {name.removesuffix("_bucket") for name in asked} <= set(known)
-    assert len(asked) == 12
+    assert len(asked) == 14
 
 
 def test_without_a_lease_no_leader_is_missed(render):

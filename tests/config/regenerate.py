@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from config import crds, rbac
 from config.manifests import generated, plain
 from config.settings import Settings
+from controller.audit.metrics import AuditMetrics
 from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
 from controller.runtime.metrics import KindMetrics
@@ -118,6 +119,7 @@ def collectors() -> dict[str, CollectorRegistry]:
     controller.register(LastBackups(tuple))
     for counts in filter(None, (each.counts for each in own_kinds())):
         shared.counter(counts.name, counts.about)
+    AuditMetrics(controller)
     shared.registry = kind
     KindMetrics("WebApp", shared)
     return {
