@@ -115,6 +115,10 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="least severe log lines to write"
     )
+    record_reviews: Path | None = Field(
+        None, description="file that a sample of the reviews is recorded in, redacted, for `gatewright impact`"
+    )
+    record_share: float = Field(0.01, gt=0, le=1, description="share of the reviews that is recorded")
     audit: bool = Field(False, description="judge what stands in the cluster, and write reports about it")
     audit_interval: Duration = Field(timedelta(minutes=10), description="how long after one audit the next begins")
     audit_qps: float = Field(20.0, gt=0, le=1000, description="requests a second that an audit sends at most")

@@ -27,7 +27,7 @@ class NamedPath(click.Path):
 
 
 FILE = NamedPath(path_type=Path)
-PATHS = ("policies", "policies_dir", "kubeconfig", "tls_cert", "tls_key")
+PATHS = ("policies", "policies_dir", "kubeconfig", "tls_cert", "tls_key", "record_reviews")
 CLUSTER = ("kubeconfig", "context")
 POLICIES = ("policies_dir", "pod_kinds")
 
@@ -123,7 +123,7 @@ def _metavar(name: str, field: FieldInfo) -> str:
         return "HOST:PORT"
     if isinstance(field.default, timedelta):
         return "DURATION"
-    if isinstance(field.default, int):
+    if isinstance(field.default, int | float):
         return "NUMBER"
     return "PATH" if name in PATHS else "URL" if name.endswith("url") else "NAME"
 

@@ -44,7 +44,8 @@ def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
 
 
 def _document(path: Path, number: int, review: Object) -> Document:
-    return Document(f"{path}:{number}", review, yaml.ScalarNode("", ""), is_exact=False)
+    mark = yaml.Mark(str(path), 0, number - 1, 0, None, 0)
+    return Document(str(path), review, yaml.ScalarNode("", "", mark, mark))
 
 
 def _review(event: Object) -> Object | None:

@@ -2,11 +2,13 @@
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from config.documents import DocumentError
 from config.settings import Settings
 from gatewright.listeners import Observed
 from gatewright.planning import optional_resources, scaled_kinds
@@ -25,6 +27,7 @@ from webhook.server.metrics import Metrics
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
+from webhook.server.recording import Recorder
 from webhook.server.serve import ServerConfig, serve
 from webhook.server.tls import ServingCertificate
 
@@ -103,12 +106,21 @@ async def webhook_of(
     )
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
+    recorder = None if settings.record_reviews is None else _recorder(settings.record_reviews, settings.record_share)
     config = ServerConfig(host=host, port=port, linger_seconds=drain.linger, grace_seconds=drain.grace)
 
     async def serve_reviews(stop: asyncio.Event) -> None:
-        await serve(stop, config, policies, serving, metrics, look_ups)
+        await serve(stop, config, policies, serving, metrics, look_ups, recorder)
 
     return Webhook(serve_reviews, background, policies, objects)
+
+
+def _recorder(path: Path, share: float) -> Callable[[bytes], None]:
+    """Return what records reviews. DocumentError where the file cannot be written."""
+    try:
+        return Recorder(path, share).record
+    except OSError as error:
+        raise DocumentError(f"{path}: reviews cannot be recorded there: {error.strerror or error}") from None
 
 
 def _now(_: Request) -> datetime:

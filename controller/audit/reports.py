@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -23,6 +24,7 @@ HASH = "gatewright.io/results"  # annotation: a digest of the results without th
 TRUNCATED = "gatewright-truncated"
 MAX_REPORTS = 5_000
 MAX_RESULTS = 50  # of one report; the summary counts all
+MAX_TOTAL = 30_000  # results of all reports: about 40 MB in etcd at most
 MAX_MESSAGE = 1_000  # characters
 REPORTED = ("fail", "warn", "error")
 
@@ -81,6 +83,8 @@ def changes(
     there = {(each.namespace, each.name): each for each in existing}
     ordered = sorted(judged, key=lambda each: (each.namespace, each.kind, each.name, each.uid))
     room = MAX_REPORTS - sum(each.audited_kind in unread for each in there.values())
+    totals = accumulate(min(len(each.findings), MAX_RESULTS) for each in ordered)
+    room = min(room, sum(1 for total in totals if total <= MAX_TOTAL))
     wanted = {(each.namespace, each.uid): each for each in ordered[:room]}
     apply = [
         report(each, format, now)
@@ -126,7 +130,10 @@ def report(judged: Judged, format: Format, now: datetime) -> Object:
 
 def truncated(left_out: int, total: int, format: Format, now: datetime) -> Object:
     """Return the one report that says how many objects with violations are not reported."""
-    message = f"{left_out} of {total} objects with violations are not reported: at most {MAX_REPORTS} reports are kept"
+    message = (
+        f"{left_out:,} of {total:,} objects with violations are not reported: at most {MAX_REPORTS:,} reports "
+        f"and {MAX_TOTAL:,} results are kept"
+    )
     finding = Finding(SOURCE, "audit", "", message, "warn", "medium", "audit")
     body: Object = {
         "metadata": {

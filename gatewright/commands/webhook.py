@@ -27,6 +27,8 @@ from gatewright.serving import webhook_of
     "controller_account",
     "kinds",
     "namespaces",
+    "record_reviews",
+    "record_share",
     *POLICIES,
     *CLUSTER,
 )

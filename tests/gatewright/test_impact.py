@@ -138,7 +138,7 @@ def test_recorded_reviews_are_judged_as_they_came(impact):
     code, out, err = impact("twenty.yaml", "five.yaml", "--reviews", "reviews.jsonl")
     assert (code, out.splitlines()[0], out.splitlines()[-1]) == (
         3,
-        "newly denied  Deployment web/new  (reviews.jsonl:1:1)",
+        "newly denied  Deployment web/new  (reviews.jsonl:1)",
         "2 objects: 1 newly denied, 1 unchanged",
     )
     assert err.startswith("reviews.jsonl:2: not JSON: ")

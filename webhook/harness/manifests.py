@@ -110,7 +110,7 @@ class Judge:
         try:
             request = read(orjson.dumps(document.value))
         except (NotAReviewError, MalformedRequestError) as error:
-            raise DocumentError(f"{document.source}: {error}") from None
+            raise DocumentError(f"{document.where()}: {error}") from None
         where = request.attributes.namespace
         request = request.with_looked_up({**self._always, **self._known.about(where)})
         mutated = self._engine.mutate(request)

@@ -44,11 +44,21 @@ class HasEngine(Protocol):
 class AdmissionHandler:
     """Answers reviews with the engine in force."""
 
-    def __init__(self, policies: HasEngine, metrics: Metrics, look_ups: Mapping[str, LookUp]) -> None:
-        """Take the policies in force, the metrics, and by name the look-ups that policies may need."""
+    def __init__(
+        self,
+        policies: HasEngine,
+        metrics: Metrics,
+        look_ups: Mapping[str, LookUp],
+        record_review: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """Take the policies in force, the metrics, and by name the look-ups that policies may need.
+
+        `record_review` gets the body of each validating review that was judged.
+        """
         self._policies = policies
         self._metrics = metrics
         self._look_ups = look_ups
+        self._record_review = record_review
         self._bodies = Bodies()
         self._beside = ThreadPoolExecutor(1, "large reviews")
 
@@ -118,6 +128,8 @@ class AdmissionHandler:
         judge = engine.mutate if is_mutating else engine.validate
         verdict, answer = _judged(judge, request) if beside is None else await beside(_judged, judge, request)
         record(self._metrics, route.hook, request, verdict, time.perf_counter() - started)
+        if self._record_review is not None and not is_mutating:
+            self._record_review(body)
         return answer
 
     async def _run_beside(self, route: Route, started: float, work: Callable[..., T], *arguments: Any) -> T:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -79,9 +79,10 @@ async def serve(
     certificate: ServingCertificate,
     metrics: Metrics,
     look_ups: Mapping[str, LookUp],
+    record_review: Callable[[bytes], None] | None = None,
 ) -> None:
     """Serve until `stop` is set, and then until the connections are drained."""
-    handler = AdmissionHandler(policies, metrics, look_ups)
+    handler = AdmissionHandler(policies, metrics, look_ups, record_review)
     async with listening(config, handler, certificate, metrics) as listener, asyncio.TaskGroup() as group:
         upkeep = group.create_task(listener.upkeep())
         log.info("listening", extra={"fields": {"host": config.host or "*", "port": listener.port}})

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import orjson
 import pytest
 
 from controller.audit import reports
@@ -106,7 +107,7 @@ def test_a_cap_bounds_the_number_of_reports(monkeypatch: pytest.MonkeyPatch):
     assert [each["metadata"]["name"] for each in planned.apply] == ["uid-a", "uid-b", "gatewright-truncated"]
     notice = planned.apply[-1]
     assert [each["message"] for each in notice["results"]] == [
-        "2 of 4 objects with violations are not reported: at most 2 reports are kept"
+        "2 of 4 objects with violations are not reported: at most 2 reports and 30,000 results are kept"
     ]
     there = [*map(stored, many[1::2]), reports.stored_of(notice["metadata"])]
     unchanged = changes(many, there, "openreports", NOW, NOTHING_UNREAD)
@@ -120,3 +121,12 @@ def test_a_report_is_bounded_and_its_summary_is_not():
     found = report(judged("shop", "web", *findings), "openreports", NOW)
     assert (len(found["results"]), found["summary"]["fail"]) == (50, 60)
     assert {len(each["message"]) for each in found["results"]} == {1000}
+
+
+def test_all_reports_together_are_bounded():
+    """100,000 violations of 10,000 objects stay below 50 MB, however long their messages are."""
+    findings = tuple(FINDING._replace(path=f"spec.f{index}", message="x" * 1_000) for index in range(10))
+    many = [judged(f"object-{number:05}", "web", *findings) for number in range(10_000)]
+    planned = changes(many, [], "openreports", NOW, NOTHING_UNREAD)
+    assert len(planned.apply) == 3_001
+    assert sum(len(orjson.dumps(each)) for each in planned.apply) < 50 * 1024 * 1024

@@ -1,0 +1,63 @@
+"""Recorded reviews: a sample, redacted, that `gatewright impact --reviews` can judge."""
+
+import json
+import logging
+
+from webhook.harness.reviews import Admission, review
+from webhook.server import recording
+from webhook.server.recording import Recorder, redacted
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {
+        "name": "app",
+        "managedFields": [{"manager": "kubectl"}],
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "team": "shop"},
+    },
+    "spec": {
+        "containers": [{"name": "app", "image": "a", "env": [{"name": "KEY", "value": "s3cret"}, {"name": "REF"}]}]
+    },
+}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"password": "czNjcmV0"}}
+
+
+def test_no_values_of_secrets_and_variables_are_recorded():
+    """Names stay, for policies judge them; of the user only the name and the groups."""
+    pod = json.loads(redacted(review(Admission(POD, old_object=SECRET, operation="UPDATE"))))["request"]
+    assert pod["object"] == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "app", "annotations": {"team": "shop"}},
+        "spec": {
+            "containers": [
+                {"name": "app", "image": "a", "env": [{"name": "KEY", "value": "redacted"}, {"name": "REF"}]}
+            ]
+        },
+    }
+    assert pod["oldObject"]["data"] == {"password": "redacted"}
+    assert pod["userInfo"] == {"username": "kubernetes-admin", "groups": ["system:authenticated"]}
+
+
+def test_a_share_of_the_reviews_is_recorded(tmp_path):
+    """A line each, after what was there."""
+    file = tmp_path / "reviews.jsonl"
+    file.write_text("{}\n")
+    draws = iter([0.05, 0.5, 0.0])
+    recorder = Recorder(file, 0.1, lambda: next(draws))
+    for _ in range(3):
+        recorder.record(review(Admission(POD)))
+    assert [json.loads(line).get("kind") for line in file.read_text().splitlines()] == [None] + ["AdmissionReview"] * 2
+
+
+def test_recording_ends_with_a_full_file(tmp_path, monkeypatch, caplog):
+    """It is said once; reviews go on."""
+    monkeypatch.setattr(recording, "MAX_BYTES", 1000)
+    recorder = Recorder(tmp_path / "reviews.jsonl", 1.0)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            recorder.record(review(Admission(POD)))
+    assert (tmp_path / "reviews.jsonl").read_text().count("\n") == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        f"no more reviews are recorded in {tmp_path / 'reviews.jsonl'}: it has 1,000 bytes"
+    ]

@@ -1,0 +1,88 @@
+"""Records a sample of reviews, redacted, one JSON object a line: what `gatewright impact --reviews` reads."""
+
+import logging
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+MAX_BYTES = 100 * 1024 * 1024  # of the file; recording ends there
+REDACTED = "redacted"
+VALUES = {"Secret": ("data", "stringData"), "ConfigMap": ("data", "binaryData")}
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+log = logging.getLogger("gatewright.webhook.recording")
+
+
+class Recorder:
+    """Appends reviews to one file."""
+
+    def __init__(self, path: Path, share: float, draw: Callable[[], float] = random.random) -> None:
+        """Take the file, and which share of the reviews is recorded (0 to 1). OSError where it cannot be written."""
+        self._path, self._share, self._draw = path, share, draw
+        with path.open("ab") as file:
+            self._size = file.tell()
+
+    def record(self, body: bytes) -> None:
+        """Record the body of a review that was judged, if its turn comes; a failure is logged and ends recording."""
+        if self._share <= 0 or self._draw() >= self._share:
+            return
+        line = redacted(body)
+        self._size += len(line)
+        try:
+            if self._size > MAX_BYTES:
+                raise OSError(f"it has {MAX_BYTES:,} bytes")
+            with self._path.open("ab") as file:
+                file.write(line)
+        except OSError as error:
+            log.warning("no more reviews are recorded in %s: %s", self._path, error.strerror or error)
+            self._share = 0
+
+
+def redacted(body: bytes) -> bytes:
+    """Return a review as one line without values of Secrets, ConfigMaps and environment variables.
+
+    Keys and names stay, since policies judge them; managedFields, the last applied configuration and what else is known
+    of the user go.
+    """
+    review = orjson.loads(body)
+    request = review["request"]
+    user = request.get("userInfo") or {}
+    request["userInfo"] = {key: user[key] for key in ("username", "groups") if key in user}
+    for name in ("object", "oldObject"):
+        if isinstance(request.get(name), dict):
+            request[name] = _redacted(request[name])
+    return orjson.dumps(review, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _redacted(object: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = _without_env(object)
+    for field in VALUES.get(str(object.get("kind")), ()):
+        if isinstance(kept.get(field), dict):
+            kept[field] = dict.fromkeys(kept[field], REDACTED)
+    metadata = kept.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop("managedFields", None)
+        if isinstance(metadata.get("annotations"), dict):
+            metadata["annotations"].pop(LAST_APPLIED, None)
+    return kept
+
+
+def _without_env(value: Any) -> Any:
+    """Return a copy in which environment variables have no values."""
+    if isinstance(value, dict):
+        return {
+            key: [_without_value(each) for each in item]
+            if key == "env" and isinstance(item, list)
+            else _without_env(item)
+            for key, item in value.items()
+        }
+    return [_without_env(each) for each in value] if isinstance(value, list) else value
+
+
+def _without_value(variable: Any) -> Any:
+    if isinstance(variable, dict) and "value" in variable:
+        return {**variable, "value": REDACTED}
+    return variable
