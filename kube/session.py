@@ -2,7 +2,7 @@
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableSet
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -24,13 +24,23 @@ REASONS: dict[type[Exception], str] = {
 Gate = Callable[[], None]
 
 
-def new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    """Return a session whose only time-out is that for connecting; proxies of the environment are ignored."""
+def new_session(headers: Mapping[str, str], sockets: MutableSet[socket.socket] | None = None) -> aiohttp.ClientSession:
+    """Return a session whose only time-out is that for connecting; proxies of the environment are ignored.
+
+    It adds each socket that it opens to `sockets`, where given.
+    """
+
+    def open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
+        opened = keep_alive_socket(address)
+        if sockets is not None:
+            sockets.add(opened)
+        return opened
+
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0,  # workers bound the requests; watches must never wait for them
             keepalive_timeout=IDLE_CONNECTION_SECONDS,
-            socket_factory=keep_alive_socket,
+            socket_factory=open_socket,
         ),
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),

@@ -1,10 +1,12 @@
 """The HTTP session with one API server: authorization, time-outs, the write gate, and failures as typed errors."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from inspect import isawaitable
 from typing import Any, Self
+from weakref import WeakSet
 
 import aiohttp
 import orjson
@@ -15,6 +17,7 @@ from kube.errors import ServerError, Unauthorized, Unreachable, error_for
 from kube.session import Gate, GatedPayload, new_session, reason_of
 
 JSON = "application/json"
+CLOSING_STEPS = 50  # of 10 ms at most, until every socket is closed
 
 Lines = list[bytes]
 
@@ -35,14 +38,21 @@ class Transport:
         self._timeout = timeout
         self._on_response = on_response or (lambda method, code, seconds: None)
         self._session: aiohttp.ClientSession | None = None
+        self._sockets = WeakSet[socket.socket]()
 
     async def __aenter__(self) -> Self:
-        self._session = new_session(self._headers)
+        self._session = new_session(self._headers, self._sockets)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
         if self._session is not None:
+            if self._session.connector is not None:
+                await self._session.connector.close(abort_ssl=True)  # a TLS farewell would wait for a server that hangs
             await self._session.close()
+            for _ in range(CLOSING_STEPS):
+                if all(each.fileno() == -1 for each in self._sockets):
+                    break
+                await asyncio.sleep(0.01)  # aiohttp does not wait for the connections of cancelled requests
 
     async def request(
         self,

@@ -40,7 +40,7 @@ def mutate(request: Request, params: ResourceDefaults) -> Iterator[Patch]:
     if before is not None and request.resource_kind == "Pod":
         return
     whole = of_pod(request)
-    shared = whole.limits | whole.owner.quantities("resources.requests") if whole is not None else {}
+    shared = whole.requests if whole is not None else {}
     known = {each.path(): each.mapping("resources") for each in before.containers()} if before is not None else {}
     for each in of_containers(request):
         container = each.owner

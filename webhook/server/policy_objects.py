@@ -73,7 +73,7 @@ class PolicyObjects:
 
     def conflict(self, resource: Resource, key: str) -> str | None:
         """Say why an object that is good by itself is not in force beside the others, or None."""
-        return self.problems[resource, key] if (resource, key) in self._conflicting else None
+        return self.problems.get((resource, key)) if (resource, key) in self._conflicting else None
 
     def subscriber(self, resource: Resource) -> Callable[[Change], None]:
         """Return what a watch of `resource` is to call."""
