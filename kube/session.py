@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 from collections.abc import Callable, Mapping, MutableSet
 
 import aiohttp
@@ -40,6 +41,7 @@ def new_session(headers: Mapping[str, str], sockets: MutableSet[socket.socket] |
         connector=aiohttp.TCPConnector(
             limit=0,  # workers bound the requests; watches must never wait for them
             keepalive_timeout=IDLE_CONNECTION_SECONDS,
+            enable_cleanup_closed=sys.version_info < (3, 12, 7),  # abort TLS farewells that a hung server never ends
             socket_factory=open_socket,
         ),
         headers=headers,

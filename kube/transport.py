@@ -17,7 +17,7 @@ from kube.errors import ServerError, Unauthorized, Unreachable, error_for
 from kube.session import Gate, GatedPayload, new_session, reason_of
 
 JSON = "application/json"
-CLOSING_STEPS = 50  # of 10 ms at most, until every socket is closed
+CLOSING_STEPS = 5  # of 10 ms at most, until every socket is closed
 
 Lines = list[bytes]
 
