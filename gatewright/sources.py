@@ -57,8 +57,11 @@ def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
         yield Path(manifest)
 
 
-def _files(path: Path, found: Sources) -> Iterator[Path]:
-    """Yield the files of a path: itself, or a directory's manifests; of a chart or kustomization the directory."""
+def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterator[Path]:
+    """Yield a path itself, or a directory's manifests; for a chart or a kustomization its directory.
+
+    The files of the kustomization in the directory `unrendered` are yielded as they are.
+    """
     ignored = _Ignored(path)
     if not path.is_dir():
         if ignored(path):
@@ -69,12 +72,13 @@ def _files(path: Path, found: Sources) -> Iterator[Path]:
     for directory, folders, names in os.walk(path):
         here = Path(directory)
         folders[:] = sorted(each for each in folders if not each.startswith(".") and not ignored(here / each, "/"))
-        if CHART in names or (KUSTOMIZATIONS.intersection(names) and rendering.kustomize()):
+        files = sorted(name for name in names if not name.startswith(".") and not ignored(here / name))
+        is_kustomization = bool(KUSTOMIZATIONS.intersection(files)) and here != unrendered and rendering.kustomize()
+        if CHART in files or is_kustomization:
             folders.clear()
             yield here
-            continue
-        files = (here / name for name in sorted(names) if not name.startswith("."))
-        yield from (each for each in files if each.suffix in SUFFIXES and not ignored(each))
+        else:
+            yield from (here / name for name in files if Path(name).suffix in SUFFIXES)
 
 
 class _Ignored:
@@ -112,6 +116,9 @@ def _read(file: Path | None, found: Sources, namespace: str, changed: frozenset[
         return
     except DocumentError as error:
         found.problems.append(str(error))
+        if file is not None and file.is_dir() and not (file / CHART).exists():
+            for each in _files(file, found, unrendered=file):  # one bad kustomization hides no object from the policies
+                _read(each, found, namespace, changed)
         return
     objects = [each for each in documents if is_object(each)]
     found.documents += objects

@@ -419,6 +419,25 @@ def test_a_kustomization_is_read_as_files_without_the_program(check, monkeypatch
     assert check("app") == (1, ["denied shop"], note)
 
 
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+def test_a_kustomization_that_cannot_be_rendered_hides_no_file(run):
+    """It is a problem, and its files are judged as they are."""
+    write("app/deployment.yaml", BAD)
+    write("app/kustomization.yaml", "resources: [nowhere.yaml]\n")
+    code, out, err = run("check", "--policies", PRODUCTION, "app")
+    assert (code, out.splitlines()[0]) == (3, "denied  Deployment production/shop  (app/deployment.yaml:1)")
+    assert "app: kubectl kustomize failed: " in err
+
+
+def test_an_ignored_kustomization_is_not_rendered(check):
+    """The other files of its directory are judged."""
+    write("app/deployment.yaml", BAD)
+    write("app/kustomization.yaml", "resources: [nowhere.yaml]\n")
+    write(".gatewrightignore", "kustomization.yaml\n")
+    assert check("app") == (1, ["denied shop"], "")
+
+
 def test_a_chart_is_skipped_without_helm(check, monkeypatch):
     """With a note: its templates are not YAML."""
     monkeypatch.setenv("PATH", "/nowhere")
