@@ -7,11 +7,11 @@ import orjson
 
 from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict, Violation
 from webhook.engine.rules import RuleError
+from webhook.engine.violation import one_line
 
 MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
 MAX_CAUSES = 40 << 10
 MAX_ANNOTATIONS = 32 << 10
-MAX_TEXT = 8 << 10  # characters of one violation
 MAX_WARNINGS = 4096  # characters of all warnings; beyond, the API server leaves MAX_WARNING of each
 MAX_WARNING = 256
 WARNINGS_LEFT = MAX_WARNINGS // MAX_WARNING - 1
@@ -28,34 +28,33 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
 
     Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for.
     """
-    listed, detailed = _Listed(MAX_MESSAGE), _Listed(MAX_CAUSES)
-    lines: list[str] = []
+    lines: dict[str, None] = {}  # each once, in order
     causes: list[dict[str, str]] = []
-    failures = {failure(each) for each in verdict.outcomes if each.error is not None}
-    violations = 0
-    for policy, path, text in _causes(verdict):
-        if listed.add(policy, text):
-            lines.append(f"- {policy}: {text}")
-            violations += bool(path) or text not in failures
-            if not detailed.is_full and detailed.add(policy, path, text):
-                causes.append({"reason": policy, "message": text, "field": path})
-        elif listed.is_full:
-            lines.append(MORE)
+    room, room_for_causes = MAX_MESSAGE, MAX_CAUSES
+    violations = errors = 0
+    for outcome, violation in _denials(verdict):
+        path, text = ("", failure(outcome)) if violation is None else (violation.where, violation.message)
+        line = f"- {outcome.policy}: {text}"
+        if line in lines:
+            continue
+        size = len(orjson.dumps(line))
+        room -= size
+        if room < 0 or len(lines) >= MAX_VIOLATIONS:
+            lines[MORE] = None
             break
-    if any(outcome.malformed for outcome in verdict.outcomes):
-        code = 400
-    elif any(outcome.violations and outcome.denies for outcome in verdict.outcomes):
-        code = 403
-    else:
-        code = 500
-    errors = len(lines) - violations - listed.is_full
+        lines[line] = None
+        violations += violation is not None
+        errors += violation is None
+        room_for_causes -= size + len(orjson.dumps(path))
+        if room_for_causes >= 0:
+            causes.append({"reason": outcome.policy, "message": text, "field": path})
     counted = [_count(violations, "violation")] * bool(violations) + [_count(errors, "policy failure")] * bool(errors)
-    more_than = "more than " if listed.is_full else ""
+    code = _code(verdict)
     return {
         "status": "Failure",
         "code": code,
         "reason": REASONS[code],
-        "message": "\n".join([more_than + ", ".join(counted), *lines]),
+        "message": "\n".join(["more than " * (MORE in lines) + ", ".join(counted), *lines]),
         "details": {
             "name": request.attributes.name or _generate_name(request),
             "group": request.attributes.group,
@@ -65,23 +64,15 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-class _Listed:
-    """What is listed so far, each once, while there is room."""
-
-    def __init__(self, room: int) -> None:
-        """Start with a budget of `room` bytes of JSON."""
-        self._room = room
-        self._seen: set[tuple[str, ...]] = set()
-        self.is_full = False
-
-    def add(self, *texts: str) -> bool:
-        """Take one more; return whether it is new, and there was room."""
-        if texts in self._seen:
-            return False
-        self._room -= len(orjson.dumps(texts))
-        self.is_full = self._room < 0 or len(self._seen) >= MAX_VIOLATIONS
-        self._seen.add(texts)
-        return not self.is_full
+def _code(verdict: Verdict) -> int:
+    """Return the HTTP status of a denial: what is malformed counts before violations, and these before failures."""
+    code = 500
+    for outcome in verdict.outcomes:
+        if outcome.malformed is not None:
+            return 400
+        if outcome.violations and outcome.denies:
+            code = 403
+    return code
 
 
 def _generate_name(request: Request) -> str:
@@ -90,21 +81,20 @@ def _generate_name(request: Request) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _causes(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
-    """Yield policy, path and text of whatever denies; a malformed field once, however many policies met it."""
+def _denials(verdict: Verdict) -> Iterator[tuple[Outcome, Violation | None]]:
+    """Yield each violation that denies, and None for a policy that failed; a malformed field once."""
     malformed: set[str] = set()
     for outcome in verdict.outcomes:
         if not outcome.denies:
             continue
-        if outcome.malformed is not None:
-            if outcome.malformed.where not in malformed:
-                malformed.add(outcome.malformed.where)
-                yield outcome.policy, outcome.malformed.where, one_line(outcome.malformed.message)
-        elif outcome.error is not None:
-            yield outcome.policy, "", failure(outcome)
-        else:
+        if outcome.error is not None:
+            yield outcome, None
+        elif outcome.malformed is None:
             for violation in outcome.violations:
-                yield outcome.policy, one_line(violation.where), one_line(violation.message)
+                yield outcome, violation
+        elif outcome.malformed.where not in malformed:  # every policy that reads the field reports it
+            malformed.add(outcome.malformed.where)
+            yield outcome, outcome.malformed
 
 
 def failure(outcome: Outcome) -> str:
@@ -126,7 +116,7 @@ def warnings(verdict: Verdict) -> list[str]:
     lines: list[str] = []
     size = 0
     for outcome, violation, why in found:
-        text = failure(outcome) if violation is None else one_line(violation.message)
+        text = failure(outcome) if violation is None else violation.message
         lines.append(f"{outcome.policy}: {text}{why}")
         size += len(lines[-1])
         if size > MAX_WARNINGS and len(lines) > WARNINGS_LEFT:
@@ -159,38 +149,31 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
     Of all of them together, as many as fit into MAX_ANNOTATIONS bytes.
     """
     annotations: dict[str, list[str]] = {}
-    listed = _Listed(MAX_ANNOTATIONS)
-    for key, outcome, violation in _audited(verdict):
-        if listed.is_full:
+    room = MAX_ANNOTATIONS
+    for key, line in _audited(verdict):
+        room -= len(orjson.dumps(line))
+        annotations.setdefault(key, []).append(line if room >= 0 else MORE)
+        if room < 0:
             break
-        if violation is None:
-            line = outcome.policy if key == "mutated-by" else f"{outcome.policy}: {failure(outcome)}"
-        else:
-            line = f"{outcome.policy}: {one_line(violation.message)}"
-        listed.add(key, line)
-        annotations.setdefault(key, []).append(MORE if listed.is_full else line)
     return {key: "\n".join(lines) for key, lines in annotations.items()}
 
 
-def _audited(verdict: Verdict) -> Iterator[tuple[str, Outcome, Violation | None]]:
-    """Yield what is kept: under which key, of which policy, and the violation if it is one."""
+def _audited(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield each line that is kept, and under which key."""
     for outcome in verdict.outcomes:
         for action in sorted(outcome.actions) if outcome.violations else ():
-            yield from ((action.lower(), outcome, each) for each in outcome.violations)
-        yield from (("tolerated", outcome, each) for each in outcome.tolerated)
+            key = action.lower()
+            for each in outcome.violations:
+                yield key, f"{outcome.policy}: {each.message}"
+        for each in outcome.tolerated:
+            yield "tolerated", f"{outcome.policy}: {each.message}"
         if outcome.malformed is not None:
-            yield "malformed", outcome, outcome.malformed
+            yield "malformed", f"{outcome.policy}: {outcome.malformed.message}"
         if outcome.error is not None:
-            yield "error", outcome, None
+            yield "error", f"{outcome.policy}: {failure(outcome)}"
         if outcome.patched:
-            yield "mutated-by", outcome, None
+            yield "mutated-by", outcome.policy
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def one_line(text: str) -> str:
-    """Return `text` as one line without control characters, which the API server does not take; a long one is cut."""
-    text = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
-    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from webhook.engine import Attributes, Engine, Outcome, Request, Verdict
 from webhook.engine.kinds import Kind
-from webhook.messages import failure, one_line
+from webhook.messages import failure
 
 RESULTS: dict[str, Literal["fail", "warn"]] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}  # the first that holds
 
@@ -96,7 +96,7 @@ class Judge:
         bound = self._policies.get(outcome.policy)
         severity, category = (bound.severity, bound.category) if bound is not None else ("high", "kinds")
         rule = bound.policy.name if bound is not None else ""
-        return Finding(outcome.policy, rule, one_line(path), one_line(message), result, severity, category)
+        return Finding(outcome.policy, rule, path, message, result, severity, category)
 
 
 def _judged_kinds(engine: Engine) -> Iterator[tuple[Kind, frozenset[str]]]:

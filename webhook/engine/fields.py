@@ -72,9 +72,12 @@ class Fields:
         if isinstance(step, tuple):
             name = self.value.get("name")
             is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
-            step = f"{step[0]}[name={name}]" if is_name else f"{step[0]}[{step[1]}]"
-        above = self.above.path() if self.above is not None else ""
-        return ".".join(part for part in (above, step, relative) if part)
+            path = f"{step[0]}[name={name}]" if is_name else f"{step[0]}[{step[1]}]"
+        else:
+            path = step
+        if relative:
+            path = f"{path}.{relative}" if path else relative
+        return path if self.above is None else self.above.path(path)
 
     def steps(self) -> tuple[Step, ...]:
         """Return that path as the steps of a patch; no field on the way may have a dot in its name."""

@@ -1,15 +1,19 @@
 """What a policy finds and what it sets: violations, with an identity beside their words, and patches."""
 
+import dataclasses
 import json
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 if TYPE_CHECKING:
     from webhook.engine.fields import Fields
 
 MAX_SHOWN = 256  # characters of a string that a message repeats
+MAX_TEXT = 8 << 10  # characters of one message
 JSON_TYPES = {
     dict: "an object",
     list: "a list",
@@ -33,11 +37,17 @@ UNSET = Unset()
 def shown(value: Any) -> str:
     """Return `value` as it appears in a message: strings quoted, long ones cut, containers by their type only."""
     if isinstance(value, str):
-        text = json.dumps(value, ensure_ascii=not value.isprintable())
+        text = orjson.dumps(value).decode() if value.isprintable() else json.dumps(value)
         return text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}…"'
     if isinstance(value, dict | list):
         return JSON_TYPES[type(value)]
     return json.dumps(value)
+
+
+def one_line(text: str) -> str:
+    """Return `text` as one line without control characters, which the API server does not take; a long one is cut."""
+    text = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
 
 
 @dataclass(slots=True, eq=False)
@@ -65,16 +75,17 @@ class Violation:
     expired: str = ""
     mended: Any = UNSET
     id: str = ""
+    _words: tuple[str, str] | None = dataclasses.field(default=None, init=False, repr=False)  # `where` and `message`
 
     @property
     def path(self) -> str:
-        """The path of the field in its object, as a message shows it."""
+        """The path of the field in its object."""
         return self.field if self.holder is None else self.holder.path(self.field)
 
     @property
     def where(self) -> str:
-        """The path, after the name of the object where that is a planned child."""
-        return ": ".join(filter(None, (self.of, self.path))) if self.of else self.path
+        """The path as one line, after the name of the object where that is a planned child."""
+        return (self._words or self._worded())[0]
 
     @property
     def found_text(self) -> str:
@@ -83,11 +94,20 @@ class Violation:
 
     @property
     def message(self) -> str:
-        """The violation as one line."""
-        said = f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}." if self.fix else self.rule
-        if not self.path:
-            return f"{self.of}: {said}" if self.of else said
-        return f"{self.where}: {self.found_text}; {said}"
+        """The violation as one line, at most MAX_TEXT characters long."""
+        return (self._words or self._worded())[1]
+
+    def _worded(self) -> tuple[str, str]:
+        """Word it once: an answer repeats a message up to three times."""
+        path = one_line(self.path)
+        where = f"{self.of}: {path}" if self.of and path else self.of or path
+        message = f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}." if self.fix else self.rule
+        if path:
+            message = f"{where}: {self.found_text}; {message}"
+        elif where:
+            message = f"{where}: {message}"
+        self._words = where, one_line(message)
+        return self._words
 
     def __eq__(self, other: object) -> bool:
         """Two violations are equal that say the same."""

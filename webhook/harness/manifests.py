@@ -20,7 +20,7 @@ from webhook.harness.known import Known, namespace_of
 from webhook.harness.objects import as_served, require_object
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.trial import Answer, ask, ask_stored
-from webhook.messages import failure, one_line
+from webhook.messages import failure
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
 ACTIONS = ("Deny", "Warn", "Audit")  # the first of them that a policy has is what a violation does
@@ -215,7 +215,7 @@ def _findings(outcomes: Iterable[Outcome], namespace: str) -> Iterator[Finding]:
 
 
 def _finding(policy: str, violation: Violation, action: str) -> Finding:
-    return Finding(policy, one_line(violation.where), one_line(violation.message), action, violation)
+    return Finding(policy, violation.where, violation.message, action, violation)
 
 
 def _undecided(outcome: Outcome, namespace: str) -> str:
