@@ -88,6 +88,25 @@ def possible(resources):
     return all(value(requests[name]) <= value(limits[name]) for name in both)
 
 
+def named(holder, part):
+    """Return the names of the limits or requests that a pod or a container sets."""
+    amounts = (holder.get("resources") or {}).get(part) or {}
+    return {name for name, amount in amounts.items() if amount is not None}
+
+
+def shared_by_all(pod):
+    """Return the resources that the pod has as a whole.
+
+    Beside a pod-level limit, the API server sets pod-level requests of the cpu and memory that containers request.
+    """
+    whole = named(pod, "limits") | named(pod, "requests")
+    if not named(pod, "limits"):
+        return whole
+    containers = [each for name in LISTS for each in pod.get(name, [])]
+    requested = {name for each in containers for part in ("limits", "requests") for name in named(each, part)}
+    return whole | requested & {"cpu", "memory"}
+
+
 RESOURCES = (st.none() | st.fixed_dictionaries({}, optional={"limits": AMOUNT_MAPS, "requests": AMOUNT_MAPS})).filter(
     possible
 )
@@ -109,8 +128,7 @@ DEFAULTS = st.fixed_dictionaries(
 def test_resource_defaults_contradict_nothing(params, kind, pod):
     """What is said stays, no request is above its limit, and every limit is there unless the pod has it as a whole."""
     after = mutated("resource-defaults", params, kind, pod)
-    whole = pod.get("resources") or {}
-    shared = {name for part in whole.values() for name, amount in (part or {}).items() if amount is not None}
+    shared = shared_by_all(pod)
     for name in LISTS:
         for was, container in zip(pod.get(name, []), after.get(name, []), strict=True):
             assert possible(container.get("resources"))
