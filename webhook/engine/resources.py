@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field
 
 from config.quantities import Quantity, parse_quantity, written
 from webhook.engine.fields import Fields, entry
+from webhook.engine.look_ups import read_each
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Excess, Violation
@@ -209,10 +210,19 @@ def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
     """Return the limits and the requests that a container gets; of two LimitRanges, the first one counts."""
     limits: Amounts = {}
     requests: Amounts = {}
-    for limit_range in limit_ranges:
-        for item in Fields(limit_range).each("spec.limits"):
-            if item.string("type") == "Container":
-                default = item.quantities("max") | item.quantities("default")
-                limits = default | limits
-                requests = item.quantities("min") | default | item.quantities("defaultRequest") | requests
+    for defaults, asked in read_each(limit_ranges, _defaults_of):
+        limits = defaults | limits
+        requests = asked | requests
+    return limits, requests
+
+
+def _defaults_of(limit_range: Fields) -> tuple[Amounts, Amounts]:
+    """Return the limits and the requests that one LimitRange fills in."""
+    limits: Amounts = {}
+    requests: Amounts = {}
+    for item in limit_range.each("spec.limits"):
+        if item.string("type") == "Container":
+            default = item.quantities("max") | item.quantities("default")
+            limits = default | limits
+            requests = item.quantities("min") | default | item.quantities("defaultRequest") | requests
     return limits, requests
