@@ -9,7 +9,7 @@ from webhook.engine.planners import SERVED, ControllerUser, PlannedObject, Plann
 from webhook.engine.policy import Params, Policy
 from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, NotLookedUpError, Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
-from webhook.engine.violation import Patch, Violation
+from webhook.engine.violation import Patch, Patches, Violation, Violations
 
 __all__ = [
     "MAX_VIOLATIONS",
@@ -27,6 +27,7 @@ __all__ = [
     "Outcome",
     "Params",
     "Patch",
+    "Patches",
     "PlannedObject",
     "Planner",
     "Planners",
@@ -35,5 +36,6 @@ __all__ = [
     "Request",
     "Verdict",
     "Violation",
+    "Violations",
     "WrongTypeError",
 ]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -192,3 +192,7 @@ def is_below(record: "Fields | None", records: "Container[Fields]") -> bool:
             return True
         record = record.above
     return False
+
+
+Violations = Iterator[Violation]  # what `validate` yields
+Patches = Iterator[Patch]  # what `mutate` yields

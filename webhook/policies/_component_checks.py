@@ -1,10 +1,10 @@
 """Checks of the components of an AppStack or an EcommercePlatform: the names of their children, and their database."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from config.data_versions import MYSQL, denial
-from webhook.engine import Fields, Request, Violation
+from webhook.engine import Fields, Request, Violation, Violations
 from webhook.engine.violation import shown
 from webhook.policies._container_checks import of_image, of_resources, of_security_context, of_variables
 from webhook.policies._names import no_dns_label, of_object_name, too_long
@@ -21,7 +21,7 @@ STORED = ("CronJob", "-db-backup-cronjob", 52)  # what a database makes whose ba
 DEFAULT_TYPE = "postgresql"
 
 
-def of_name(request: Request, components: list[str]) -> Iterator[Violation]:
+def of_name(request: Request, components: list[str]) -> Violations:
     """Yield a violation where a child of one of the components would have an invalid name."""
     yield from no_dns_label(request, "the Services that are made must have a DNS label as their name")
     backup = request.fields("spec.database.backup")
@@ -34,7 +34,7 @@ def of_name(request: Request, components: list[str]) -> Iterator[Violation]:
         yield from too_long(request, room, rule)
 
 
-def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
+def of_database(database: Fields, before: Fields | None) -> Violations:
     """Yield a violation for each thing that the database could not be, or could not become.
 
     Of postgresql a PostgreSQL object is made, whose own rules say what that could not be.
@@ -54,7 +54,7 @@ def of_database(database: Fields, before: Fields | None) -> Iterator[Violation]:
         yield from of_object_name(database.path("storageClassName"), database.string("storageClassName"))
 
 
-def of_database_version(request: Request) -> Iterator[Violation]:
+def of_database_version(request: Request) -> Violations:
     """Yield a violation where the database that there is could not be opened by the version that is asked for now.
 
     Where it is not ready, the version asked for last may never have opened it: the controller knows by its volumes.
@@ -75,7 +75,7 @@ def _is_unready(condition: Fields) -> bool:
     return condition.string("type") == "DatabaseReady" and condition.string("status") == "False"
 
 
-def of_containers(request: Request) -> Iterator[Violation]:
+def of_containers(request: Request) -> Violations:
     """Yield a violation for each thing that the pods of cache, backend or frontend could not have."""
     yield from of_resources(request.fields("spec.cache"))
     for component in ("backend", "frontend"):
@@ -86,7 +86,7 @@ def of_containers(request: Request) -> Iterator[Violation]:
         yield from of_variables(workload)
 
 
-def _of_mysql(database: Fields) -> Iterator[Violation]:
+def _of_mysql(database: Fields) -> Violations:
     version = database.integer_or_string("version")
     if version is not None and not MYSQL.fullmatch(str(version)):
         rule = "mysql comes in 5.7, 8.0, 8.4 and 9.x"

@@ -4,23 +4,21 @@ The API server validates a custom resource against its schema only. Without thes
 pods it then rejects.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Fields, Violation
+from webhook.engine import Fields, Violations
 from webhook.engine.fields import entry
 
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server minds
 SOURCES = ("secretKeyRef", "configMapKeyRef")
 
 
-def of_image(container: Fields) -> Iterator[Violation]:
+def of_image(container: Fields) -> Violations:
     """Yield a violation where an image's name begins or ends with a blank."""
     image = container.string("image")
     if image is not None and image != image.strip():
         yield container.violation("image", image, rule="must not begin or end with whitespace", fix="remove it")
 
 
-def of_resources(container: Fields) -> Iterator[Violation]:
+def of_resources(container: Fields) -> Violations:
     """Yield a violation for each amount that is negative, and each request above its limit."""
     both = {part: container.quantities(f"resources.{part}") for part in ("requests", "limits")}
     for part, amounts in both.items():
@@ -36,7 +34,7 @@ def of_resources(container: Fields) -> Iterator[Violation]:
                 yield container.violation(field, found, rule, "lower the request, or raise the limit", found=found)
 
 
-def of_security_context(container: Fields, *, may_escalate: bool = True) -> Iterator[Violation]:
+def of_security_context(container: Fields, *, may_escalate: bool = True) -> Violations:
     """Yield a violation for rights that include what is forbidden beside them; `may_escalate` where nothing is said."""
     context = container.fields("securityContext")
     said = context.boolean("allowPrivilegeEscalation")
@@ -50,7 +48,7 @@ def of_security_context(container: Fields, *, may_escalate: bool = True) -> Iter
         yield context.violation("capabilities.add", SYS_ADMIN, rule, fix, found=SYS_ADMIN)
 
 
-def of_variables(container: Fields) -> Iterator[Violation]:
+def of_variables(container: Fields) -> Violations:
     """Yield a violation for each environment variable that has no name it could have, or no one value."""
     for each in container.each("env"):
         name = each.string("name") or ""

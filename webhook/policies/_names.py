@@ -1,16 +1,15 @@
 """Constraints on an object's name that come from the names of its children."""
 
 import re
-from collections.abc import Iterator
 
-from webhook.engine import Request, Violation
+from webhook.engine import Request, Violation, Violations
 from webhook.engine.violation import shown
 
 OBJECT_NAME = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 
 
-def too_long(request: Request, limit: int, rule: str) -> Iterator[Violation]:
+def too_long(request: Request, limit: int, rule: str) -> Violations:
     """Yield a violation where the object's name has more characters than `limit`."""
     name = request.string("metadata.name") or ""
     if len(name) > limit:
@@ -18,7 +17,7 @@ def too_long(request: Request, limit: int, rule: str) -> Iterator[Violation]:
         yield Violation("metadata.name", found=found, rule=rule, fix="choose a shorter name")
 
 
-def no_dns_label(request: Request, rule: str) -> Iterator[Violation]:
+def no_dns_label(request: Request, rule: str) -> Violations:
     """Yield a violation where the object's name, however long, cannot be a Service's."""
     name = request.string("metadata.name")
     if name and not DNS_LABEL.fullmatch(name):
@@ -26,7 +25,7 @@ def no_dns_label(request: Request, rule: str) -> Iterator[Violation]:
         yield request.violation("metadata.name", name, rule=rule, fix=fix)
 
 
-def of_object_name(path: str, name: str | None) -> Iterator[Violation]:
+def of_object_name(path: str, name: str | None) -> Violations:
     """Yield a violation where a field names an object that cannot be."""
     if name and not OBJECT_NAME.fullmatch(name):
         fix = "use lower-case letters, digits, '-' and '.'"

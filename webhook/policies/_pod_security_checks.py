@@ -1,11 +1,11 @@
 """The checks of the Pod Security Standards: policies of this library, with the parameters of each level and version."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies import (
     app_armor,
     capabilities,
@@ -41,7 +41,7 @@ class Check:
     judge: Judge
     replaces: str = ""  # a check of the level below that this one includes
 
-    def violations(self, request: Request) -> Iterator[Violation]:
+    def violations(self, request: Request) -> Violations:
         """Yield what the check finds; the rule tells which check it is."""
         for violation in self.judge(request, self.params):
             yield replace(violation, rule=f"{violation.rule} ({self.level}: {self.policy.name})")

@@ -1,13 +1,11 @@
 """Validates CronJob schedules."""
 
-from collections.abc import Iterator
-
 from config.cron import CronError, check
-from webhook.engine import Violation
+from webhook.engine import Violation, Violations
 from webhook.engine.violation import shown
 
 
-def of_schedule(path: str, schedule: str | None) -> Iterator[Violation]:
+def of_schedule(path: str, schedule: str | None) -> Violations:
     """Yield a violation where a schedule is none; what is unset has a default."""
     try:
         if schedule is not None:

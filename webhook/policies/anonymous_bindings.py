@@ -12,11 +12,9 @@ Denied:  the user `system:anonymous`, the group `system:unauthenticated`; with `
 Fix: bind the role to the users, groups or ServiceAccounts that need it.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.rbac import BINDINGS, is_kept
 from webhook.engine.violation import shown
 
@@ -34,7 +32,7 @@ class AnonymousBindings(Params):
     masters: bool = Field(False, description="whether system:masters is denied too, whose rights RBAC cannot revoke")
 
 
-def validate(request: Request, params: AnonymousBindings) -> Iterator[Violation]:
+def validate(request: Request, params: AnonymousBindings) -> Violations:
     """Yield one violation for each subject that is anybody."""
     role = request.string("roleRef.name")
     if is_kept(request) or role in params.allowed:

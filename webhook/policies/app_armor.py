@@ -11,9 +11,7 @@ Fix: remove the profile, or name an allowed one.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline, https://kep.k8s.io/24
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.security_contexts import Profiles, judge_profiles
 
 PREFIX = "container.apparmor.security.beta.kubernetes.io/"
@@ -25,7 +23,7 @@ class AppArmor(Profiles):
     """Which AppArmor profiles may be set."""
 
 
-def validate(request: Request, params: AppArmor) -> Iterator[Violation]:
+def validate(request: Request, params: AppArmor) -> Violations:
     """Yield a violation for each AppArmor profile that may not be set."""
     yield from judge_profiles(request, "appArmorProfile", params)
     metadata = request.pod_metadata()

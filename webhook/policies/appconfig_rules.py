@@ -11,15 +11,13 @@ Fix: correct the template or the key. Put literal braces between {% raw %} and {
 See: https://jinja.palletsprojects.com/en/stable/templates/.
 """
 
-from collections.abc import Iterator
-
 from config.config_maps import settings
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 
 STANDS_IN = "application"  # while the AppConfig names none
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each field that stands in the way."""
     spec = request.fields("spec")
     application = spec.string("application") or STANDS_IN

@@ -14,15 +14,13 @@ Denied:  a name with a dot, or of more than 42 characters where there is a datab
 Fix: the message names the field, its value and the allowed values.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._component_checks import MAKES, of_containers, of_database, of_database_version, of_name
 
 DATABASE = "spec.database"
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each thing that could not be made."""
     yield from of_name(request, [component for component in MAKES if request.is_set(f"spec.{component}")])
     before = request.before()

@@ -9,11 +9,9 @@ Denied:  no `minReplicas`, which means 1; `minReplicas: 2` with `maxReplicas: 2`
 Fix: raise the bound that the message names.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 
 BOUNDS = {  # path of the lower bound, what its absence means, path of the upper bound, what its absence means
     "HorizontalPodAutoscaler": ("spec.minReplicas", 1, "spec.maxReplicas", None),
@@ -29,7 +27,7 @@ class AutoscalerBounds(Params):
     spread: int = Field(1, ge=0, description="by how many replicas the upper bound must exceed the lower one")
 
 
-def validate(request: Request, params: AutoscalerBounds) -> Iterator[Violation]:
+def validate(request: Request, params: AutoscalerBounds) -> Violations:
     """Yield a violation for a lower bound that is too low, and one for bounds too near to each other."""
     lower, least, upper, most = BOUNDS[request.kind]
     low, high = request.integer(lower), request.integer(upper)

@@ -13,10 +13,9 @@ See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 
 import re
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.violation import shown
 from webhook.policies._container_checks import of_resources
 from webhook.policies._names import too_long
@@ -31,7 +30,7 @@ BUCKETS = {
 }
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each thing that the CronJob could not be or do."""
     limit = f"the CronJob <name>-cronjob has a limit of {CRONJOB_LIMIT} characters, which leaves {LIMIT}"
     yield from too_long(request, LIMIT, limit)
@@ -45,7 +44,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
     yield from of_resources(request.fields("spec"))
 
 
-def of_destination(request: Request) -> Iterator[Violation]:
+def of_destination(request: Request) -> Violations:
     """Yield a violation where there can be no such store."""
     store = request.string("spec.destination.type") or "s3"
     bucket = request.string("spec.destination.bucket")

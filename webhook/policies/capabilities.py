@@ -14,12 +14,11 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 SETGID, SETPCAP, SETUID, SYS_CHROOT]}`
 """
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.security_contexts import is_windows
 from webhook.engine.violation import shown
 
@@ -55,7 +54,7 @@ class Capabilities(Params):
     exempt_windows: bool = Field(True, description="skip Windows pods, which have no capabilities")
 
 
-def validate(request: Request, params: Capabilities) -> Iterator[Violation]:
+def validate(request: Request, params: Capabilities) -> Violations:
     """Yield a violation for each capability added that may not be, and for each container that drops too little."""
     if params.exempt_windows and is_windows(request.pod()):
         return
@@ -64,7 +63,7 @@ def validate(request: Request, params: Capabilities) -> Iterator[Violation]:
         yield from _added(container, params)
 
 
-def _dropped(container: Fields, params: Capabilities) -> Iterator[Violation]:
+def _dropped(container: Fields, params: Capabilities) -> Violations:
     dropped = container.strings(DROP)
     missing = [] if ALL in dropped else [each for each in params.required_drop if each not in dropped]
     if missing:
@@ -79,7 +78,7 @@ def _dropped(container: Fields, params: Capabilities) -> Iterator[Violation]:
         )
 
 
-def _added(container: Fields, params: Capabilities) -> Iterator[Violation]:
+def _added(container: Fields, params: Capabilities) -> Violations:
     if ALL in params.allowed:
         return
     added = container.strings(ADD)

@@ -9,12 +9,11 @@ Denied:  `roleRef: {kind: ClusterRole, name: cluster-admin}`.
 Fix: bind a role with the rights that are needed.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.rbac import BINDINGS, is_kept
 
@@ -36,7 +35,7 @@ class ClusterAdminBindings(Params):
         return Globs(self.allowed)
 
 
-def validate(request: Request, params: ClusterAdminBindings) -> Iterator[Violation]:
+def validate(request: Request, params: ClusterAdminBindings) -> Violations:
     """Yield one violation for each subject that would get such a role."""
     role = request.string("roleRef.name") or ""
     if is_kept(request) or request.string("roleRef.kind") != "ClusterRole" or role not in params.roles:

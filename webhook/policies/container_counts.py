@@ -10,11 +10,9 @@ Denied:  eleven of either.
 Fix: move containers into pods of their own.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 
 
 class ContainerCounts(Params):
@@ -24,7 +22,7 @@ class ContainerCounts(Params):
     init: int = Field(10, ge=0, description="highest number of init containers, sidecars among them")
 
 
-def validate(request: Request, params: ContainerCounts) -> Iterator[Violation]:
+def validate(request: Request, params: ContainerCounts) -> Violations:
     """Yield a violation for each list of containers that is too long."""
     pod = request.pod()
     if pod is None:
@@ -42,4 +40,4 @@ def validate(request: Request, params: ContainerCounts) -> Iterator[Violation]:
             )
 
 
-POLICY = Policy("container-counts", ContainerCounts, validate=validate, kinds="pods", category="workloads")
+POLICY = Policy("container-counts", ContainerCounts, validate=validate, category="workloads")

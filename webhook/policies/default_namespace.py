@@ -11,11 +11,9 @@ Denied:  a Deployment without `metadata.namespace`, applied while the kubeconfig
 Fix: set `metadata.namespace`.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 
 KEPT = {("Service", "kubernetes"), ("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 
@@ -26,7 +24,7 @@ class DefaultNamespace(Params):
     namespaces: list[str] = Field(["default"], min_length=1, description="namespaces in which no object may be created")
 
 
-def validate(request: Request, params: DefaultNamespace) -> Iterator[Violation]:
+def validate(request: Request, params: DefaultNamespace) -> Violations:
     """Yield a violation for what is in such a namespace."""
     attributes = request.attributes
     if attributes.namespace in params.namespaces and (attributes.kind, request.name) not in KEPT:
@@ -34,10 +32,4 @@ def validate(request: Request, params: DefaultNamespace) -> Iterator[Violation]:
         yield request.violation("metadata.namespace", attributes.namespace, rule, "name the namespace where it belongs")
 
 
-POLICY = Policy(
-    "default-namespace",
-    DefaultNamespace,
-    validate=validate,
-    kinds="namespaced",
-    category="workloads",
-)
+POLICY = Policy("default-namespace", DefaultNamespace, validate=validate, kinds="namespaced", category="workloads")

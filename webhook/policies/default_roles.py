@@ -12,12 +12,11 @@ Denied:  an update of a default role's rules, subjects, aggregation or of that l
 Fix: create another role, and bind it.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.rbac import BINDINGS, ROLES, is_kept
 
@@ -41,7 +40,7 @@ class DefaultRoles(Params):
         return Globs(self.names)
 
 
-def validate(request: Request, params: DefaultRoles) -> Iterator[Violation]:
+def validate(request: Request, params: DefaultRoles) -> Violations:
     """Yield a violation for each part of a default role that is changed, and for its deletion."""
     if is_kept(request):
         return
@@ -59,7 +58,7 @@ def _is_protected(role: Request, params: DefaultRoles) -> bool:
     return role.texts("metadata.labels").get(LABEL) == OURS or params.globs.match(role.name)
 
 
-def _changed(request: Request, before: Request) -> Iterator[Violation]:
+def _changed(request: Request, before: Request) -> Violations:
     if request.attributes.operation == "DELETE":
         yield Violation("metadata.name", "deleted", "default roles must stay as they are", "leave it")
         return

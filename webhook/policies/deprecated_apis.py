@@ -17,7 +17,7 @@ from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import KINDS, RBAC, Kind, plural
 from webhook.policies._api_lifecycles import LATEST, LIFECYCLES
 
@@ -50,7 +50,7 @@ class DeprecatedAPIs(Params):
         return int(self.release.partition(".")[2])
 
 
-def validate(request: Request, params: DeprecatedAPIs) -> Iterator[Violation]:
+def validate(request: Request, params: DeprecatedAPIs) -> Violations:
     """Yield a violation for a version that the release removed, or deprecated."""
     attributes = request.attributes
     group, version, kind = attributes.requested or (attributes.group, attributes.version, attributes.kind)

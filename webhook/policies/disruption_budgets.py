@@ -14,7 +14,7 @@ See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
@@ -23,7 +23,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from config.api.policy import LabelSelector
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
 from webhook.engine.match import compile_selector
 
@@ -74,7 +74,7 @@ class Budget:
             return False
 
 
-def validate(request: Request, params: DisruptionBudgets) -> Iterator[Violation]:
+def validate(request: Request, params: DisruptionBudgets) -> Violations:
     """Yield a violation for a budget that allows no eviction, or for replicas too few for their budget."""
     if request.kind == "PodDisruptionBudget":
         budget = _budget(request)
@@ -90,7 +90,7 @@ def validate(request: Request, params: DisruptionBudgets) -> Iterator[Violation]
         yield from _too_few(_workload(request), read_each(request.lookup(BUDGETS), _budget))
 
 
-def _too_strict(budget: Budget, workloads: Iterable[Workload]) -> Iterator[Violation]:
+def _too_strict(budget: Budget, workloads: Iterable[Workload]) -> Violations:
     for workload in workloads:
         kept = budget.kept(workload)
         if 0 < workload.replicas <= kept:
@@ -103,7 +103,7 @@ def _too_strict(budget: Budget, workloads: Iterable[Workload]) -> Iterator[Viola
             )
 
 
-def _too_few(workload: Workload, budgets: Iterable[Budget]) -> Iterator[Violation]:
+def _too_few(workload: Workload, budgets: Iterable[Budget]) -> Violations:
     for budget in budgets:
         kept = budget.kept(workload)
         if 0 < workload.replicas <= kept and not budget.blocking:

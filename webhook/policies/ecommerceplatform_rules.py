@@ -15,14 +15,12 @@ Denied:  a name of more than 42 characters, of 34 where backups go to a store, o
 Fix: the message names the field, its value and the allowed values.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._component_checks import DNS_NAME, MAKES, of_containers, of_database, of_database_version, of_name
 from webhook.policies._names import of_object_name
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each thing that could not be made."""
     yield from of_name(request, list(MAKES))
     before = request.before()

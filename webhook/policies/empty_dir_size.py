@@ -9,11 +9,9 @@ Fix: set a sizeLimit.
 See: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.resources import Amount, amount
 
 
@@ -24,7 +22,7 @@ class EmptyDirSize(Params):
     memory_only: bool = Field(False, description="whether only volumes of `medium: Memory` are judged")
 
 
-def validate(request: Request, params: EmptyDirSize) -> Iterator[Violation]:
+def validate(request: Request, params: EmptyDirSize) -> Violations:
     """Yield one violation for each emptyDir without a size limit, or with too large a one."""
     for volume in request.volumes():
         said = {key for key, value in volume.value.items() if value is not None}
@@ -42,4 +40,4 @@ def validate(request: Request, params: EmptyDirSize) -> Iterator[Violation]:
             yield volume.violation(path, limit.text, rule, fix, found=limit.text, excess=over)
 
 
-POLICY = Policy("empty-dir-size", EmptyDirSize, validate=validate, kinds="pods", category="capacity")
+POLICY = Policy("empty-dir-size", EmptyDirSize, validate=validate, category="capacity")

@@ -11,12 +11,11 @@ Denied:  `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], ve
 Fix: remove the verb; leave such changes to subjects that have the rights already.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.rbac import GROUP, ROLES, reach, rules
 from webhook.engine.violation import shown
 
@@ -36,7 +35,7 @@ class EscalationRights(Params):
     )
 
 
-def validate(request: Request, params: EscalationRights) -> Iterator[Violation]:
+def validate(request: Request, params: EscalationRights) -> Violations:
     """Yield one violation for each such verb, and for each wildcard that holds one."""
     for rule in rules(request):
         verbs = rule.strings("verbs")

@@ -12,13 +12,12 @@ See: CVE-2020-8554.
 """
 
 import ipaddress
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -41,7 +40,7 @@ class ExternalIPs(Params):
         return tuple(map(ipaddress.ip_network, self.allowed))
 
 
-def validate(request: Request, params: ExternalIPs) -> Iterator[Violation]:
+def validate(request: Request, params: ExternalIPs) -> Violations:
     """Yield one violation for each address that may not be taken."""
     rule = f"a Service may take only {', '.join(params.allowed)}" if params.allowed else "a Service may take no address"
     for index, text in enumerate(request.strings("spec.externalIPs")):

@@ -11,12 +11,12 @@ Fix: set an id that is allowed, or remove the field.
 See: https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.ranges import Range, any_holds, listed
 from webhook.engine.security_contexts import contexts, is_windows, missing
 
@@ -38,12 +38,12 @@ class GroupIds(Params):
         """What a message says must be."""
         return f"group ids must be within {listed(self.allowed)}"
 
-    def judge(self, holder: Fields, path: str, found: int | None) -> Iterator[Violation]:
+    def judge(self, holder: Fields, path: str, found: int | None) -> Violations:
         """Yield a violation where the id found may not be set."""
         if found is not None and not any_holds(self.allowed, found):
             yield holder.violation(path, found, self.rule, "set an id that is allowed")
 
-    def judge_pod(self, pod: Fields, path: str, found: Sequence[int | None]) -> Iterator[Violation]:
+    def judge_pod(self, pod: Fields, path: str, found: Sequence[int | None]) -> Violations:
         """Yield a violation for each id of the pod that may not be set, and where one is missing."""
         for each in found:
             yield from self.judge(pod, path, each)
@@ -59,7 +59,7 @@ class Groups(Params):
     supplemental_groups: GroupIds | None = Field(GroupIds(), description="further groups of the process")
 
 
-def validate(request: Request, params: Groups) -> Iterator[Violation]:
+def validate(request: Request, params: Groups) -> Violations:
     """Yield a violation for each group that may not be set, and for each that is missing."""
     pod = request.pod()
     if params.run_as_group is not None:

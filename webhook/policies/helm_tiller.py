@@ -10,12 +10,10 @@ Denied:  `ghcr.io/helm/tiller:v2.17.0`, from any registry.
 Fix: use Helm 3 or later.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each container that runs Tiller."""
     for container in request.containers():
         image = container.string("image") or ""
@@ -24,4 +22,4 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
             yield container.violation("image", image, "Tiller must not run", "use Helm 3 or later")
 
 
-POLICY = Policy("helm-tiller", validate=validate, kinds="pods", category="workloads", severity="high")
+POLICY = Policy("helm-tiller", validate=validate, category="workloads", severity="high")

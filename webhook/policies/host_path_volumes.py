@@ -13,13 +13,13 @@ Fix: use an emptyDir, a configMap or a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.kinds import PERSISTENT_VOLUME
 from webhook.engine.violation import shown
 
@@ -77,7 +77,7 @@ class HostPathVolumes(Params):
         return tuple(map(_parts, self.denied))
 
 
-def validate(request: Request, params: HostPathVolumes) -> Iterator[Violation]:
+def validate(request: Request, params: HostPathVolumes) -> Violations:
     """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
     if request.kind == PERSISTENT_VOLUME.kind:
         yield from _of_volume(request.fields("spec"), params, shared=True)
@@ -92,7 +92,7 @@ def validate(request: Request, params: HostPathVolumes) -> Iterator[Violation]:
         yield from _written(request, for_reading)
 
 
-def _of_volume(volume: Fields, params: HostPathVolumes, *, shared: bool = False) -> Iterator[Violation]:
+def _of_volume(volume: Fields, params: HostPathVolumes, *, shared: bool = False) -> Violations:
     """Yield a violation where a volume is a path that is not allowed; a `shared` one may be mounted for writing."""
     if not volume.is_set("hostPath"):
         return
@@ -110,7 +110,7 @@ def _of_volume(volume: Fields, params: HostPathVolumes, *, shared: bool = False)
     yield volume.violation(PATH, path, rule, FIX)
 
 
-def _written(request: Request, for_reading: Mapping[str, str]) -> Iterator[Violation]:
+def _written(request: Request, for_reading: Mapping[str, str]) -> Violations:
     """Yield a violation for each mount of such a volume that is not read-only."""
     for container in request.containers():
         for mount in container.each("volumeMounts"):

@@ -10,9 +10,7 @@ Denied:  `image: registry.company.com/shop:1.4`.
 Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect IMAGE`).
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.images import by_reference, image_violations
 
 RULE = "images must be named by digest"
@@ -20,9 +18,9 @@ FAULT = "has no digest", "add its digest: @sha256:…"
 JUDGE = by_reference(lambda image: None if image.digest else FAULT)
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each image without a digest."""
     yield from image_violations(request, RULE, JUDGE)
 
 
-POLICY = Policy("image-digests", validate=validate, kinds="pods", category="images")
+POLICY = Policy("image-digests", validate=validate, category="images")

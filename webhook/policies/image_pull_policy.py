@@ -12,13 +12,12 @@ Denied:  `imagePullPolicy: IfNotPresent`; `image: nginx:1.21`, whose default tha
 Fix: set the pull policy.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImageReference, ImageReferenceError, parse_image
 from webhook.engine.violation import shown
@@ -40,7 +39,7 @@ class ImagePullPolicy(Params):
         return Globs(self.tags or ["*"])
 
 
-def validate(request: Request, params: ImagePullPolicy) -> Iterator[Violation]:
+def validate(request: Request, params: ImagePullPolicy) -> Violations:
     """Yield one violation for each image with another pull policy."""
     if request.pod() is None:
         return
@@ -70,4 +69,4 @@ def _parsed(text: str) -> ImageReference | None:
         return None
 
 
-POLICY = Policy("image-pull-policy", ImagePullPolicy, validate=validate, kinds="pods", category="images")
+POLICY = Policy("image-pull-policy", ImagePullPolicy, validate=validate, category="images")

@@ -17,13 +17,13 @@ Fix: push the image to an approved registry, or ask for an exception. The settin
      the registry of the images that Gatewright chooses itself: databases, caches and backups.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.images import Fault, ImageReference, Registry, by_reference, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
@@ -81,7 +81,7 @@ class ImageRegistries(Params):
         return by_reference(judge)
 
 
-def validate(request: Request, params: ImageRegistries) -> Iterator[Violation]:
+def validate(request: Request, params: ImageRegistries) -> Violations:
     """Yield one violation for each image from elsewhere, and one for each from a denied registry."""
     if params.registries:
         rule = f"images must come from approved registry {', '.join(params.registries)}"
@@ -93,6 +93,4 @@ def validate(request: Request, params: ImageRegistries) -> Iterator[Violation]:
         yield from image_violations(request, rule, params.from_denied, controller_fix)
 
 
-POLICY = Policy(
-    "image-registries", ImageRegistries, validate=validate, kinds="pods", category="images", severity="high"
-)
+POLICY = Policy("image-registries", ImageRegistries, validate=validate, category="images", severity="high")

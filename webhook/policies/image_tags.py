@@ -11,12 +11,12 @@ Denied:  `image: nginx:latest`; `image: nginx`; a tag that none of `allowed` mat
 Fix: set a tag that names a version.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import Fault, ImageReference, by_reference, image_violations
 
@@ -63,9 +63,9 @@ class ImageTags(Params):
         return " ".join(filter(None, ("images must have a tag", which, others)))
 
 
-def validate(request: Request, params: ImageTags) -> Iterator[Violation]:
+def validate(request: Request, params: ImageTags) -> Violations:
     """Yield one violation for each image whose tag is no version."""
     yield from image_violations(request, params.rule, params.judge)
 
 
-POLICY = Policy("image-tags", ImageTags, validate=validate, kinds="pods", category="images")
+POLICY = Policy("image-tags", ImageTags, validate=validate, category="images")

@@ -11,12 +11,11 @@ Denied:  a rule without `host`; a `defaultBackend`; `host: "*.example.com"`; wit
 Fix: set `host`.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.violation import shown
 
@@ -35,7 +34,7 @@ class IngressHosts(Params):
         return Globs(self.domains or ["*"])
 
 
-def validate(request: Request, params: IngressHosts) -> Iterator[Violation]:
+def validate(request: Request, params: IngressHosts) -> Violations:
     """Yield a violation for each rule whose host is empty, a wildcard, or of another domain."""
     rules = list(request.each("spec.rules"))
     every = "every host"

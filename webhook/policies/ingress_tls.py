@@ -12,12 +12,11 @@ Denied:  no `tls`, or one that leaves out a host, or a default backend beside ho
 Fix: add the host to `spec.tls`.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.ingresses import wildcard
 from webhook.engine.violation import shown
@@ -38,7 +37,7 @@ class IngressTLS(Params):
         return Globs(self.hosts or ["*"])
 
 
-def validate(request: Request, params: IngressTLS) -> Iterator[Violation]:
+def validate(request: Request, params: IngressTLS) -> Violations:
     """Yield a violation for each host without TLS, and for plain HTTP beside it."""
     if params.tls:
         yield from _uncovered(request, params)
@@ -49,7 +48,7 @@ def validate(request: Request, params: IngressTLS) -> Iterator[Violation]:
         )
 
 
-def _uncovered(request: Request, params: IngressTLS) -> Iterator[Violation]:
+def _uncovered(request: Request, params: IngressTLS) -> Violations:
     entries = list(request.each("spec.tls"))
     rules = [rule for rule in request.each("spec.rules") if params.globs.match(rule.string("host") or "")]
     if not entries and (rules or not params.hosts):

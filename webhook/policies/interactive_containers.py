@@ -33,10 +33,5 @@ validate = forbids(
 )
 
 POLICY = Policy(
-    "interactive-containers",
-    InteractiveContainers,
-    validate=validate,
-    kinds="pods",
-    category="workloads",
-    severity="low",
+    "interactive-containers", InteractiveContainers, validate=validate, category="workloads", severity="low"
 )

@@ -11,12 +11,11 @@ Denied:  `kubectl exec -it shop -- sh`; with `forbidden: [exec, attach]`, every 
 Fix: use logs and metrics, or ask for an exception.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 
 FIX = "look at logs and metrics, or ask for an exception"
 
@@ -29,7 +28,7 @@ class InteractiveSessions(Params):
     )
 
 
-def validate(request: Request, params: InteractiveSessions) -> Iterator[Violation]:
+def validate(request: Request, params: InteractiveSessions) -> Violations:
     """Yield a violation for the session, or for each part of it that is forbidden."""
     session = request.attributes.subresource
     if session in params.forbidden:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from config.quantities import Quantity
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.fields import entry
 from webhook.engine.resources import Amount, amount, of_all
 
@@ -27,7 +27,7 @@ class MemoryUnits(Params):
     smallest: Amount = Field("64Ki", description="amounts below this are reported")
 
 
-def validate(request: Request, params: MemoryUnits) -> Iterator[Violation]:
+def validate(request: Request, params: MemoryUnits) -> Violations:
     """Yield one violation for each amount that is too small to be meant."""
     for holder, field, found in _amounts(request):
         if 0 < found.value < amount(params.smallest).value:
@@ -52,4 +52,4 @@ def _amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
             yield volume, "emptyDir.sizeLimit", limit
 
 
-POLICY = Policy("memory-units", MemoryUnits, validate=validate, kinds="pods", category="capacity", severity="low")
+POLICY = Policy("memory-units", MemoryUnits, validate=validate, category="capacity", severity="low")

@@ -10,14 +10,12 @@ Denied:  `kubectl run`, or a manifest of `kind: Pod`.
 Fix: use a Deployment, a StatefulSet, a DaemonSet or a Job.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 
 MIRROR = "kubernetes.io/config.mirror"
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for a pod without a controller."""
     if any(owner.boolean("controller") for owner in request.each("metadata.ownerReferences")):
         return

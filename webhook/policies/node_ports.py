@@ -10,11 +10,9 @@ Denied:  `nodePort: 31000`; a NodePort or LoadBalancer without explicit node por
 Fix: set a port within the ranges; a LoadBalancer needs none with `allocateLoadBalancerNodePorts: false`.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.ranges import Range, any_holds, listed
 
 
@@ -24,7 +22,7 @@ class NodePorts(Params):
     ranges: list[Range] = Field(min_length=1, description="node ports that a Service may use")
 
 
-def validate(request: Request, params: NodePorts) -> Iterator[Violation]:
+def validate(request: Request, params: NodePorts) -> Violations:
     """Yield a violation for each port outside of the ranges."""
     type = request.string("spec.type")
     allocates = request.boolean("spec.allocateLoadBalancerNodePorts") is not False

@@ -15,13 +15,13 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/, https
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from webhook.engine import NAMESPACE_LABELS, Params, Policy, Request, Violation
+from webhook.engine import NAMESPACE_LABELS, Params, Policy, Request, Violations
 from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, Check, checks
 
 LABEL = "pod-security.kubernetes.io/"
@@ -87,7 +87,7 @@ def _minor(version: str) -> int:
     return NEWEST if version == "latest" else min(int(version.partition(".")[2]), NEWEST)
 
 
-def validate(request: Request, params: PodSecurity) -> Iterator[Violation]:
+def validate(request: Request, params: PodSecurity) -> Violations:
     """Yield what the checks of the level find."""
     pod = request.pod()
     runtime_class = pod.string("runtimeClassName") if pod is not None else None
@@ -102,11 +102,4 @@ def needs(params: PodSecurity) -> tuple[str, ...]:
     return () if params.namespace_labels is None else (NAMESPACE_LABELS,)
 
 
-POLICY = Policy(
-    "pod-security",
-    PodSecurity,
-    validate=validate,
-    category="pod-security",
-    severity="high",
-    needs=needs,
-)
+POLICY = Policy("pod-security", PodSecurity, validate=validate, category="pod-security", severity="high", needs=needs)

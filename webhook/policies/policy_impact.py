@@ -11,9 +11,7 @@ Denied:  nothing.
 Fix: correct the objects first (the audit's reports and `gatewright check --kubeconfig` list them), or keep Warn.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.fields import Fields
 from webhook.engine.kinds import POLICY_KINDS
 
@@ -22,7 +20,7 @@ RULES = ("spec.policy", "spec.params", "spec.match", "spec.validations", "spec.v
 COUNTED = "the last audit found violations in them"
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a warning where the stored policy object says that objects would be denied."""
     before = Fields(request.old_object or {})
     would_deny, objects = before.integer("status.wouldDeny"), before.integer("status.auditedObjects")

@@ -11,15 +11,13 @@ Denied:  `policy: replica-limit`; `params: {maximun: 3}`; a `kinds` that the pol
 Fix: `gatewright explain` lists the policies, `gatewright explain POLICY` its parameters.
 """
 
-from collections.abc import Iterator
-
 from config.faults import FaultsError
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.engine.policy_set import bind, document_of
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault."""
     from webhook.policies import catalogue  # the catalogue holds this module too
 

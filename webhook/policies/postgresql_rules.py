@@ -17,11 +17,9 @@ Fix: choose other names; write the schedule as five fields (minute, hour, day of
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 
-from collections.abc import Iterator
-
 from config.data_versions import denial
 from config.roles import SUPERUSER, faults
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies._container_checks import of_resources
 from webhook.policies._names import no_dns_label, of_object_name, too_long
 from webhook.policies._schedules import of_schedule
@@ -31,7 +29,7 @@ JOB_LIMIT = 63 - len("-roles-01234567")
 CRONJOB_LIMIT = 52
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each thing that could not be made."""
     users = [user.string("name") or "" for user in request.each("spec.users")]
     databases = [
@@ -53,7 +51,7 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
         yield from of_schedule("spec.backup.schedule", request.string("spec.backup.schedule"))
 
 
-def of_name(request: Request, *, has_job: bool) -> Iterator[Violation]:
+def of_name(request: Request, *, has_job: bool) -> Violations:
     """Yield a violation where a child could not have its name; the lowest limit counts."""
     limit, why = REVISION_LIMIT, "its pods carry <name>-<revision> as a label, which has a limit of 63 characters"
     if has_job:

@@ -11,14 +11,12 @@ Denied:  `{timeoutSeconds: 10}`, which is as long as the period.
 Fix: shorten the timeout, or lengthen the period.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each probe whose timeout is not shorter than its period."""
     for container in request.containers(ephemeral=False):
         for name in PROBES:
@@ -37,4 +35,4 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
                 )
 
 
-POLICY = Policy("probe-timeouts", validate=validate, kinds="pods", category="reliability", severity="low")
+POLICY = Policy("probe-timeouts", validate=validate, category="reliability", severity="low")

@@ -19,7 +19,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
 
 SERVICES = "services"  # what is looked up: the Service objects of the namespace
@@ -42,7 +42,7 @@ class Probes(Params):
     distinct: bool = Field(False, description="whether the liveness and readiness probes must differ")
 
 
-def validate(request: Request, params: Probes) -> Iterator[Violation]:
+def validate(request: Request, params: Probes) -> Violations:
     """Yield the probes that each container lacks."""
     pod = request.pod()
     if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
@@ -96,7 +96,7 @@ def _missing(container: Fields, probe: str, handlers: list[Handler]) -> Violatio
     return container.violation(f"{probe}Probe", found, rule, "add it", found=found)
 
 
-def _same(container: Fields) -> Iterator[Violation]:
+def _same(container: Fields) -> Violations:
     readiness = container.mapping("readinessProbe")
     if readiness and readiness == container.mapping("livenessProbe"):
         found, fix = "the same as readinessProbe", "probe less, or more patiently"
@@ -107,7 +107,6 @@ POLICY = Policy(
     "probes",
     Probes,
     validate=validate,
-    kinds="pods",
     category="reliability",
     needs=lambda params: (SERVICES,) if params.served else (),
 )

@@ -13,12 +13,11 @@ Fix: set both, to the same amount.
 See: https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.resources import Completed, Resources, needs, of_containers, of_pod
 
 
@@ -30,7 +29,7 @@ class QosGuaranteed(Completed):
     )
 
 
-def validate(request: Request, params: QosGuaranteed) -> Iterator[Violation]:
+def validate(request: Request, params: QosGuaranteed) -> Violations:
     """Yield one violation for each resource of each container that is not guaranteed."""
     whole = of_pod(request)
     if whole is not None and whole.requests:
@@ -40,7 +39,7 @@ def validate(request: Request, params: QosGuaranteed) -> Iterator[Violation]:
             yield from _judge(each, params)
 
 
-def _judge(resources: Resources, params: QosGuaranteed) -> Iterator[Violation]:
+def _judge(resources: Resources, params: QosGuaranteed) -> Violations:
     for resource in params.resources:
         limit = resources.limits.get(resource)
         rule = f"{resource} must be guaranteed, its request equal to its limit"
@@ -52,4 +51,4 @@ def _judge(resources: Resources, params: QosGuaranteed) -> Iterator[Violation]:
             yield resources.violation("requests", resource, found, rule, "set both to the same amount", found=found)
 
 
-POLICY = Policy("qos-guaranteed", QosGuaranteed, validate=validate, kinds="pods", category="capacity", needs=needs)
+POLICY = Policy("qos-guaranteed", QosGuaranteed, validate=validate, category="capacity", needs=needs)

@@ -12,13 +12,12 @@ restarts no pods. An invalid image reference is left unchanged.
 Fix: nothing to do; use the mirror's name where another policy requires it.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
-from webhook.engine import Params, Patch, Policy, Request
+from webhook.engine import Params, Patches, Policy, Request
 from webhook.engine.images import ImageReferenceError, Registry, parse_image, parse_registry
 
 
@@ -57,7 +56,7 @@ def _overlap(one: Registry, other: Registry) -> bool:
     return one.host == other.host and one.path[:shorter] == other.path[:shorter]
 
 
-def mutate(request: Request, params: RegistryRewrite) -> Iterator[Patch]:
+def mutate(request: Request, params: RegistryRewrite) -> Patches:
     """Yield a patch for each image that has a mirror."""
     before = request.before()
     known = {holder.path(field): text for text, holder, field in before.images()} if before is not None else {}
@@ -82,4 +81,4 @@ def rewrite(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
     return text
 
 
-POLICY = Policy("registry-rewrite", RegistryRewrite, mutate=mutate, kinds="pods", category="images")
+POLICY = Policy("registry-rewrite", RegistryRewrite, mutate=mutate, category="images")

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
-from webhook.engine import PARENT, Fields, Params, Policy, Request, Violation
+from webhook.engine import PARENT, Fields, Params, Policy, Request, Violations
 
 REPLICA_PATHS: dict[
     str, dict[str, int | None]
@@ -45,7 +45,7 @@ class ReplicaLimits(Params):
         return self
 
 
-def validate(request: Request, params: ReplicaLimits) -> Iterator[Violation]:
+def validate(request: Request, params: ReplicaLimits) -> Violations:
     """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
     if params.labels and not params.labels.items() <= _labels(request).items():
         return

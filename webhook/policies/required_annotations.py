@@ -11,11 +11,9 @@ Denied:  the annotation missing, or `owner: shop`.
 Fix: add the annotation, or correct its value.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.patterns import OnMetadata, Pattern
 
 
@@ -27,7 +25,7 @@ class RequiredAnnotations(OnMetadata):
     )
 
 
-def validate(request: Request, params: RequiredAnnotations) -> Iterator[Violation]:
+def validate(request: Request, params: RequiredAnnotations) -> Violations:
     """Yield one violation for each annotation that is missing or has another value."""
     yield from params.lacking(request, "annotations", params.annotations)
 

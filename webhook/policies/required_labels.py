@@ -11,11 +11,9 @@ Denied:  the label missing, or `team: shop`.
 Fix: add the label, or correct its value.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.patterns import OnMetadata, Pattern
 
 
@@ -27,7 +25,7 @@ class RequiredLabels(OnMetadata):
     )
 
 
-def validate(request: Request, params: RequiredLabels) -> Iterator[Violation]:
+def validate(request: Request, params: RequiredLabels) -> Violations:
     """Yield one violation for each label that is missing or has another value."""
     yield from params.lacking(request, "labels", params.labels)
 

@@ -10,11 +10,9 @@ Denied:  `resources: {limits: {cpu: 2001m}}`.
 Fix: stay within the bounds, or ask for an exception.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field, model_validator
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.resources import Amount, Completed, Part, Resources, amount, needs, of_all
 
 
@@ -46,7 +44,7 @@ class ResourceBounds(Completed):
         return self
 
 
-def validate(request: Request, params: ResourceBounds) -> Iterator[Violation]:
+def validate(request: Request, params: ResourceBounds) -> Violations:
     """Yield one violation for each amount out of bounds."""
     for each in of_all(request, limit_ranges=params.limit_ranges):
         for resource, bounds in params.limits.items():
@@ -55,7 +53,7 @@ def validate(request: Request, params: ResourceBounds) -> Iterator[Violation]:
             yield from _judge(each, "requests", resource, bounds)
 
 
-def _judge(resources: Resources, part: Part, resource: str, bounds: Bounds) -> Iterator[Violation]:
+def _judge(resources: Resources, part: Part, resource: str, bounds: Bounds) -> Violations:
     found = resources.of(part).get(resource)
     if found is None:
         return
@@ -68,4 +66,4 @@ def _judge(resources: Resources, part: Part, resource: str, bounds: Bounds) -> I
         yield resources.violation(part, resource, found.text, rule, fix, found=found.text, excess=over)
 
 
-POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, kinds="pods", category="capacity", needs=needs)
+POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, category="capacity", needs=needs)

@@ -10,11 +10,9 @@ unrelated change starts no rollout. An existing Pod is never changed.
 Fix: nothing to do; set other amounts where the defaults do not fit.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field, model_validator
 
-from webhook.engine import Fields, Params, Patch, Policy, Request
+from webhook.engine import Fields, Params, Patch, Patches, Policy, Request
 from webhook.engine.resources import Amount, amount, of_containers, of_pod
 
 
@@ -34,7 +32,7 @@ class ResourceDefaults(Params):
         return self
 
 
-def mutate(request: Request, params: ResourceDefaults) -> Iterator[Patch]:
+def mutate(request: Request, params: ResourceDefaults) -> Patches:
     """Yield a patch for each resource that is not spoken of."""
     before = request.before()
     if before is not None and request.resource_kind == "Pod":
@@ -60,4 +58,4 @@ def _patch(container: Fields, part: str, name: str, value: object) -> Patch:
     return container.set(("resources", part, name), str(value))
 
 
-POLICY = Policy("resource-defaults", ResourceDefaults, mutate=mutate, kinds="pods", category="capacity")
+POLICY = Policy("resource-defaults", ResourceDefaults, mutate=mutate, category="capacity")

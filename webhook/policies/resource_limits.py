@@ -12,12 +12,11 @@ Denied:  a container without `resources.limits`, or with only one of the two; a 
 Fix: set the missing limits, remove the forbidden ones.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.resources import Required, missing, needs, of_all
 
 
@@ -37,7 +36,7 @@ class ResourceLimits(Required):
         return self
 
 
-def validate(request: Request, params: ResourceLimits) -> Iterator[Violation]:
+def validate(request: Request, params: ResourceLimits) -> Violations:
     """Yield one violation for each container that lacks a required limit, and one for each forbidden limit."""
     yield from missing(request, "limits", params)
     for each in of_all(request) if params.forbidden else ():
@@ -48,4 +47,4 @@ def validate(request: Request, params: ResourceLimits) -> Iterator[Violation]:
                 yield each.violation("limits", resource, limit, rule, "remove it", found=limit)
 
 
-POLICY = Policy("resource-limits", ResourceLimits, validate=validate, kinds="pods", category="capacity", needs=needs)
+POLICY = Policy("resource-limits", ResourceLimits, validate=validate, category="capacity", needs=needs)

@@ -9,12 +9,10 @@ Denied:  `resources: {requests: {cpu: 250m}, limits: {cpu: "1"}}`; any limit wit
 Fix: raise the request or lower the limit.
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
 from config.quantities import LARGEST
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.resources import Amount, Completed, amount, needs, of_all
 
 
@@ -24,7 +22,7 @@ class ResourceRatios(Completed):
     maximum: dict[str, Amount] = Field(min_length=1, description="largest ratio of limit to request, by resource")
 
 
-def validate(request: Request, params: ResourceRatios) -> Iterator[Violation]:
+def validate(request: Request, params: ResourceRatios) -> Violations:
     """Yield one violation for each limit too far above its request."""
     for each in of_all(request, limit_ranges=params.limit_ranges):
         for resource, ratio in params.maximum.items():
@@ -44,4 +42,4 @@ def validate(request: Request, params: ResourceRatios) -> Iterator[Violation]:
                 )
 
 
-POLICY = Policy("resource-ratios", ResourceRatios, validate=validate, kinds="pods", category="capacity", needs=needs)
+POLICY = Policy("resource-ratios", ResourceRatios, validate=validate, category="capacity", needs=needs)

@@ -14,15 +14,13 @@ Fix: set the missing requests.
 See: https://kubernetes.io/docs/concepts/configuration/manage-resources-containers/
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.resources import Required, missing, needs
 
 
-def validate(request: Request, params: Required) -> Iterator[Violation]:
+def validate(request: Request, params: Required) -> Violations:
     """Yield one violation for each container that lacks a required request."""
     yield from missing(request, "requests", params)
 
 
-POLICY = Policy("resource-requests", Required, validate=validate, kinds="pods", category="capacity", needs=needs)
+POLICY = Policy("resource-requests", Required, validate=validate, category="capacity", needs=needs)

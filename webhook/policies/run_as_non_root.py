@@ -12,11 +12,9 @@ Fix: set `runAsNonRoot: true` on the pod, and build the image with a numeric `US
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, https://kep.k8s.io/127
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.security_contexts import contexts, in_user_namespace, missing
 
 PATH = "securityContext.runAsNonRoot"
@@ -30,7 +28,7 @@ class RunAsNonRoot(Params):
     user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 is enough")
 
 
-def validate(request: Request, params: RunAsNonRoot) -> Iterator[Violation]:
+def validate(request: Request, params: RunAsNonRoot) -> Violations:
     """Yield a violation where root is asked for, and for each container that may be root."""
     pod = request.pod()
     if params.exempt_user_namespaces and in_user_namespace(pod):

@@ -11,12 +11,11 @@ Fix: set an allowed id, or remove the field and let the image decide.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, https://kep.k8s.io/127
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.ranges import Range, any_holds, listed
 from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows, missing
 
@@ -40,7 +39,7 @@ class RunAsUser(Params):
         return f"the user {told_as}"
 
 
-def validate(request: Request, params: RunAsUser) -> Iterator[Violation]:
+def validate(request: Request, params: RunAsUser) -> Violations:
     """Yield a violation for each id that may not be set, and for each container without one that needs one."""
     pod = request.pod()
     if params.exempt_user_namespaces and in_user_namespace(pod):

@@ -9,15 +9,13 @@ acceptable. Only Pods are changed, on creation; pod templates are not, so that G
 Fix: on a pod that must stay, set `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Patch, Policy, Request
+from webhook.engine import Params, Patch, Patches, Policy, Request
 
 ANNOTATION = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 LOCAL = ("emptyDir", "hostPath")
 
 
-def mutate(request: Request, params: Params) -> Iterator[Patch]:
+def mutate(request: Request, params: Params) -> Patches:
     """Yield the annotation for a pod with a volume of its node."""
     if any(volume.value.get(kind) is not None for volume in request.each("spec.volumes") for kind in LOCAL):
         yield Patch(("metadata", "annotations", ANNOTATION), "true")

@@ -12,11 +12,9 @@ Fix: set `type: RuntimeDefault` on the pod.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Policy, Request, Violation
+from webhook.engine import Policy, Request, Violations
 from webhook.engine.security_contexts import Profiles, is_windows, judge_profiles, missing
 from webhook.engine.violation import UNSET
 
@@ -32,7 +30,7 @@ class SeccompProfiles(Profiles):
     exempt_windows: bool = Field(True, description="skip Windows pods, which have no seccomp")
 
 
-def validate(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
+def validate(request: Request, params: SeccompProfiles) -> Violations:
     """Yield a violation for each profile that may not be set, and for each container without any."""
     if params.exempt_windows and is_windows(request.pod()):
         return
@@ -43,7 +41,7 @@ def validate(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
         yield from missing(request, PATH, rule, mended=mended)
 
 
-def validate_annotations(request: Request, params: SeccompProfiles) -> Iterator[Violation]:
+def validate_annotations(request: Request, params: SeccompProfiles) -> Violations:
     """Yield a violation for each annotation, which is how profiles were set before 1.19, that may not be set."""
     metadata = request.pod_metadata()
     if metadata is None:

@@ -10,14 +10,12 @@ Denied:  an update that changes it, removes it, or adds another one.
 Fix: restore it, or delete and recreate the workload.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.service_accounts import FIELD, account_of
 from webhook.engine.violation import shown
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation where an update changes the account."""
     before = request.before()
     pod, old_pod = request.pod(), before.pod() if before is not None else None
@@ -29,11 +27,4 @@ def validate(request: Request, params: Params) -> Iterator[Violation]:
         yield pod.violation(FIELD, account, rule, "restore it, or delete and recreate the workload")
 
 
-POLICY = Policy(
-    "service-account-changes",
-    validate=validate,
-    kinds="pods",
-    operations=("UPDATE",),
-    category="rbac",
-    severity="high",
-)
+POLICY = Policy("service-account-changes", validate=validate, operations=("UPDATE",), category="rbac", severity="high")

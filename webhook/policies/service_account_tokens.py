@@ -13,12 +13,11 @@ Fix: set it to false; give a program that calls the API server its own service a
 See: https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.service_accounts import account_of
 
@@ -37,7 +36,7 @@ class ServiceAccountTokens(Params):
         return Globs(self.allowed)
 
 
-def validate(request: Request, params: ServiceAccountTokens) -> Iterator[Violation]:
+def validate(request: Request, params: ServiceAccountTokens) -> Violations:
     """Yield a violation where a token is mounted that may not be."""
     pod = request.pod()
     is_account = request.kind == "ServiceAccount"

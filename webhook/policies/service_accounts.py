@@ -10,12 +10,11 @@ Denied:  `serviceAccountName: default`, or none; with `allowed`, any other accou
 Fix: create a ServiceAccount for the workload and set its name.
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.service_accounts import FIELD, account_of
 
@@ -32,7 +31,7 @@ class ServiceAccounts(Params):
         return Globs(self.forbidden), Globs(self.allowed)
 
 
-def validate(request: Request, params: ServiceAccounts) -> Iterator[Violation]:
+def validate(request: Request, params: ServiceAccounts) -> Violations:
     """Yield a violation where a pod runs as an account it may not."""
     pod = request.pod()
     if pod is None:
@@ -47,4 +46,4 @@ def validate(request: Request, params: ServiceAccounts) -> Iterator[Violation]:
         yield pod.violation(FIELD, account, rule, "name one of them")
 
 
-POLICY = Policy("service-accounts", ServiceAccounts, validate=validate, kinds="pods", category="rbac")
+POLICY = Policy("service-accounts", ServiceAccounts, validate=validate, category="rbac")

@@ -10,15 +10,13 @@ Denied:  the same selector, in any order.
 Fix: correct the selector, or use the existing Service.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
 
 SERVICES = "services"  # what is looked up: the Service objects of the namespace
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation where another Service has the same selector."""
     selector = request.texts("spec.selector")
     labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))

@@ -11,12 +11,11 @@ Denied:  `type: NodePort`, `type: LoadBalancer`.
 Fix: use ClusterIP, and an Ingress or a Gateway for external traffic.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.patterns import Pattern, compile_pattern
 
 
@@ -31,7 +30,7 @@ class ServiceTypes(Params):
     )
 
 
-def validate(request: Request, params: ServiceTypes) -> Iterator[Violation]:
+def validate(request: Request, params: ServiceTypes) -> Violations:
     """Yield a violation for a forbidden type."""
     type = request.string("spec.type") or "ClusterIP"
     if type not in params.forbidden or (type == "LoadBalancer" and _is_internal(request, params)):

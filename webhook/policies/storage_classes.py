@@ -19,7 +19,7 @@ from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 
 ANNOTATION = "volume.beta.kubernetes.io/storage-class"
@@ -37,7 +37,7 @@ class StorageClasses(Params):
         return Globs(self.allowed)
 
 
-def validate(request: Request, params: StorageClasses) -> Iterator[Violation]:
+def validate(request: Request, params: StorageClasses) -> Violations:
     """Yield a violation for each claim without a class, or with one that is not allowed."""
     for claim in _claims(request):
         name, path = _class(claim)
@@ -69,9 +69,5 @@ def _claims(request: Request) -> Iterator[Fields]:
 
 
 POLICY = Policy(
-    "storage-classes",
-    StorageClasses,
-    validate=validate,
-    kinds=("pods", "PersistentVolumeClaim"),
-    category="storage",
+    "storage-classes", StorageClasses, validate=validate, kinds=("pods", "PersistentVolumeClaim"), category="storage"
 )

@@ -8,12 +8,11 @@ Fix: remove it, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Iterator
 from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.violation import shown
 
@@ -53,7 +52,7 @@ class Sysctls(Params):
         return Globs(self.denied)
 
 
-def validate(request: Request, params: Sysctls) -> Iterator[Violation]:
+def validate(request: Request, params: Sysctls) -> Violations:
     """Yield a violation for each sysctl that may not be set."""
     pod = request.pod()
     if pod is None:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.ingresses import wildcard
 from webhook.engine.violation import shown
 
@@ -31,7 +31,7 @@ class UniqueIngressHosts(Params):
     )
 
 
-def validate(request: Request, params: UniqueIngressHosts) -> Iterator[Violation]:
+def validate(request: Request, params: UniqueIngressHosts) -> Violations:
     """Yield a violation for each host that another Ingress has, or that a wildcard of either covers."""
     taken = dict(_taken(request, params))
     covered = {wildcard(host): host for host in taken}

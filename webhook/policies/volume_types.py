@@ -13,12 +13,11 @@ Fix: use a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import PERSISTENT_VOLUME
 
 FIX = "claim the storage by a persistentVolumeClaim"
@@ -41,7 +40,7 @@ class VolumeTypes(Params):
     denied: list[VolumeType] = Field([], description="types that may not be used, even where they are allowed")
 
 
-def validate(request: Request, params: VolumeTypes) -> Iterator[Violation]:
+def validate(request: Request, params: VolumeTypes) -> Violations:
     """Yield a violation for each volume of a type that may not be used."""
     if request.kind == PERSISTENT_VOLUME.kind:
         volume = request.fields("spec")

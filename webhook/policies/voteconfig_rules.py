@@ -10,14 +10,12 @@ Denied:  two options with the id `cats`, or `a-b` beside `A.b`: both would be `O
 Fix: give each option a unique id: letters, digits, `-`, `_` and `.`, 63 at most.
 """
 
-from collections.abc import Iterator
-
 from config.api.voteconfig import Option
 from config.config_maps import name_fault, votes, votes_name
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each field that stands in the way."""
     spec = request.fields("spec")
     question = spec.string("poll.question") or spec.string("question") or ""

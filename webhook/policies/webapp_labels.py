@@ -8,12 +8,10 @@ Sets: the label `managed-by: webapp-operator` on the WebApp's metadata, replacin
 Fix: nothing to do; the labels are set at admission.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Patch, Policy, Request
+from webhook.engine import Params, Patch, Patches, Policy, Request
 
 
-def mutate(request: Request, params: Params) -> Iterator[Patch]:
+def mutate(request: Request, params: Params) -> Patches:
     """Yield the two labels."""
     yield Patch(("metadata", "labels", "managed-by"), "webapp-operator", overwrite=True)
     yield Patch(("metadata", "labels", "version"), "v1")

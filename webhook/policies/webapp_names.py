@@ -10,15 +10,14 @@ See: RFC 1035, section 2.3.1.
 """
 
 import re
-from collections.abc import Iterator
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.violation import shown
 
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation where the Service could not be made."""
     name = request.string("metadata.name")
     if name and not DNS_LABEL.fullmatch(name):

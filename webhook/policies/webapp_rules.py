@@ -11,13 +11,11 @@ Denied:  a request above its limit, or below 0; `privileged: true` or the capabi
 Fix: the message names the field, its value and the allowed values.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._container_checks import of_image, of_resources, of_security_context
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each thing that no pod can have."""
     container = request.fields("spec")
     yield from of_image(container)

@@ -6,14 +6,12 @@ Sets on `spec.securityContext`: `runAsNonRoot: true`, `runAsUser: 1000`, `allowP
 Fix: for an image that needs another user, set it explicitly: `spec.securityContext.runAsUser: 101`.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Patch, Policy, Request
+from webhook.engine import Params, Patches, Policy, Request
 
 DEFAULTS = {"runAsNonRoot": True, "runAsUser": 1000, "allowPrivilegeEscalation": False}
 
 
-def mutate(request: Request, params: Params) -> Iterator[Patch]:
+def mutate(request: Request, params: Params) -> Patches:
     """Yield a default for each of the three fields."""
     for container in request.containers():
         for field, value in DEFAULTS.items():

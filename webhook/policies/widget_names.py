@@ -8,15 +8,13 @@ Denied:  a name of more than 63 characters.
 Fix: choose a shorter name.
 """
 
-from collections.abc import Iterator
-
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._names import too_long
 
 LIMIT = 63
 
 
-def validate(request: Request, params: Params) -> Iterator[Violation]:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation where the pods could not be labelled."""
     yield from too_long(request, LIMIT, f"its pods carry the name as a label, which has a limit of {LIMIT} characters")
 

@@ -9,12 +9,11 @@ Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among res
 Fix: list the verbs, resources and API groups that are needed.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.rbac import ROLES, reach, rules
 
 
@@ -28,7 +27,7 @@ class WildcardRights(Params):
     )
 
 
-def validate(request: Request, params: WildcardRights) -> Iterator[Violation]:
+def validate(request: Request, params: WildcardRights) -> Violations:
     """Yield one violation for each wildcard."""
     for rule in rules(request):
         given: frozenset[str] | None = None
