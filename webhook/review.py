@@ -1,8 +1,9 @@
 """AdmissionReview (admission.k8s.io/v1) to Request, and Verdict to AdmissionReview, as pure functions."""
 
 import base64
-from typing import Any
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
+import msgspec
 import orjson
 
 from webhook.engine import Attributes, Request, Verdict
@@ -11,12 +12,10 @@ from webhook.messages import REASONS, audit_annotations, status, warnings
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 LONGEST_UID = 256  # characters; the API server's are 36
-
-PARTS = (
-    *((each, str) for each in ("operation", "subResource", "name", "namespace")),
-    *((each, dict) for each in ("kind", "resource", "requestKind", "userInfo", "object", "oldObject")),
-)
 PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
+ABSENT = msgspec.Raw(b"null")
+
+Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class NotAReviewError(ValueError):
@@ -26,95 +25,159 @@ class NotAReviewError(ValueError):
 class MalformedRequestError(ValueError):
     """A review that can be answered, about something that cannot be judged: a denial with code 400."""
 
-    def __init__(self, uid: str, path: str, text: str) -> None:
+    def __init__(self, uid: str, text: str) -> None:
         """Remember whom to answer, and what is wrong where."""
-        super().__init__(f"{path}: {text}")
+        super().__init__(text)
         self.uid = uid
 
 
+class Identified(msgspec.Struct):
+    """What every review has: by `uid` it is answered."""
+
+    uid: str = ""
+
+
+Asked = TypeVar("Asked", bound=Identified)
+
+
+class Review(msgspec.Struct, Generic[Asked], rename="camel"):
+    """A review of any kind, with what it asks."""
+
+    api_version: str | None = None
+    kind: str | None = None
+    request: Asked | None = None
+
+
+class _GroupKind(msgspec.Struct, gc=False):
+    version: Name
+    kind: Name
+    group: str = ""
+
+
+class _GroupResource(msgspec.Struct, gc=False):
+    version: Name
+    resource: Name
+    group: str = ""
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+    groups: tuple[str, ...] | None = None
+
+
+class _AdmissionRequest(Identified, rename="camel", kw_only=True):
+    kind: _GroupKind
+    resource: _GroupResource
+    operation: str
+    sub_resource: str | None = None
+    request_kind: _GroupKind | None = None
+    name: str | None = None
+    namespace: str | None = None
+    user_info: _User | None = None
+    dry_run: bool | None = None
+    object: msgspec.Raw = ABSENT
+    old_object: msgspec.Raw = ABSENT
+
+
+ADMISSION = msgspec.json.Decoder(Review[_AdmissionRequest])
+IDENTIFIED = msgspec.json.Decoder(Review[Identified])
+
+
+class Envelope(NamedTuple):
+    """A review whose objects are not decoded yet: large ones cost a tenth of a decoded one."""
+
+    attributes: Attributes
+    object: msgspec.Raw
+    old_object: msgspec.Raw
+
+    def request(self) -> Request:
+        """Decode the objects. NotAReviewError or MalformedRequestError where they are not what the request says."""
+        object, old_object = self._decoded(self.object, "object"), self._decoded(self.old_object, "oldObject")
+        operation = self.attributes.operation
+        if object is None and operation in ("CREATE", "UPDATE"):
+            raise MalformedRequestError(self.attributes.uid, f"request.object: missing; {operation} needs it")
+        return Request(self.attributes, object, old_object)
+
+    def _decoded(self, raw: msgspec.Raw, which: str) -> dict[str, Any] | None:
+        try:
+            object = orjson.loads(memoryview(raw))
+        except orjson.JSONDecodeError as error:
+            raise NotAReviewError(f"the body is not JSON: request.{which}: {error}") from None
+        if object is None:
+            return None
+        uid, kind = self.attributes.uid, self.attributes.kind
+        if type(object) is not dict:
+            raise MalformedRequestError(uid, f"request.{which}: must be an object")
+        if object.get("kind") != kind and self.attributes.operation != "CONNECT":
+            found = str(object.get("kind"))[:64]
+            raise MalformedRequestError(uid, f"request.{which}.kind: is {found!r}, but the request is about {kind!r}")
+        return object
+
+
 def read(body: bytes) -> Request:
-    """Decode an AdmissionReview once. NotAReviewError or MalformedRequestError where it is not one, or not whole."""
-    return _request(*envelope(body, API_VERSION, KIND))
+    """Decode an AdmissionReview. NotAReviewError or MalformedRequestError where it is not one, or not whole."""
+    return envelope(body).request()
 
 
-def envelope(body: bytes, api_version: str, kind: str) -> tuple[str, dict[str, Any]]:
-    """Decode a review of any kind: its uid, and what is asked. NotAReviewError if it has no uid to answer."""
+def envelope(body: bytes) -> Envelope:
+    """Decode an AdmissionReview but for its objects. NotAReviewError or MalformedRequestError as for `read`."""
+    asked = decoded(body, ADMISSION, API_VERSION, KIND)
+    if asked.operation not in OPERATIONS:
+        raise MalformedRequestError(asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}")
+    kind, resource, user = asked.kind, asked.resource, asked.user_info
+    judged = kind.group, kind.version, kind.kind
+    requested = asked.request_kind
+    attributes = Attributes(
+        asked.uid,
+        asked.operation,
+        *judged,
+        resource.group,
+        resource.resource,
+        asked.sub_resource or "",
+        asked.name or "",
+        asked.namespace or "",
+        "" if user is None else user.username,
+        () if user is None else user.groups or (),
+        asked.dry_run is True,
+        judged if requested is None else (requested.group, requested.version, requested.kind),
+    )
+    return Envelope(attributes, asked.object, asked.old_object)
+
+
+def decoded(body: bytes, decoder: msgspec.json.Decoder[Review[Asked]], api_version: str, kind: str) -> Asked:
+    """Decode what a review of some kind asks.
+
+    NotAReviewError where it has no uid to answer, MalformedRequestError where anything else has a wrong type.
+    """
     try:
-        review = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        review = decoder.decode(body)
+    except msgspec.ValidationError as error:
+        text, _, path = str(error).partition(" - at `$.")
+        told = f"{path.rstrip('`') or 'the body'}: {text}"
+        if decoder is IDENTIFIED:
+            raise NotAReviewError(told) from None
+        raise MalformedRequestError(decoded(body, IDENTIFIED, api_version, kind).uid, told) from None
+    except (msgspec.DecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
-    if not isinstance(review, dict):
-        raise NotAReviewError("the body is not a JSON object")
-    if (found := (review.get("apiVersion"), review.get("kind"))) != (api_version, kind):
+    if (found := (review.api_version, review.kind)) != (api_version, kind):
         shown = " ".join(str(part)[:64] for part in found)
         raise NotAReviewError(f"the body is {shown!r}; only {api_version} {kind} is answered")
-    request = review.get("request")
-    if not isinstance(request, dict):
-        raise NotAReviewError("request: missing, or not an object")
-    uid = request.get("uid")
-    if not isinstance(uid, str) or not 0 < len(uid) <= LONGEST_UID or not uid.isprintable():
+    if review.request is None:
+        raise NotAReviewError("request: missing")
+    if not 0 < len(review.request.uid) <= LONGEST_UID or not review.request.uid.isprintable():
         raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters")
-    return uid, request
+    return review.request
 
 
-def _request(uid: str, request: dict[str, Any]) -> Request:
-    for part, wanted in PARTS:
-        value = request.get(part)
-        if value is not None and type(value) is not wanted:
-            text = "must be an object" if wanted is dict else "must be a string"
-            raise MalformedRequestError(uid, f"request.{part}", text)
-    operation = request.get("operation")
-    if operation not in OPERATIONS:
-        raise MalformedRequestError(uid, "request.operation", f"must be one of {', '.join(sorted(OPERATIONS))}")
-    object, old_object = request.get("object"), request.get("oldObject")
-    if object is None and operation in ("CREATE", "UPDATE"):
-        raise MalformedRequestError(uid, "request.object", f"missing; {operation} needs it")
-    kind = _triple(uid, request, "kind", "kind")
-    resource = _triple(uid, request, "resource", "resource")
-    user = request.get("userInfo") or {}
-    attributes = Attributes(
-        uid,
-        operation,
-        *kind,
-        resource[0],
-        resource[2],
-        request.get("subResource") or "",
-        request.get("name") or "",
-        request.get("namespace") or "",
-        str(user.get("username", "")),
-        _groups(uid, user),
-        request.get("dryRun") is True,
-        kind if request.get("requestKind") is None else _triple(uid, request, "requestKind", "kind"),
-    )
-    for which, whole in (("object", object), ("oldObject", old_object)):
-        if whole is not None and operation != "CONNECT" and whole.get("kind") != attributes.kind:
-            found = str(whole.get("kind"))[:64]
-            raise MalformedRequestError(
-                uid, f"request.{which}.kind", f"is {found!r}, but the request is about {attributes.kind!r}"
-            )
-    return Request(attributes, object, old_object)
-
-
-def _triple(uid: str, request: dict[str, Any], name: str, last: str) -> tuple[str, str, str]:
-    """Return group, version and kind, or resource; all but the group must be there."""
-    value = request.get(name) or {}
-    group, version, named = value.get("group", ""), value.get("version", ""), value.get(last, "")
-    if type(group) is type(version) is type(named) is str and version and named:
-        return group, version, named
-    raise MalformedRequestError(uid, f"request.{name}", f"must name group, version, {last}")
-
-
-def _groups(uid: str, user: dict[str, Any]) -> tuple[str, ...]:
-    groups = user.get("groups") or []
-    if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
-        raise MalformedRequestError(uid, "request.userInfo.groups", "must be a list of strings")
-    return tuple(groups)
+def allow(attributes: Attributes) -> bytes:
+    """Encode a plain allow."""
+    return PLAIN_ALLOW % orjson.dumps(attributes.uid)
 
 
 def answer(request: Request, verdict: Verdict) -> bytes:
     """Encode what was decided: allowed or denied with everything that was found, warnings, patch, audit annotations."""
     if verdict.is_plain:
-        return PLAIN_ALLOW % orjson.dumps(request.attributes.uid)
+        return allow(request.attributes)
     response: dict[str, Any] = {"uid": request.attributes.uid, "allowed": verdict.allowed}
     if not verdict.allowed:
         response["status"] = status(request, verdict)

@@ -86,7 +86,7 @@ DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
         ),
         (b'{"apiVersion": "v1", "kind": "Pod"}', 400, "the body is 'v1 Pod'; only admission.k8s.io/v1 "),
         (GOOD.replace(b'"replicas": 2', b'"replicas": ' + DEEP), 400, "the body is not JSON: "),
-        (b"[]", 400, "the body is not a JSON object\n"),
+        (b"[]", 400, "the body: Expected `object`, got `array`\n"),
     ],
     ids=["truncated", "empty", "9 MiB", "v1beta1", "no review", "5,000 deep", "a list"],
 )

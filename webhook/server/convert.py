@@ -7,37 +7,48 @@ the API server asks for all or nothing, and the message names it.
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import orjson
 
 from config.converters import ConversionError, convert
-from webhook.review import envelope
+from webhook.review import Identified, MalformedRequestError, Review, decoded
 
 API_VERSION, KIND = "apiextensions.k8s.io/v1", "ConversionReview"
 
 
+class _ConversionRequest(Identified, kw_only=True):
+    objects: list[msgspec.Raw]
+    desired: str = msgspec.field(name="desiredAPIVersion")
+
+
+CONVERSION = msgspec.json.Decoder(Review[_ConversionRequest])
+
+
 def answer(body: bytes) -> tuple[bytes, str]:
     """Return the answer to a ConversionReview, and what went wrong; NotAReviewError where it cannot be answered."""
-    uid, request = envelope(body, API_VERSION, KIND)
     try:
-        return _review(uid, {"status": "Success"}, list(_converted(request))), ""
+        asked = decoded(body, CONVERSION, API_VERSION, KIND)
+        uid = asked.uid
+        return _review(uid, {"status": "Success"}, list(_converted(asked))), ""
     except orjson.JSONEncodeError as error:
         problem = f"what became of the objects is no JSON: {error}"
     except ConversionError as error:
         problem = str(error)
+    except MalformedRequestError as error:
+        uid, problem = error.uid, str(error)
     return _review(uid, {"status": "Failure", "message": problem}, []), problem
 
 
-def _converted(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    desired, objects = request.get("desiredAPIVersion"), request.get("objects")
-    if not isinstance(desired, str):
-        raise ConversionError("request.desiredAPIVersion: must be a string")
-    if not isinstance(objects, list):
-        raise ConversionError("request.objects: must be a list")
-    for number, object in enumerate(objects):
+def _converted(asked: _ConversionRequest) -> Iterator[dict[str, Any]]:
+    for number, raw in enumerate(asked.objects):
+        try:
+            object = orjson.loads(memoryview(raw))
+        except orjson.JSONDecodeError as error:
+            raise ConversionError(f"request.objects[{number}]: is not JSON: {error}") from None
         if not isinstance(object, dict):
             raise ConversionError(f"request.objects[{number}]: must be an object")
         try:
-            yield convert(object, desired)
+            yield convert(object, asked.desired)
         except ConversionError as error:
             raise ConversionError(f"{_name(object)}: {error}") from None
 

@@ -202,7 +202,7 @@ def test_metadata_that_is_none_is_told(file):
     (trial,) = load_trials(file, catalogue())
     with pytest.raises(DocumentError) as error:
         differences(trial)
-    assert str(error.value) == f"{file}:3: a: request.name: must be a string"
+    assert str(error.value) == f"{file}:3: a: request.name: Expected `str | null`, got `int`"
 
 
 def judge(request, _):

@@ -345,7 +345,7 @@ def test_no_warning_is_left_out():
         ),
         (
             "apiVersion: v1/\nkind: Pod\nmetadata: {name: a}\n",
-            "x.yaml:1: request.kind: must name group, version, kind",
+            "x.yaml:1: request.kind.version: Expected `str` of length >= 1",
         ),
         (
             f"{DEPLOYMENT % 'production'}---\nkind: Pod\n",
