@@ -9,7 +9,7 @@ from webhook.harness.trial import Tried
 
 
 def result(tried: Tried) -> Result:
-    """Return a case as a result: each difference is a line about it."""
+    """Return one case as a result, with one line for each difference."""
     document, path = tried.trial.document, tried.trial.path
     place = Place(document.source, *document.place(path))
     expected = Place(document.source, *document.place(f"{path}.expect"))
@@ -26,7 +26,7 @@ def result(tried: Tried) -> Result:
 
 
 def _title(tried: Tried) -> str:
-    """Return what the case is about: the one policy, or the policy set."""
+    """Return what the case tests: its only policy, or the policy set."""
     policies = tried.trial.engine.policies
     return policies[0].title if len(policies) == 1 else "policy set"
 

@@ -1,4 +1,4 @@
-"""One run of `check`: from policies and objects, of files or of a cluster, to a report."""
+"""One run of `check`: judge objects of files or a cluster by policies of files or a cluster, and report."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -28,10 +28,10 @@ NO_POLICIES = "no policies given: name policy sets with --policies, or a cluster
 
 
 class Checker:
-    """Judges documents one by one and collects what is to be reported. `home` is where Gatewright is installed."""
+    """Judge documents one by one and collect the results. `home` is the namespace Gatewright is installed in."""
 
     def __init__(self, settings: Settings, home: str) -> None:
-        """Take the settings that policies and planned objects depend on."""
+        """Use these settings for policies and for planned objects."""
         self.results: list[Result] = []
         self.problems: list[Problem] = []
         self.notes: list[str] = []
@@ -43,7 +43,7 @@ class Checker:
         self._engine = Engine(())
 
     def report(self) -> Report:
-        """Return all that was found."""
+        """Return everything found so far."""
         exceptions = exceptions_of(self._documents)
         policies = self._engine.policies
         return Report(
@@ -57,7 +57,7 @@ class Checker:
         )
 
     def files(self, sources: Sources, namespace: str, labels: Mapping[str, Labels]) -> None:
-        """Judge manifests by the policy sets of the settings. DocumentError or PolicySetError where there are none."""
+        """Judge manifests by the settings' policy sets. Raises DocumentError or PolicySetError without any."""
         if not self._settings.policies:
             raise DocumentError(NO_POLICIES)
         self._documents = policy_documents(self._settings.policies)
@@ -65,7 +65,7 @@ class Checker:
         self._judge_files(sources, namespace, labels)
 
     async def cluster(self, sources: Sources | None, namespace: str, labels: Mapping[str, Labels]) -> None:
-        """Judge manifests beside what is in a cluster, or without any the objects in it."""
+        """Judge manifests with a cluster's namespaces and look-ups or, without manifests, the cluster's objects."""
         try:
             async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
                 live = Live(client)
@@ -78,10 +78,10 @@ class Checker:
                     await self._judge_objects(live, Judge(self._engine, known, "", self.now, served, stored=True))
                 self.problems += live.problems
         except ApiError as error:
-            self.problems.append(Problem(f"the API server cannot be asked: {error}"))
+            self.problems.append(Problem(f"cannot read from the API server: {error}"))
 
     async def _policies_of(self, live: Live) -> None:
-        """Put the policy sets of the settings in force, or else the cluster's, without those that cannot be used."""
+        """Put the settings' policy sets in force, or else the cluster's; skip unusable policies of the cluster."""
         if self._settings.policies:
             self._documents = policy_documents(self._settings.policies)
             self._enforce(read(self._documents, catalogue()))
@@ -97,7 +97,7 @@ class Checker:
             if isinstance(bound, BoundException):
                 exceptions.append(bound)
             else:
-                policies[bound.namespace, bound.name] = bound  # an object replaces the chart's of the same name
+                policies[bound.namespace, bound.name] = bound  # an object replaces the chart's policy of the same name
         if not policies:
             raise DocumentError(f"no policies in the cluster: {NO_POLICIES}")
         self._enforce(PolicySet(tuple(policies.values()), tuple(exceptions)))

@@ -16,17 +16,17 @@ from webhook.harness.manifests import Finding, Judged
 from webhook.policies import catalogue
 
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
-SEVERE, KIND = "high", "kinds"  # of what no policy reports, but the type of a kind, or its planner
-SOON = timedelta(days=30)
+SEVERE, KIND = "high", "kinds"  # of violations that come from a kind's type or its planner, not from a policy
+EXPIRY_NOTICE = timedelta(days=30)
 
 
 def place(document: Document, path: str = "") -> Place:
-    """Return where a field of a document is."""
+    """Return the place of a field of a document."""
     return Place(document.source, *document.place(path)) if document.source else Place()
 
 
 def problem(error: DocumentError) -> Problem:
-    """Return what an error about a document says, with its file and line apart from the message."""
+    """Return a document error as a problem, with its file and line apart from the message."""
     text = str(error)
     file, colon, rest = text.partition(": ")
     name, _, line = file.rpartition(":")
@@ -70,7 +70,7 @@ def _reported(document: Document, finding: Finding, policies: Mapping[str, Polic
 
 
 def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
-    """Return what formats say of each policy in force."""
+    """Return what output formats print about each policy in force."""
     return {
         each.title: PolicyInfo(
             each.title, summary(each.policy), each.policy.documentation, each.severity, each.category
@@ -80,7 +80,7 @@ def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
 
 
 def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:
-    """Return the exceptions among the documents of a policy set that could be read."""
+    """Return the exceptions among the documents of a policy set that could be parsed."""
     exceptions = (each for each in documents if each.value.get("kind") == "PolicyException")
     bound = ((each, bind(each.value, catalogue())) for each in exceptions)
     return [(document, each) for document, each in bound if isinstance(each, BoundException)]
@@ -89,7 +89,7 @@ def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundEx
 def without_effect(
     exceptions: Iterable[tuple[Document, BoundException]], policies: Iterable[BoundPolicy], home: str, now: datetime
 ) -> list[str]:
-    """Return a line for each exception that excepts nothing: expired, in the wrong namespace, or from no kind."""
+    """Return a line for each exception without effect: expired, wrong namespace, or kinds no policy judges."""
     policies, lines = tuple(policies), list[str]()
     for document, exception in exceptions:
         title = f"PolicyException {document.value['metadata']['name']}"
@@ -114,9 +114,11 @@ def _about_nothing(exception: BoundException, policies: Iterable[BoundPolicy]) -
 
 
 def ending_soon(exceptions: Iterable[tuple[Document, BoundException]], now: datetime) -> tuple[Ending, ...]:
-    """Return the exceptions in force that end within 30 days, the first to end first."""
+    """Return the exceptions in force that expire within 30 days, the earliest first."""
     found = [
-        (each.spec.expires, document, each) for document, each in exceptions if now < each.spec.expires <= now + SOON
+        (each.spec.expires, document, each)
+        for document, each in exceptions
+        if now < each.spec.expires <= now + EXPIRY_NOTICE
     ]
     return tuple(
         Ending(

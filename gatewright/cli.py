@@ -1,4 +1,4 @@
-"""The command line: one module for each command, loaded when it is called."""
+"""The command line: one module per command, imported when the command runs."""
 
 import importlib
 import io
@@ -36,16 +36,16 @@ COMMANDS = {
 
 
 class Commands(click.Group):
-    """The commands by name; each is imported only when it runs or is explained."""
+    """The commands by name; each is imported only when it runs or its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
-        """Import a command; a usage error where there is none of that name."""
+        """Import a command. An unknown name is a usage error."""
         if cmd_name not in COMMANDS:
-            from config.faults import did_you_mean  # half of what `gatewright version` would take
+            from config.faults import did_you_mean  # imported here: it takes half the time of `gatewright version`
 
             ctx.fail(f'no command "{cmd_name}"{did_you_mean(cmd_name, COMMANDS)}')
         command: click.Command = importlib.import_module(f"gatewright.commands.{cmd_name}").command
@@ -68,35 +68,39 @@ def gatewright() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit; each file that cannot be used is an error in one line on stderr."""
+    """Run the command line and exit; print each file error as one line on stderr."""
     collect_rarely()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that has no letter for it shows its number
+        sys.stdout.reconfigure(
+            errors="backslashreplace"
+        )  # characters that the terminal cannot show are printed as escapes
     try:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:
         sys.exit(128 + signal.SIGINT)
-    except SystemExit as end:  # click's 1 for a closed pipe is not a verdict; otherwise a completion
+    except (
+        SystemExit
+    ) as end:  # click exits with 1 for a closed pipe, which is not a verdict; otherwise this is a completion
         sys.exit(128 + signal.SIGPIPE if end.code == 1 else end.code)
     except click.ClickException as error:
         _end(error.show, error.exit_code)
     except _unusable() as error:
         _end(partial(complain, str(error)), 3)
     except OSError as error:
-        sys.stdout = None  # else Python tries once more to print what is left
+        sys.stdout = None  # or Python tries once more to flush standard output
         _end(partial(complain, f"{error.filename or 'standard output'}: {error.strerror}"), 3)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _end(tell: Callable[[], None], code: int) -> NoReturn:
-    """Exit, and tell why, whether anybody hears it or not."""
+    """Exit with `code` after calling `tell`, even if standard error is closed."""
     with suppress(OSError):
         tell()
     sys.exit(code)
 
 
 def _unusable() -> tuple[type[ValueError], ...]:
-    """Return the errors about files; they are imported only when something was raised."""
+    """Return the exception types of file errors; imported only after one was raised."""
     from certs import CertificateError
     from config.documents import DocumentError
     from config.modules import ModuleError

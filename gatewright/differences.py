@@ -34,17 +34,17 @@ Found = dict[tuple[Resource, str, str], list[Object]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One object that would be made or changed: as it is, as it would be, and what else is to be said."""
+    """One object that would be created or changed: as it is, as it would be, and a note."""
 
-    made: Planned
+    child: Planned
     before: Object | None
     after: Object | None
     note: str = ""
 
     def lines(self) -> Iterator[str]:
-        """Yield a unified diff, with nothing of what a Secret holds; nothing where nothing would change."""
-        object = self.made.object
-        name = f"{object['apiVersion']} {object['kind']} {self.made.parent.namespace}/{object['metadata']['name']}"
+        """Yield a unified diff without the values of Secrets; nothing where nothing would change."""
+        object = self.child.object
+        name = f"{object['apiVersion']} {object['kind']} {self.child.parent.namespace}/{object['metadata']['name']}"
         before, after = _shown(self.before, None), _shown(self.after, self.before)
         found = difflib.unified_diff(before, after, f"{name} (there)", f"{name} (planned)", lineterm="")
         if self.note:
@@ -53,7 +53,7 @@ class Difference:
 
 
 class Cluster:
-    """What is there of the children of some parents."""
+    """The existing children of some parents."""
 
     def __init__(self, client: Client, settings: Mapping[str, Any], now: datetime) -> None:
         self._client = client
@@ -62,72 +62,72 @@ class Cluster:
         self._served: frozenset[Resource] | None = None
 
     async def differences(self, parent: Parent) -> AsyncIterator[Difference]:
-        """Yield what would come of each object that is planned for `parent`, and of what is planned for those."""
+        """Yield the difference for each planned child of `parent`, and for the planned children of those."""
         there: dict[str, Object | None] = {}
         read: dict[str, Found] = {}
         children: dict[Id, Object] = {}
         served = await self._optional()
         nothing = Observed(settings=self._settings, served=served)
-        for made in planned(parent, self._now, self._settings, lambda _: nothing):
-            await self._look(made, there, children)
-            if made.parent.title not in read:
-                read[made.parent.title] = await self._read(made.parent)
+        for child in planned(parent, self._now, self._settings, lambda _: nothing):
+            await self._look(child, there, children)
+            if child.parent.title not in read:
+                read[child.parent.title] = await self._read(child.parent)
 
         def observed(each: Parent) -> Observed:
             uid = _uid(there.get(each.title))
-            ours = [child for child in children.values() if uid and _is_made_by(child, uid)]
-            return Observed(children=ours, found=read.get(each.title, {}), settings=self._settings, served=served)
+            owned = [current for current in children.values() if uid and _is_controlled_by(current, uid)]
+            return Observed(children=owned, found=read.get(each.title, {}), settings=self._settings, served=served)
 
-        for made in planned(parent, self._now, self._settings, observed):
-            await self._look(made, there, children)
-            uid = _uid(there[made.parent.title])
-            yield await self._difference(made, children.get(_id(made)), uid)
+        for child in planned(parent, self._now, self._settings, observed):
+            await self._look(child, there, children)
+            uid = _uid(there[child.parent.title])
+            yield await self._difference(child, children.get(_id(child)), uid)
 
     async def _optional(self) -> frozenset[Resource]:
-        """Return what the API server has of what it may be without."""
+        """Return which of the optional resources the API server serves."""
         if self._served is None:
             self._served = frozenset([each for each in optional_resources() if await self._client.serves(each)])
         return self._served
 
-    async def _look(self, made: Planned, there: dict[str, Object | None], children: dict[Id, Object]) -> None:
-        parent = made.parent
+    async def _look(self, child: Planned, there: dict[str, Object | None], children: dict[Id, Object]) -> None:
+        parent = child.parent
         if parent.title not in there:
             there[parent.title] = await self._get(parent.kind.resource, parent.namespace, parent.object)
-        if _id(made) not in children:
-            child = await self._get(made.resource, parent.namespace, made.object)
-            if child is not None:
-                children[_id(made)] = child
+        if _id(child) not in children:
+            current = await self._get(child.resource, parent.namespace, child.object)
+            if current is not None:
+                children[_id(child)] = current
 
     async def _read(self, parent: Parent) -> Found:
-        """Return what a planner finds beside the children; whether a Secret is there changes nothing that is made."""
+        """Return the objects that a planner reads besides the children; Secrets do not change the plan."""
         kind, found = parent.kind, Found()
         for resource, reads in kind.reads.items():
             if is_secret(resource):
                 continue
             namespace = parent.namespace if resource.namespaced else None
-            with suppress(NotFound):  # an API that planners can do without
+            with suppress(NotFound):  # optional to planners
                 async for each in self._client.list(resource, namespace, labels=reads.labels):
                     for index, values in reads.indexes.items():
                         for value in values(each):
                             found.setdefault((resource, index, value), []).append(each)
         return found
 
-    async def _difference(self, made: Planned, current: Object | None, uid: str) -> Difference:
-        if current is not None and not (uid and _is_made_by(current, uid)) and not _is_known(made, current):
-            return Difference(made, None, None, f"is there and was not made by {made.parent.title}: it stays as it is")
-        if isinstance(made.write, CreateOnly):
-            return Difference(made, None, None) if current is not None else Difference(made, None, made.object)
+    async def _difference(self, child: Planned, current: Object | None, uid: str) -> Difference:
+        if current is not None and not (uid and _is_controlled_by(current, uid)) and not _is_known(child, current):
+            return Difference(child, None, None, f"exists and is not owned by {child.parent.title}; it is not changed")
+        if isinstance(child.write, CreateOnly):
+            return Difference(child, None, None) if current is not None else Difference(child, None, child.object)
         exactly = {} if current is None else {"uid": _uid(current)}
-        wanted = made.object | {"metadata": made.object["metadata"] | exactly}
+        wanted = child.object | {"metadata": child.object["metadata"] | exactly}
         try:
             after = await self._client.apply(
-                made.resource, wanted, field_manager=FIELD_MANAGER, force=current is not None, dry_run=True
+                child.resource, wanted, field_manager=FIELD_MANAGER, force=current is not None, dry_run=True
             )
         except ApiError as error:
             if error.code == 0:
                 raise  # the API server is unreachable
-            return Difference(made, current, made.object, f"the API server refuses it: {error}")
-        return Difference(made, current, after)
+            return Difference(child, current, child.object, f"rejected by the API server: {error}")
+        return Difference(child, current, after)
 
     async def _get(self, resource: Resource, namespace: str, object: Object) -> Object | None:
         try:
@@ -138,28 +138,28 @@ class Cluster:
             return None
 
 
-def _id(made: Planned) -> Id:
-    return made.resource, made.resource.key(made.parent.namespace, made.object["metadata"]["name"])
+def _id(child: Planned) -> Id:
+    return child.resource, child.resource.key(child.parent.namespace, child.object["metadata"]["name"])
 
 
 def _uid(object: Object | None) -> str:
     return "" if object is None else str(object["metadata"]["uid"])
 
 
-def _is_made_by(object: Object, uid: str) -> bool:
+def _is_controlled_by(object: Object, uid: str) -> bool:
     owner = controller_of(object["metadata"])
     return owner is not None and owner.uid == uid
 
 
-def _is_known(made: Planned, object: Object) -> bool:
-    """Whether it is one that outlived its parent, and is taken as it is."""
-    adopt_labels = made.write.adopt_labels if isinstance(made.write, CreateOnly) else {}
+def _is_known(child: Planned, object: Object) -> bool:
+    """Whether it is an object that outlived its parent and is adopted unchanged."""
+    adopt_labels = child.write.adopt_labels if isinstance(child.write, CreateOnly) else {}
     labels = object["metadata"].get("labels") or {}
     return bool(adopt_labels) and adopt_labels.items() <= labels.items()
 
 
 def _shown(object: Object | None, before: Object | None) -> list[str]:
-    """Return an object as lines of YAML: without what is the server's own, and without what is secret."""
+    """Return an object as lines of YAML, without fields that the server sets and without secret values."""
     if object is None:
         return []
     metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}

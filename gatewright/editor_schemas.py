@@ -1,4 +1,4 @@
-"""JSON Schemas by which editors complete and check policy sets and case files (docs/reference/*.schema.json)."""
+"""JSON Schemas with which editors complete and check policy sets and case files (docs/reference/*.schema.json)."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -30,7 +30,7 @@ def cases() -> Schema:
 
 
 def policy_set(policies: Iterable[Policy]) -> Schema:
-    """Return the schema of one document of a policy set; the parameters are those of the policy that it names."""
+    """Return the schema of one document of a policy set, with the parameters of the policy that it names."""
     definitions: Schema = {}
     spec = _spec(AdmissionPolicySpec, definitions)
     rules = [_parameters(policy, definitions) for policy in sorted(policies, key=lambda policy: policy.name)]
@@ -67,14 +67,14 @@ def policy_set(policies: Iterable[Policy]) -> Schema:
 
 
 def _spec(model: Any, definitions: Schema) -> Schema:
-    """Return the schema of a model; what it refers to goes to `definitions`."""
+    """Return the schema of a model; move the schemas it refers to into `definitions`."""
     schema: Schema = _closed(model.model_json_schema(by_alias=True))
     definitions |= schema.pop("$defs", {})
     return schema
 
 
 def _parameters(policy: Policy, definitions: Schema) -> Schema:
-    """Return the rule that the parameters of an object that names this policy are its own."""
+    """Return the condition that gives an object that names this policy the policy's parameters."""
     params = _spec(policy.params, definitions)
     return {
         "if": {"properties": {"policy": {"const": policy.name}}, "required": ["policy"]},
@@ -83,7 +83,7 @@ def _parameters(policy: Policy, definitions: Schema) -> Schema:
 
 
 def _closed(schema: Any) -> Any:
-    """Return a schema in which objects have no other fields than those it names."""
+    """Return a schema whose objects allow no other fields than those it names."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):

@@ -16,7 +16,7 @@ Step = str | int
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The field at `path` becomes `value`, or goes where that is None."""
+    """A new `value` for the field at `path`; None removes the field."""
 
     path: tuple[Step, ...]
     value: Any
@@ -26,7 +26,7 @@ class Change:
 
 
 def change_of(finding: Finding) -> Change | None:
-    """Return the change that mends a violation; None where no value does, or it is about another object."""
+    """Return the change that fixes a violation; None if no value does, or if it is about another object."""
     violation = finding.violation
     if violation is None or violation.mended is UNSET or violation.of or violation.holder is None:
         return None
@@ -42,7 +42,7 @@ def operation(change: Change) -> dict[str, Any]:
 
 
 def changes_of(judged: Judged, *, defaults: bool) -> list[Change]:
-    """Return the changes that mend what was found in a manifest; with `defaults`, also what policies would set."""
+    """Return the changes that fix a manifest's violations; with `defaults`, also what policies would set."""
     found = [change for each in judged.findings if (change := change_of(each)) is not None]
     if defaults:
         found += [Change(_steps(each["path"]), each["value"]) for each in judged.operations if "value" in each]
@@ -50,7 +50,7 @@ def changes_of(judged: Judged, *, defaults: bool) -> list[Change]:
 
 
 def write_fixes(judged: Iterable[Judged], *, defaults: bool) -> list[str]:
-    """Change the files that manifests are in; return a line for each file that was changed."""
+    """Apply the changes to the manifests' files; return a line for each changed file."""
     wanted: dict[str, list[tuple[Document, Change]]] = {}
     for each in judged:
         if each.document.is_exact and Path(each.document.source).is_file():
@@ -72,7 +72,7 @@ def _steps(pointer: str) -> tuple[Step, ...]:
 
 
 class File:
-    """A file whose documents are changed one field at a time; each change is checked before it is kept."""
+    """A file whose documents are changed one field at a time; each change is verified before it is kept."""
 
     def __init__(self, path: Path) -> None:
         """Read the file."""
@@ -82,7 +82,7 @@ class File:
         self._documents = self._parsed(self._text)
 
     def change(self, wanted: Iterable[tuple[Document, Change]]) -> None:
-        """Carry out what can be; of each document one change after the other."""
+        """Apply as many changes as possible, one after the other within a document."""
         queues: dict[int, list[Change]] = {}
         places = {each.place(): index for index, each in enumerate(self._documents)}
         for document, change in wanted:
@@ -93,18 +93,18 @@ class File:
             self._carry_out(batch)
 
     def write(self) -> None:
-        """Write the file as changed."""
+        """Write the changed file."""
         self.path.write_bytes(self._text.encode())
 
     def _carry_out(self, batch: dict[int, Change]) -> None:
-        """Make as many of the changes as can be made: where all together cannot, each half of them by itself."""
+        """Apply as many of the changes as possible: if the whole batch fails, try each half."""
         if not self._carried_out(batch) and len(batch) > 1:
             changes = list(batch.items())
             for part in (changes[: len(changes) // 2], changes[len(changes) // 2 :]):
                 self._carry_out(dict(part))
 
     def _carried_out(self, batch: dict[int, Change]) -> bool:
-        """Make the changes; False, and nothing is changed, where the result would not be exactly what is meant."""
+        """Apply the changes; return False, with nothing changed, if the result is not exactly the intended one."""
         text, edits, expected = Text(self._text, is_json=self.path.suffix == ".json"), list[Edit](), self._values()
         try:
             for index, change in batch.items():

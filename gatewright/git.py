@@ -1,17 +1,17 @@
-"""Which files differ from a Git revision."""
+"""Files that differ from a Git revision."""
 
 import subprocess
 from pathlib import Path
 
 
 class GitError(ValueError):
-    """Git is missing, or the revision or repository is."""
+    """Git, the revision or the repository is missing."""
 
 
 def changed_files(revision: str) -> frozenset[Path]:
     """Return the resolved paths of files changed since HEAD left `revision`, uncommitted and untracked ones included.
 
-    Deleted files are left out. GitError where Git cannot tell.
+    Deleted files are left out. Raises GitError where Git fails.
     """
     top = Path(_git("rev-parse", "--show-toplevel").rstrip("\n"))
     base = _git("merge-base", "--", revision, "HEAD").strip()
@@ -26,6 +26,6 @@ def _git(*arguments: str) -> str:
     except FileNotFoundError:
         raise GitError("git is not installed") from None
     if done.returncode:
-        said = done.stderr.strip().removeprefix("fatal: ")
-        raise GitError(said or "no common commit with HEAD; fetch more history")
+        message = done.stderr.strip().removeprefix("fatal: ")
+        raise GitError(message or "no common commit with HEAD; fetch more history")
     return done.stdout

@@ -6,23 +6,20 @@ from typing import Any
 from controller.runtime.plan import Object
 
 PARTS = ("data", "stringData")
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # repeats all of it
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # contains the whole object
 
 
 def hidden(object: Object, before: Object | None = None) -> Object:
-    """Return an object as it may be printed; `before` is what it would take the place of."""
+    """Return an object with its secrets redacted; `before` is the object it would replace."""
     if object["kind"] != "Secret":
         return object
     parts = {part: _words(object[part], (before or {}).get(part) or {}) for part in PARTS if object.get(part)}
     annotations = object["metadata"].get("annotations") or {}
     if LAST_APPLIED in annotations:
-        told = annotations | {LAST_APPLIED: "(secret)"}
-        return object | parts | {"metadata": object["metadata"] | {"annotations": told}}
+        redacted = annotations | {LAST_APPLIED: "(secret)"}
+        return object | parts | {"metadata": object["metadata"] | {"annotations": redacted}}
     return object | parts
 
 
 def _words(data: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        key: "(secret)" if before.get(key, value) == value else "(secret, other than before)"
-        for key, value in data.items()
-    }
+    return {key: "(secret)" if before.get(key, value) == value else "(secret, changed)" for key, value in data.items()}

@@ -1,4 +1,4 @@
-"""Remember which cases failed in the last run of `gatewright test`, for --last-failed: in `.gatewright/last-failed`."""
+"""The cases that failed in the last run of `gatewright test`, for --last-failed: `.gatewright/last-failed`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,12 +9,12 @@ FILE = Path(".gatewright/last-failed")
 
 
 def key(trial: Trial) -> str:
-    """Return what a trial is remembered by: lines move, names stay."""
+    """Return the key of a trial: its names, because line numbers change."""
     return f"{trial.document.source}: {trial.name}"
 
 
 def read() -> frozenset[str] | None:
-    """Return the keys of the trials that failed; None where nothing is remembered, and all are run."""
+    """Return the keys of the trials that failed; None if there is no record, so that all are run."""
     try:
         return frozenset(FILE.read_text("utf-8").splitlines()) or None
     except OSError:
@@ -22,7 +22,7 @@ def read() -> frozenset[str] | None:
 
 
 def write(failed: Iterable[Trial]) -> None:
-    """Remember which trials failed, below the current directory; a directory that cannot be written is no error."""
+    """Record which trials failed, below the current directory; ignore a directory that cannot be written."""
     keys = "".join(f"{key(trial)}\n" for trial in failed)
     try:
         if keys or FILE.exists():

@@ -46,7 +46,7 @@ def _checked(checks: Mapping[str, Check]) -> Page:
         lines = [f"[-] {name}: {wrong}" if wrong else f"[+] {name}" for name, wrong in findings.items()]
         well = not any(findings.values())
         status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
-        return Answer.told(status, "\n".join([*lines, "ok" if well else "failed"]))
+        return Answer.line(status, "\n".join([*lines, "ok" if well else "failed"]))
 
     return page
 

@@ -1,4 +1,4 @@
-"""Log formats: JSON lines on stderr, text if stderr is a terminal."""
+"""Log formats: JSON lines on stderr, or text if stderr is a terminal."""
 
 import functools
 import logging
@@ -10,16 +10,16 @@ from typing import Any, TextIO
 
 import orjson
 
-LONGEST_VALUE = 2000  # characters; the names that a client sends are not ours to trust
+MAX_VALUE = 2000  # characters; clients choose the names in a request
 
 
 class Record(logging.LogRecord):
-    """What lines say of a record: to find out about caller, thread and process is a sixth of what a line costs."""
+    """A log record without caller, thread and process, whose look-up takes a sixth of the time of a line."""
 
     def __init__(
         self, name: str, level: int, path: str, line: int, msg: object, args: Any, exc_info: Any, *unsaid: Any
     ) -> None:
-        """Take what a logger gives; a mapping alone has the values of a message by their names."""
+        """Take a logger's arguments; a single mapping holds the values of the message by name."""
         self.name, self.levelno, self.levelname = name, level, logging.getLevelName(level)
         self.msg = msg
         self.args = args[0] if args and len(args) == 1 and args[0] and isinstance(args[0], Mapping) else args
@@ -36,12 +36,12 @@ class JsonLines(logging.StreamHandler[TextIO]):
     """One JSON object a line: time, level, logger, message, then the fields of the record."""
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Write a line. It has no filters; and a stream that gets a line by one call needs no lock beside its own."""
+        """Write a line without logging's lock: one write call per line needs none, and there are no filters."""
         self.emit(record)
         return True
 
     def flush(self) -> None:
-        """Do nothing: stderr holds no line back, and is asked after each."""
+        """Do nothing: stderr is unbuffered, and logging calls this after each line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line; JSON escapes all control characters."""
@@ -55,7 +55,7 @@ class JsonLines(logging.StreamHandler[TextIO]):
         if record.exc_info and record.exc_info[1]:
             return _json({**_cut(line), "exception": "".join(traceback.format_exception(record.exc_info[1]))})
         written = _json(line)
-        return written if len(written) <= LONGEST_VALUE else _json(_cut(line))
+        return written if len(written) <= MAX_VALUE else _json(_cut(line))
 
 
 class Text(logging.Formatter):
@@ -73,12 +73,12 @@ class Text(logging.Formatter):
 
 
 def install(level: str = "info", *, text: bool | None = None) -> None:
-    """Send all log records to stderr, as text when it is a terminal unless `text` says otherwise."""
+    """Send all log records to stderr; as text if `text` is true or, by default, if stderr is a terminal."""
     as_text = sys.stderr.isatty() if text is None else text
     handler = logging.StreamHandler(sys.stderr) if as_text else JsonLines(sys.stderr)
     if as_text:
         handler.setFormatter(Text())
-    logging._srcfile = None  # the caller is not looked for
+    logging._srcfile = None  # skips the look-up of the caller
     logging.setLogRecordFactory(Record)
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -95,5 +95,5 @@ def _json(line: dict[str, Any]) -> str:
 
 
 def _cut(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of which no text is too long."""
-    return {key: value[:LONGEST_VALUE] if isinstance(value, str) else value for key, value in fields.items()}
+    """Return the fields with long texts cut."""
+    return {key: value[:MAX_VALUE] if isinstance(value, str) else value for key, value in fields.items()}

@@ -1,19 +1,23 @@
-"""Tune the garbage collector to run rarely: objects of the start stay, and reviews and reconciles leave no cycles."""
+"""Tune the garbage collector to run rarely: startup objects stay, and reviews and reconciles create no cycles."""
 
 import gc
 
-THRESHOLDS = (50_000, 20, 100)  # a large review makes no full collection of tens of milliseconds
+THRESHOLDS = (
+    50_000,
+    20,
+    100,
+)  # so that a large review does not cause a full collection, which takes tens of milliseconds
 
 
 def collect_rarely() -> None:
-    """Look for garbage less often; called before the large imports, which leave none."""
+    """Collect garbage less often; call this before the large imports, which leave no garbage."""
     gc.set_threshold(*THRESHOLDS)
 
 
 def settle() -> None:
-    """Take what the start made out of the collector's sight.
+    """Exclude the objects of startup from garbage collection.
 
-    It is not collected first: that would take a tenth of the time of a start, to find a dozen objects.
+    Do not collect first: that takes a tenth of the startup time and frees a dozen objects.
     """
     collect_rarely()
     gc.freeze()

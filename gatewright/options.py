@@ -1,4 +1,4 @@
-"""Settings as options of a command: names, help and defaults come from the settings model."""
+"""Settings as command-line options: names, help and defaults come from the settings model."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,10 +17,10 @@ Command = Callable[..., Any]
 
 
 class NamedPath(click.Path):
-    """A path; an empty one would be the directory one is in, where a variable of some script was not set."""
+    """A path that is not empty: "" means the working directory, and often comes from an unset variable in a script."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return it; a usage error where it is empty."""
+        """Return the path; an empty one is a usage error."""
         if value == "":
             self.fail("an empty name", param, ctx)
         return super().convert(value, param, ctx)
@@ -31,17 +31,17 @@ PATHS = ("policies", "policies_dir", "kubeconfig", "tls_cert", "tls_key", "recor
 CLUSTER = ("kubeconfig", "context")
 POLICIES = ("policies_dir", "pod_kinds")
 
-INSTALLED_IN = click.option(  # of commands where --namespace is something else
+INSTALLED_IN = click.option(  # for commands whose --namespace means something else
     "--installed-in",
     "home",
     metavar="NAMESPACE",
-    help="namespace Gatewright is installed in, whose exceptions count and whose controller makes things "
+    help="namespace that Gatewright is installed in, with its exceptions and its controller's account "
     "[gatewright-system]",
 )
 
 
 class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
-    """Labels of a namespace as NAMESPACE=KEY=VALUE,KEY=VALUE; of one without labels NAMESPACE=."""
+    """Labels of a namespace, as NAMESPACE=KEY=VALUE,KEY=VALUE; NAMESPACE= for one without labels."""
 
     name = "NS=KEY=VALUE,…"
 
@@ -58,12 +58,12 @@ NAMESPACE_LABELS = click.option(
     type=_LabelsOfNamespaces(),
     multiple=True,
     callback=lambda _, __, pairs: dict(pairs),
-    help="labels of a namespace, where its manifest is not among the MANIFESTs; may be repeated",
+    help="labels of a namespace whose manifest is not among the MANIFESTs; may be repeated",
 )
 
 
 def settings_options(*names: str) -> Callable[[Command], Command]:
-    """Give a command these settings as options, and `--config`; it is called with the loaded Settings first."""
+    """Add options for these settings, and `--config`, to a command; its first argument is the loaded Settings."""
 
     def decorate(command: Command) -> Command:
         def loaded(*args: Any, config: Path | None, **options: Any) -> Any:
@@ -77,7 +77,7 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
                 settings = load_settings(flags, config)
                 take_in(settings)
                 return command(settings, *args, **options)
-            except FaultsError as error:  # some settings turn out to be unusable only when they are used
+            except FaultsError as error:  # some settings are checked only when they are used
                 raise click.UsageError(str(error)) from None
 
         wrapped: Command = update_wrapper(loaded, command)
@@ -90,10 +90,13 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
 
 
 def take_in(settings: Settings) -> None:
-    """Let the policies and kinds that a team added be known, before anything is put in force."""
+    """Register a team's own policies and kinds, before any policy is put in force."""
     if not (settings.pod_kinds or settings.policies_dir or added_kinds()):
         return
-    from webhook.engine.kinds import add_kind, add_pod_kind  # most have none, and a controller need not judge
+    from webhook.engine.kinds import (
+        add_kind,
+        add_pod_kind,
+    )  # imported here: most teams have none, and a controller may not judge
     from webhook.policies import add_directory
 
     for _, kind in added_kinds():
@@ -103,7 +106,7 @@ def take_in(settings: Settings) -> None:
             add_pod_kind(text)
         except ValueError as error:
             raise click.UsageError(f"--pod-kinds: {error}") from None
-    for directory in settings.policies_dir:  # which may name those kinds
+    for directory in settings.policies_dir:  # after the kinds, which policies may name
         add_directory(directory)
 
 
@@ -129,7 +132,7 @@ def _metavar(name: str, field: FieldInfo) -> str:
 
 
 def shown_default(default: Any) -> str:
-    """Return a default as one writes it on the command line; nothing for none, and for switches."""
+    """Return a default as it is written on the command line; nothing for None and for switches."""
     if isinstance(default, timedelta):
         return f"{default.total_seconds():g}s"
     if isinstance(default, tuple):

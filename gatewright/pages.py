@@ -1,4 +1,4 @@
-"""The pages of the policies: pieces that `gatewright explain` prints, and whole pages in Markdown for docs/policies."""
+"""Policy pages: the parts that `gatewright explain` prints, and whole Markdown pages for docs/policies."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ the counterparts of Gatekeeper's and Kyverno's policies.
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter, or one field of a parameter that is an object: its dotted path, and what a reader needs."""
+    """One parameter, or one field of a parameter that is an object: its dotted path, type, default and meaning."""
 
     name: str
     type: str
@@ -36,7 +36,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One object, as judged by a policy with these parameters: what came of it, and the words for it."""
+    """One object judged by a policy with these parameters: the verdict and the message."""
 
     title: str
     params: Mapping[str, Any]
@@ -55,13 +55,13 @@ def does(policy: Policy) -> str:
 
 
 def targets(policy: Policy) -> list[str]:
-    """Return the kinds and subresources a policy looks at, as a reader knows them."""
+    """Return the kinds and subresources that a policy applies to."""
     names = (f"{each.kind.kind}{f'/{each.subresource}' if each.subresource else ''}" for each in policy.targets)
     return list(dict.fromkeys(names))
 
 
 def parameters(policy: Policy) -> list[Parameter]:
-    """Return the parameters of a policy, those within others too."""
+    """Return the parameters of a policy, nested ones included."""
     schema = policy.params.model_json_schema(by_alias=True)
     return list(_parameters(schema, schema.get("$defs", {}), ""))
 
@@ -77,7 +77,7 @@ def _parameters(schema: Mapping[str, Any], known: Mapping[str, Any], above: str)
 
 
 def object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return the name of the object that a field, or an item of a list, is; and how the path to it goes on."""
+    """Return the name of the object that a field or a list item holds, and the suffix of the path to it."""
     for each in (field, *field.get("anyOf", ())):
         if "$ref" in each:
             return each["$ref"].rpartition("/")[2], ""
@@ -88,7 +88,7 @@ def object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 def type_of(field: Mapping[str, Any]) -> str:
-    """Return what a field of a JSON schema holds, in words."""
+    """Return the type of a field of a JSON Schema, in words."""
     if "enum" in field:
         return " or ".join(map(shown, field["enum"]))
     if "const" in field:
@@ -107,20 +107,20 @@ def type_of(field: Mapping[str, Any]) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as one writes it in YAML, on one line."""
+    """Return a value as one line of YAML."""
     text = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False)
     return text.removesuffix("\n").removesuffix("\n...")
 
 
 def page(policy: Policy, examples: Iterable[Example]) -> str:
     """Return the page of one policy in Markdown."""
-    always = " It is in force without being asked for." if policy.always else ""
+    always = " It is always in force." if policy.always else ""
     parts = [
         NOTE,
         f"# {policy.name}",
         *_prose(policy.documentation),
         f"{does(policy).capitalize()}; category {policy.category}, severity {policy.severity}.{always}",
-        f"Looks at: {', '.join(targets(policy))}.",
+        f"Applies to: {', '.join(targets(policy))}.",
     ]
     rows = parameters(policy)
     if rows:
@@ -141,7 +141,7 @@ def index(policies: Iterable[Policy]) -> str:
 
 
 def _prose(documentation: str) -> Iterator[str]:
-    """Yield the paragraphs of a docstring; what begins with a label is a paragraph of its own."""
+    """Yield the paragraphs of a docstring; a label such as "Why:" begins a paragraph."""
     for paragraph in re.split(r"\n\s*\n", documentation):
         marked = LABEL.sub(lambda found: f"\0**{found[1]}:** ", re.sub(r"\n +", "\n", paragraph))
         yield from (each.strip() for each in marked.split("\0") if each.strip())

@@ -22,24 +22,24 @@ from webhook.engine.planners import Served, service_account
 
 
 def planners_of(settings: Settings, home: str, controller_user: ControllerUser | None = None) -> Planners:
-    """Return the planners of the kinds that the controller looks after.
+    """Return the planners of the kinds that the controller reconciles.
 
-    It is `controller_user`, or the controller's account in the namespace `home`, where it is installed.
+    `controller_user` defaults to the controller's account in the namespace `home`, where it is installed.
     """
-    given, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
+    values, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
     kinds = (kind for kind in planned_kinds() if not wanted or kind.name in wanted)
     controller_user = controller_user or service_account(home, settings.controller_account)
-    planners = (planner(kind, given) for kind in kinds)
-    return Planners(planners, controller_user, settings.namespaces, partial(is_chosen, given))
+    planners = (planner(kind, values) for kind in kinds)
+    return Planners(planners, controller_user, settings.namespaces, partial(is_chosen, values))
 
 
 def scaled_kinds() -> list[Resource]:
-    """Return where the planned kinds live that have a /scale: what that scales is looked up."""
+    """Return the resources of planned kinds that have /scale; the webhook looks up the objects that are scaled."""
     return [kind.resource for kind in planned_kinds() if kind.type.definition.scale is not None]
 
 
 def optional_resources() -> list[Resource]:
-    """Return what the API server may be without: whether it has it decides what would be made."""
+    """Return the resources that the API server may not serve; whether it does decides what is planned."""
     return list(dict.fromkeys(each for kind in planned_kinds() for each in kind.optional))
 
 
@@ -55,7 +55,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
         there = frozenset(each for each in kind.optional if (each.group, each.plural) in served)
         plan = kind.plan(read, Observed(settings=settings, served=there), now)
         writes = (write for step in plan.steps for write in step.writes)
-        return [_made(write) for write in writes if isinstance(write, Apply | CreateOnly)]
+        return [_child(write) for write in writes if isinstance(write, Apply | CreateOnly)]
 
     scale = custom.definition.scale
     return Planner(
@@ -68,24 +68,24 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     )
 
 
-def _made(write: Apply | CreateOnly) -> PlannedObject:
+def _child(write: Apply | CreateOnly) -> PlannedObject:
     if isinstance(write, Apply):
         return PlannedObject(write.object, write.origin)
     return PlannedObject(write.object, write.origin, once=True, owned=not write.adopt_labels)
 
 
 def _violation(path: str, text: str) -> Violation:
-    """Return a fault of an object, `FOUND: RULE` or `FOUND; RULE`, as a policy would tell it."""
+    """Return an error about an object, `FOUND: RULE` or `FOUND; RULE`, as a policy's violation."""
     for divides in (": ", "; "):
         found, is_divided, rule = text.rpartition(divides)
         if is_divided:
             return Violation(path, found, rule, "add it" if found == "missing" else "correct it")
     found, is_choice, known = text.partition(" is not one of ")
-    return Violation(path, found, f"must be one of {known}" if is_choice else "its type refuses it", "correct it")
+    return Violation(path, found, f"must be one of {known}" if is_choice else "its type rejects it", "correct it")
 
 
 def _kind(resource: Resource) -> Kind:
-    """Return the row of the table, or one with what the planner knows."""
+    """Return the known kind of a resource, or one built from what the planner declares."""
     return KINDS.get((resource.group, resource.kind)) or Kind(
         resource.group, resource.kind, resource.plural, versions=(resource.version,), namespaced=resource.namespaced
     )

@@ -1,4 +1,4 @@
-"""Plan a manifest's children, grandchildren included, without a cluster or with existing objects."""
+"""Plan a manifest's children and their children, without a cluster or with existing objects."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,11 +22,11 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """An object that things are made of, as the API server would store it."""
+    """A custom resource to plan, as the API server would store it."""
 
     kind: PlannedKind[Any]
     object: Object
-    written: str = ""  # the version of its manifest, where it has one: that is how its fields are called
+    written: str = ""  # the API version of its manifest, which decides its field names
 
     @property
     def title(self) -> str:
@@ -35,32 +35,34 @@ class Parent:
 
     @property
     def namespace(self) -> str:
-        """The place of the object, and its children."""
+        """The namespace of the object and its children."""
         return str(self.object["metadata"]["namespace"])
 
     def plan(self, observed: Observed, now: datetime) -> Plan:
-        """Plan it, given what is there. DocumentError where its type refuses it, or the plan cannot be carried out."""
+        """Plan it for these observed objects. Raises DocumentError if its type rejects it or it has a problem."""
         try:
             plan = self.kind.plan(self.kind.type.model_validate(self.object), observed, now)
         except ValidationError as error:
-            raise DocumentError(f"{self.title}: {self.told(str(FaultsError(faults(self.kind.type, error))))}") from None
+            raise DocumentError(
+                f"{self.title}: {self.in_written_version(str(FaultsError(faults(self.kind.type, error))))}"
+            ) from None
         if plan.problem is not None:
-            raise DocumentError(f"{self.title}: {self.told(plan.problem.message)}")
+            raise DocumentError(f"{self.title}: {self.in_written_version(plan.problem.message)}")
         return plan
 
-    def told(self, text: str) -> str:
-        """Return a message about it with the field names of its written version."""
+    def in_written_version(self, text: str) -> str:
+        """Return a message with the field names of the manifest's API version."""
         resource = self.kind.resource
         return as_written(text, resource.group, self.written, resource.kind)
 
     def with_object(self, object: Object) -> "Parent":
-        """Return it with what policies set, where it is now."""
+        """Return the parent with the fields that policies set."""
         return replace(self, object=object | {"metadata": {"namespace": self.namespace} | object["metadata"]})
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One object of a plan."""
+    """One planned object."""
 
     parent: Parent
     step: Step
@@ -74,22 +76,22 @@ class Planned:
 
     @property
     def resource(self) -> Resource:
-        """Where it lives in the API."""
+        """Its resource in the API."""
         return self.parent.kind.owned(self.write.object)
 
     @property
     def comment(self) -> str:
-        """Its parent, the step that creates it, and the fields that are unknown before."""
+        """Its parent, the step that creates it, and its generated fields."""
         gates = " and ".join(self.step.depends_on)
         lines = [f"{self.parent.title}: step {self.step.name}{f', after {gates}' if gates else ''}"]
         if isinstance(self.write, CreateOnly):
-            lines.append("created once, and left alone from then on")
+            lines.append("created once, never changed afterwards")
             lines += [f"{path}: {random.length} random characters" for path, random in self.write.generate.items()]
         return "".join(f"# {line}\n" for line in lines)
 
 
 def parent_of(document: Document, namespace: str) -> Parent:
-    """Return what a document asks for; `namespace` is where it goes if it names none. DocumentError if it cannot be."""
+    """Return the parent in a document; `namespace` is its default. Raises DocumentError if the document is invalid."""
     require_object(document)
     try:
         value = defaulted(stored(document.value))
@@ -99,10 +101,12 @@ def parent_of(document: Document, namespace: str) -> Parent:
     if kind is None:
         found = f"{value['apiVersion']} {value['kind']}"
         known = [" ".join(each) for each in _kinds()]
-        raise DocumentError(f"{document.where('kind')}: {found} is not planned here{did_you_mean(found, known)}")
+        raise DocumentError(
+            f"{document.where('kind')}: {found} is not a kind that the controller plans{did_you_mean(found, known)}"
+        )
     if not value["metadata"].get("name"):
         path = "metadata.name"
-        raise DocumentError(f"{document.where(path)}: {path}: missing; what is made is named after it")
+        raise DocumentError(f"{document.where(path)}: {path}: missing; the children are named after it")
     written = document.value["apiVersion"].rpartition("/")[2]
     parent = Parent(kind, value | {"metadata": {"namespace": namespace} | value["metadata"]}, written)
     try:
@@ -114,12 +118,12 @@ def parent_of(document: Document, namespace: str) -> Parent:
         paths = [(f"spec.{path}" if path else "spec", text) for path, text in error.faults]
     else:
         return parent
-    named = [(parent.told(path), text) for path, text in paths]
+    named = [(parent.in_written_version(path), text) for path, text in paths]
     raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in named))
 
 
-def is_ours(document: Document) -> bool:
-    """Whether a document is of a group that has a planned kind: what else stands beside it is not planned."""
+def has_planned_kind(document: Document) -> bool:
+    """Whether a document belongs to an API group that has a planned kind; others are skipped."""
     require_object(document)
     return document.value["apiVersion"].rpartition("/")[0] in {kind.resource.group for kind in planned_kinds()}
 
@@ -127,19 +131,19 @@ def is_ours(document: Document) -> bool:
 def planned(
     parent: Parent, now: datetime, settings: Settings, observed: Callable[[Parent], Observed] | None = None
 ) -> Iterator[Planned]:
-    """Yield an object's planned children, each followed by its own children; `observed` has the existing objects.
+    """Yield an object's planned children, each followed by its own; `observed` returns the existing objects.
 
-    DocumentError where a plan cannot be carried out.
+    Raises DocumentError where a plan has a problem.
     """
     plan = parent.plan(Observed(settings=settings) if observed is None else observed(parent), now)
     for step in plan.steps:
         for write in step.writes:
             if isinstance(write, Apply | CreateOnly):
-                made = Planned(parent, step, write)
-                yield made
-                kind = _kinds().get((made.resource.api_version, made.resource.kind))
+                child = Planned(parent, step, write)
+                yield child
+                kind = _kinds().get((child.resource.api_version, child.resource.kind))
                 if kind is not None:
-                    yield from planned(Parent(kind, defaulted(made.object)), now, settings, observed)
+                    yield from planned(Parent(kind, defaulted(child.object)), now, settings, observed)
 
 
 def _kinds() -> dict[tuple[str, str], PlannedKind[Any]]:

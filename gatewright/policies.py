@@ -12,29 +12,29 @@ HOME = "gatewright-system"  # default namespace that Gatewright is installed in
 
 
 def policy_documents(paths: Sequence[Path]) -> list[Document]:
-    """Return the documents of the files at `paths`, or in those directories. DocumentError where one is unreadable."""
+    """Return the documents of the files at `paths`, or in those directories. Raises DocumentError on a read error."""
     return [document for path in paths for file in yaml_files(path) for document in read_documents(file)]
 
 
 def policy_set(paths: Sequence[Path]) -> PolicySet:
     """Return the policies and exceptions of the files at `paths`, or in those directories.
 
-    DocumentError where a file cannot be read, PolicySetError where its objects cannot be used.
+    Raises DocumentError where a file cannot be read, PolicySetError where an object is invalid.
     """
     return read(policy_documents(paths), catalogue())
 
 
 def engine_of(paths: Sequence[Path], home: str, planners: Planners) -> Engine:
-    """Return the engine of the policy sets at `paths`, with what is always in force. Errors as for `policy_set`.
+    """Return the engine of the policy sets at `paths`, with the rules that are always in force.
 
-    Exceptions from cluster policies that name a namespace count in `home`; what the planners would create is judged
-    too. DocumentError where there are paths and no policy in them.
+    Exceptions from cluster policies that name a namespace count in `home`. Planned children are judged too. Raises as
+    `policy_set`, and DocumentError if `paths` contain no policy.
     """
     return engine_from(policy_set(paths), home, planners, paths)
 
 
 def engine_from(found: PolicySet, home: str, planners: Planners, paths: Sequence[Path] = ()) -> Engine:
-    """Return the engine of a policy set read before, as `engine_of` does."""
+    """Return the engine of a parsed policy set, as `engine_of` does."""
     if paths and not found.policies:
         raise DocumentError(f"{', '.join(map(str, paths))}: no policies")
     return Engine(in_force(found, catalogue(), home), planners)

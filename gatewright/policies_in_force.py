@@ -1,4 +1,4 @@
-"""The policies in force: those of files, overridden by those of the cluster's objects."""
+"""The policies in force: those of files, overridden by the policy objects of the cluster."""
 
 from collections.abc import Callable
 
@@ -21,12 +21,12 @@ def policies_of(
     known: Callable[[], bool],
     controller_user: ControllerUser | None = None,
 ) -> Policies:
-    """Return the policies of the files and of the cluster's objects, which replace those of the same name in files.
+    """Return the policies of files and cluster; a cluster's object replaces one of the same name in files.
 
-    What would be made is judged as that of `controller_user`, by default the controller's account in `home`.
+    Children are judged as requests of `controller_user`, by default the controller's account in `home`.
 
-    DocumentError or PolicySetError where the files cannot be used at the start. Nothing is in force before the objects
-    are `known`: all of them are here, or there are none, since their CRDs are not installed.
+    Raises DocumentError or PolicySetError where the files are invalid at the start. No policy is in force before the
+    objects are `known`: listed completely, or absent because their CRDs are not installed.
     """
     files = policy_set(settings.policies)
     planners = planners_of(settings, home or HOME, controller_user)

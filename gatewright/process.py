@@ -1,4 +1,4 @@
-"""Runs the parts of a process: starts them, ends them together on a signal, fails when one of them fails."""
+"""Run the parts of a process: start them, stop them together on a signal, fail when one of them fails."""
 
 import asyncio
 import logging
@@ -15,8 +15,8 @@ from gatewright import memory
 from gatewright.listeners import Observed, listening
 from gatewright.plain_http import Address
 
-Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]  # until the event is set, then ends in its own time
-Background = Callable[[], Awaitable[Any]]  # runs for ever; cancelled when all parts have ended
+Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]  # runs until the event is set, then ends after its clean-up
+Background = Callable[[], Awaitable[Any]]  # runs forever; cancelled when all parts have ended
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -24,11 +24,11 @@ log = logging.getLogger("gatewright.process")
 
 
 class ProcessFailedError(Exception):
-    """A part failed; what happened has been logged."""
+    """A part failed; the failure has been logged."""
 
 
 def execute(main: Coroutine[Any, Any, None]) -> int:
-    """Run a process from start to end and return its exit code; an OSError is one line."""
+    """Run a process from start to end and return its exit code; an OSError is printed as one line."""
     try:
         uvloop.run(main)
     except ProcessFailedError:
@@ -36,7 +36,7 @@ def execute(main: Coroutine[Any, Any, None]) -> int:
     except OSError as error:
         log.critical("%s", error)
         return 1
-    except KeyboardInterrupt:  # before there was anything to end
+    except KeyboardInterrupt:  # before the signal handlers were installed
         return 128 + signal.SIGINT
     return 0
 
@@ -49,7 +49,7 @@ async def run(
     metrics: Address,
     health: Address,
 ) -> None:
-    """Run all parts until SIGTERM or SIGINT; raise ProcessFailedError when one of them fails or ends by itself."""
+    """Run all parts until SIGTERM or SIGINT. Raises ProcessFailedError when one of them fails or ends early."""
     stop = asyncio.Event()
     observed.ready["process"] = lambda: "stopping" if stop.is_set() else None
     disable_created_metrics()  # type: ignore[no-untyped-call]  # saves a second series for each counter
@@ -82,22 +82,22 @@ async def _run_together(parts: Mapping[str, Part], background: Mapping[str, Back
 async def _until(stop: asyncio.Event, name: str, part: Part) -> None:
     await part(stop)
     if not stop.is_set():
-        raise ProcessFailedError(f"{name} ended by itself")
+        raise ProcessFailedError(f"{name} ended unexpectedly")
 
 
 async def _for_ever(name: str, task: Background) -> None:
     await task()
-    raise ProcessFailedError(f"{name} ended by itself")
+    raise ProcessFailedError(f"{name} ended unexpectedly")
 
 
 @contextmanager
 def _signals_set(stop: asyncio.Event) -> Iterator[None]:
-    """Set the event at the first signal, exit at once at the second."""
+    """Set the event at the first signal; exit immediately at the second."""
     loop = asyncio.get_running_loop()
 
     def on_signal(number: signal.Signals) -> None:
         if stop.is_set():
-            log.critical("second %s: exiting at once", number.name)
+            log.critical("second %s: exiting immediately", number.name)
             os._exit(128 + number)
         log.info("%s: stopping", number.name)
         stop.set()

@@ -1,4 +1,4 @@
-"""Read recorded requests: AdmissionReviews, or events of an API server's audit log, one JSON object a line."""
+"""Read recorded requests: AdmissionReviews or API server audit events, one JSON object per line."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +15,10 @@ Object = dict[str, Any]
 
 
 def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
-    """Yield each line of a file as an AdmissionReview (admission.k8s.io/v1), or what is wrong with it.
+    """Yield each line of a file as an AdmissionReview (admission.k8s.io/v1), or an error about it.
 
-    Of an audit log (audit.k8s.io/v1 Event), only finished writes that hold their object are reviews; other events are
-    left out. DocumentError is raised where the file cannot be read.
+    In an audit log (audit.k8s.io/v1 Event), only finished writes with their object are reviews; other events are
+    skipped. Raises DocumentError where the file cannot be read.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -49,7 +49,7 @@ def _document(path: Path, number: int, review: Object) -> Document:
 
 
 def _review(event: Object) -> Object | None:
-    """Return the review of the write that an audit event is about; None for a read, or without its object."""
+    """Return the review of the write in an audit event; None for a read or an event without its object."""
     operation = OPERATIONS.get(str(event.get("verb")))
     about, status = event.get("objectRef") or {}, event.get("responseStatus") or {}
     sent, stored = event.get("requestObject"), event.get("responseObject")

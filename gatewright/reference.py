@@ -1,4 +1,4 @@
-"""The pages of docs/reference and the list of kinds, in Markdown: generated from types, settings and collectors."""
+"""The pages of docs/reference and the list of kinds, as Markdown generated from types, settings and collectors."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ KINDS_HEAD = f"""\
 
 # Kinds
 
-What the controller makes real. `kubectl get gatewright` lists the objects of all of them;
+The kinds that the controller reconciles. `kubectl get gatewright` lists the objects of all of them;
 [the reference](../reference/api.md) has every field.
 """
 SETTINGS_HEAD = f"""\
@@ -28,9 +28,9 @@ SETTINGS_HEAD = f"""\
 
 # Settings
 
-Flags win over the environment, that over the file given by `--config`, that over the defaults. The file is YAML, with
-the names of the flags: `metrics-listen: ":9090"`. What can be given several times is a list there, and separated by
-commas in the environment. Switches are turned off by `--no-…`.
+Flags override the environment, which overrides the file given by `--config`, which overrides the defaults. The file is
+YAML with the names of the flags: `metrics-listen: ":9090"`. A setting that may be given several times is a list in the
+file, and separated by commas in the environment. `--no-…` turns a switch off.
 """
 CORE = {name for name, value in vars(core).items() if isinstance(value, type) and issubclass(value, ApiModel)}
 Metric = tuple[str, str, str, str]
@@ -52,7 +52,7 @@ def api(types: Iterable[type[CustomResource]], planned: Kinds) -> str:
     parts = [
         NOTE,
         "# The custom resources",
-        "Every field of every kind. `kubectl explain` says the same in a terminal.",
+        "Every field of every kind. `kubectl explain` prints the same in a terminal.",
     ]
     for kind in types:
         about = kind.definition
@@ -71,8 +71,10 @@ def _names(about: Definition) -> str:
 
 
 def _looked_at(kind: PlannedKind[Any]) -> str:
-    told = {"Makes": kind.owns, "Reads": kind.reads, "Patches": kind.patches, "Deletes": kind.deletes}
-    parts = [f"{verb}: {', '.join(each.kind for each in resources)}." for verb, resources in told.items() if resources]
+    by_verb = {"Creates": kind.owns, "Reads": kind.reads, "Patches": kind.patches, "Deletes": kind.deletes}
+    parts = [
+        f"{verb}: {', '.join(each.kind for each in resources)}." for verb, resources in by_verb.items() if resources
+    ]
     finalizer = [f"Finalizer: `{kind.finalizer}`."] if kind.finalizer else []
     return " ".join([*parts, *finalizer])
 
@@ -86,7 +88,7 @@ def _fields(kind: type[CustomResource]) -> Iterator[Sequence[str]]:
 
 
 def _fields_in(schema: Mapping[str, Any], known: Mapping[str, Any], above: str) -> Iterator[Sequence[str]]:
-    """Yield the fields of an object, and of the objects within it, but for those that are Kubernetes' own."""
+    """Yield the fields of an object and of its nested objects, except those that Kubernetes defines."""
     for name, field in schema.get("properties", {}).items():
         inner, brackets = object_in(field)
         foreign = inner is not None and (inner in CORE or inner == "Condition")
@@ -106,22 +108,22 @@ def _default(field: Mapping[str, Any]) -> str:
 
 
 def _bounds(field: Mapping[str, Any]) -> str:
-    """Return what a value must keep to, beside its type."""
+    """Return the limits of a value besides its type."""
     for each in (field, *field.get("anyOf", ())):
         least, most = each.get("minimum"), each.get("maximum")
-        said = [f"{least} to {most}"] if None not in (least, most) else []
-        said += [f"{least} or more"] if most is None and least is not None else []
-        said += [f"{most} or less"] if least is None and most is not None else []
-        said += [f"at least {each[name]}" for name in ("minLength", "minItems", "minProperties") if name in each]
-        said += [f"at most {each[name]}" for name in ("maxLength", "maxItems", "maxProperties") if name in each]
-        said += [f"`{each['pattern']}`"] if "pattern" in each and "x-kubernetes-int-or-string" not in each else []
-        if said:
-            return ", ".join(said)
+        limits = [f"{least} to {most}"] if None not in (least, most) else []
+        limits += [f"{least} or more"] if most is None and least is not None else []
+        limits += [f"{most} or less"] if least is None and most is not None else []
+        limits += [f"at least {each[name]}" for name in ("minLength", "minItems", "minProperties") if name in each]
+        limits += [f"at most {each[name]}" for name in ("maxLength", "maxItems", "maxProperties") if name in each]
+        limits += [f"`{each['pattern']}`"] if "pattern" in each and "x-kubernetes-int-or-string" not in each else []
+        if limits:
+            return ", ".join(limits)
     return ""
 
 
 def settings(taken: Mapping[str, Sequence[str]]) -> str:
-    """Return the page of the settings; `taken` has the commands that take each."""
+    """Return the page of the settings; `taken` has the commands that take each setting."""
     rows = [
         (
             f"`--{name.replace('_', '-')}`",
@@ -143,7 +145,7 @@ def _setting(default: object) -> str:
 
 
 def metrics(sections: Mapping[str, CollectorRegistry]) -> str:
-    """Return the page of the metrics that the collectors of each registry have."""
+    """Return the page of the metrics of each registry."""
     parts = [NOTE, "# Metrics"]
     for title, registry in sections.items():
         parts += [f"## {title}", table(("Metric", "Type", "Labels", "Meaning"), sorted(_metrics(registry)))]

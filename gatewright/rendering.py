@@ -1,4 +1,4 @@
-"""Helm charts and kustomizations, rendered by `helm`, `kustomize` or `kubectl`, if installed."""
+"""Render Helm charts and kustomizations with `helm`, `kustomize` or `kubectl`, if installed."""
 
 import shutil
 import subprocess
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from config.documents import Document, DocumentError, parse_documents
 
-SOURCE = "# Source: "  # what Helm writes above each object: chart/templates/file.yaml
+SOURCE = "# Source: "  # the comment that Helm writes above each object: chart/templates/file.yaml
 TIME_LIMIT = 60  # seconds
 
 
 class NotRenderedError(Exception):
-    """A directory that needs a program that is not installed."""
+    """The program that renders a directory is not installed."""
 
 
 def kustomize() -> Sequence[str]:
-    """Return the command that builds a kustomization, without the directory; empty where there is none."""
+    """Return the command that builds a kustomization, without the directory; empty if no program is installed."""
     if path := shutil.which("kustomize"):
         return path, "build"
     path = shutil.which("kubectl")
@@ -27,7 +27,7 @@ def kustomize() -> Sequence[str]:
 def rendered(directory: Path, namespace: str) -> Iterator[Document]:
     """Yield the objects of the chart or kustomization in a directory, as a release in `namespace`.
 
-    NotRenderedError where the program is missing, DocumentError where it fails.
+    Raises NotRenderedError if the program is missing, DocumentError if it fails.
     """
     if (directory / "Chart.yaml").exists():
         yield from _chart(directory, namespace)
@@ -59,6 +59,6 @@ def _output(command: Sequence[str], directory: Path) -> bytes:
     except subprocess.TimeoutExpired:
         raise DocumentError(f"{directory}: {program} did not finish within {TIME_LIMIT} s") from None
     if done.returncode:
-        said = " ".join(done.stderr.decode(errors="replace").split())
-        raise DocumentError(f"{directory}: {program} {command[1]} failed: {said[:500]}")
+        message = " ".join(done.stderr.decode(errors="replace").split())
+        raise DocumentError(f"{directory}: {program} {command[1]} failed: {message[:500]}")
     return done.stdout

@@ -1,4 +1,4 @@
-"""The files of a new kind, as texts by path: in Gatewright itself, or in a package that adds the kind to it."""
+"""The files of a new kind, as texts by path: in Gatewright itself, or in a package that adds the kind."""
 
 import keyword
 import re
@@ -10,13 +10,15 @@ from string import Template
 
 from gatewright import __version__, kind
 
-KIND = re.compile(r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")  # with List it is a name of 63 letters
+KIND = re.compile(
+    r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*"
+)  # the name with List appended has at most 63 letters
 GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 PLURAL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 IMPORT = re.compile(r"^(from \S+ import )([^(\n]+)$", re.MULTILINE)
-WIDTH = 120  # of a line
-LONG = 30  # letters of a kind: its objects are called otherwise then
+WIDTH = 120  # maximum line length
+LONG_NAME = 30  # letters; variables for objects of a kind with a longer name are called `object`
 PACKAGE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 OURS = frozenset({"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"})
 USED = frozenset(
@@ -49,12 +51,12 @@ PACKAGE = {
 
 
 class ScaffoldError(ValueError):
-    """A name that cannot be a kind's, a group's, a version's, a plural's or a package's; the text says why."""
+    """An invalid name of a kind, group, version, plural or package; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewKind:
-    """The names of a kind that is still to be written; ScaffoldError where one cannot be used."""
+    """The names of a new kind. Raises ScaffoldError if one is invalid."""
 
     kind: str
     group: str
@@ -62,7 +64,7 @@ class NewKind:
     plural: str
 
     def __post_init__(self) -> None:
-        """Refuse what the API server would, and what Python or the templates have a meaning for."""
+        """Reject names that the API server would reject, and names that Python or the templates already use."""
         for value, pattern, wanted in (
             (self.kind, KIND, "a kind is written in CamelCase, such as Gadget, in at most 59 letters"),
             (self.group, GROUP, "a group is a domain name, such as example.com"),
@@ -72,11 +74,11 @@ class NewKind:
             if not pattern.fullmatch(value):
                 raise ScaffoldError(f'"{value}": {wanted}')
         if keyword.iskeyword(self.module) or keyword.iskeyword(self.kind) or self.module in USED:
-            raise ScaffoldError(f'"{self.kind}": the code of every kind uses this name for something else')
+            raise ScaffoldError(f'"{self.kind}": this name is already used in the code of every kind')
 
     @property
     def module(self) -> str:
-        """The name of its module."""
+        """The name of its Python module."""
         return self.kind.lower()
 
     @property
@@ -86,7 +88,7 @@ class NewKind:
 
 
 def plural_of(kind: str) -> str:
-    """Return the plural of a kind's name, as most of them are built."""
+    """Return the English plural of a kind's name."""
     name = kind.lower()
     if name.endswith(("s", "x", "ch", "sh")):
         return f"{name}es"
@@ -99,22 +101,22 @@ def in_project(kind: NewKind) -> dict[str, str]:
 
 
 def in_package(kind: NewKind, project: str, *, is_new: bool) -> dict[str, str]:
-    """Return the files of a kind in the package of the distribution `project`, and those around it where it is new."""
+    """Return the files of a kind in the package of the distribution `project`; if new, with its other files."""
     return _filled(PACKAGE if is_new else IN_PACKAGE, kind, project)
 
 
 def package_of(project: str) -> str:
-    """Return the name under which a distribution's package is imported; ScaffoldError where it cannot be one."""
+    """Return the import name of a distribution's package. Raises ScaffoldError if it is not a valid name."""
     package = re.sub(r"[-.]+", "_", project.lower())
     if not PACKAGE_NAME.fullmatch(package) or keyword.iskeyword(package):
         raise ScaffoldError(f"\"{project}\": a package is named in letters, digits and '-', such as our-kinds")
     if package in OURS or package in sys.stdlib_module_names:
-        raise ScaffoldError(f'"{project}": Gatewright or Python has a package of this name')
+        raise ScaffoldError(f'"{project}": Gatewright or Python already has a package of this name')
     return package
 
 
 def entry_point(kind: NewKind, project: str) -> str:
-    """Return the line by which a package declares the kind."""
+    """Return the entry point by which a package declares the kind."""
     return f'{kind.module} = "{package_of(project)}.{kind.module}:{kind.constant}"'
 
 
@@ -122,7 +124,7 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
     names = {
         "Kind": kind.kind,
         "name": kind.module,
-        "it": kind.module if len(kind.module) <= LONG else "item",
+        "it": kind.module if len(kind.module) <= LONG_NAME else "item",
         "CONSTANT": kind.constant,
         "group": kind.group,
         "version": kind.version,
@@ -140,7 +142,7 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
 
 
 def _fitted(found: re.Match[str]) -> str:
-    """Return an import with a line for each name where it is longer than a line."""
+    """Return an import; if it is longer than a line, with one name per line."""
     names = "".join(f"    {name},\n" for name in found[2].split(", "))
     return found[0] if len(found[0]) <= WIDTH else f"{found[1]}(\n{names})"
 

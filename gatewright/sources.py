@@ -1,4 +1,4 @@
-"""The manifests that a command line names: files, directories, globs, Helm charts and kustomizations."""
+"""Read the manifests that a command line names: files, directories, globs, Helm charts and kustomizations."""
 
 import glob
 import os
@@ -21,7 +21,7 @@ NO_OBJECTS = "no Kubernetes objects"
 
 @dataclass(slots=True)
 class Sources:
-    """What was found: all documents that are objects, those to be judged, files that cannot be read, and notes."""
+    """All documents that are objects, those of them to judge, read errors, and notes."""
 
     documents: list[Document] = field(default_factory=list)
     judged: list[Document] = field(default_factory=list)
@@ -30,9 +30,9 @@ class Sources:
 
 
 def read_sources(manifests: Sequence[str], namespace: str, changed: frozenset[Path] | None = None) -> Sources:
-    """Return the objects that `manifests` hold. A file that cannot be read or parsed is a problem and ends nothing.
+    """Return the objects in `manifests`. An unreadable or invalid file is a problem; the others are still read.
 
-    Rendered charts go to `namespace`. With `changed`, resolved paths, only documents of those files are to be judged.
+    Charts are rendered for `namespace`. With `changed` (resolved paths), only documents of those files are judged.
     """
     found, seen = Sources(), set[Path]()
     for manifest in manifests:
@@ -45,11 +45,11 @@ def read_sources(manifests: Sequence[str], namespace: str, changed: frozenset[Pa
 
 
 def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
-    """Yield the paths that an argument means; None for standard input."""
+    """Yield the paths that an argument stands for; None is standard input."""
     if manifest == "-":
         yield None
     elif glob.has_magic(manifest) and not Path(manifest).exists():
-        paths = sorted(glob.iglob(manifest, recursive=True))  # noqa: PTH207  absolute patterns too
+        paths = sorted(glob.iglob(manifest, recursive=True))  # noqa: PTH207  noqa: PTH207  absolute patterns too
         if not paths:
             found.problems.append(f"{manifest}: no file matches")
         yield from (path for each in paths if (path := Path(each)).is_dir() or path.suffix in SUFFIXES)
@@ -65,7 +65,7 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
     ignored = _Ignored(path)
     if not path.is_dir():
         if ignored(path):
-            found.notes.append(f"{path}: skipped: {IGNORE_FILE} names it")
+            found.notes.append(f"{path}: skipped: listed in {IGNORE_FILE}")
         else:
             yield path
         return
@@ -82,7 +82,7 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
 
 
 class _Ignored:
-    """Whether an ignore file names a path: that of the directory given, or that of the working directory."""
+    """Tests whether an ignore file, of the given directory or of the working directory, lists a path."""
 
     def __init__(self, path: Path) -> None:
         roots = dict.fromkeys((path.resolve(), Path.cwd()))

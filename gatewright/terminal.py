@@ -1,4 +1,4 @@
-"""Print for people: aligned, wrapped between words and coloured on a terminal; never wrapped or padded elsewhere."""
+"""Output for people: aligned, wrapped between words and coloured on a terminal; never wrapped or padded elsewhere."""
 
 import os
 import shutil
@@ -27,11 +27,11 @@ STYLES = {
     "patched otherwise": "cyan",
 }
 GAP, INDENT = "  ", "    "
-NARROW = 32  # columns; a last cell that has less room stands on lines of its own
+NARROW = 32  # columns; a narrower last cell is printed on lines of its own
 
 
 def columns() -> int | None:
-    """Return the width of the terminal on standard output; None where there is none."""
+    """Return the width of the terminal on standard output; None if it is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
 
 
@@ -41,19 +41,19 @@ def has_colours() -> bool:
 
 
 def say(text: str, style: str = "") -> None:
-    """Print lines, in a style of STYLES where there are colours."""
+    """Print lines, in a style of STYLES if colours are on."""
     for line in text.split("\n"):
         for part in wrapped(line, columns()):
             echo(part, style)
 
 
 def echo(line: str, style: str = "") -> None:
-    """Print one line as it is, in a style of STYLES where there are colours."""
+    """Print one line unchanged, in a style of STYLES if colours are on."""
     click.echo(colour(line, style if has_colours() else ""), color=True)
 
 
 def complain(text: str) -> None:
-    """Print lines on standard error; wrapped where that is a terminal, as in `say`."""
+    """Print lines on standard error, wrapped on a terminal as in `say`."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
     width = os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal else 0
     for line in text.split("\n"):
@@ -62,7 +62,7 @@ def complain(text: str) -> None:
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
-    """Print rows as aligned columns; a verdict in the first one has its colour."""
+    """Print rows as aligned columns; a verdict in the first column has its colour."""
     lines = list(rows)
     widths = [max(map(len, cells)) for cells in zip(head, *lines, strict=True)][:-1]
     start = sum(widths) + len(GAP) * len(widths)
@@ -85,14 +85,14 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
 
 
 def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
-    """Return a line as lines of at most `width` columns, broken between words only; those after the first indented."""
+    """Split a line into lines of at most `width` columns, between words only; indent all but the first."""
     if width is None or len(text) <= width:
         return [text]
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def colour(text: str, style: str) -> str:
-    """Return a text in a style of STYLES, as a terminal shows it; unchanged where the style is empty."""
+    """Return a text with the escape codes of a style of STYLES; unchanged if the style is empty."""
     if not style:
         return text
     words = style.split()
@@ -101,10 +101,10 @@ def colour(text: str, style: str) -> str:
 
 
 class Progress:
-    """A counter on standard error, on a terminal only, for what takes more than a second; a context manager."""
+    """A counter on standard error, on a terminal only, for work longer than a second; a context manager."""
 
     def __init__(self, done: str, total: int | None = None) -> None:
-        """Take the word for what was done, and how much there is to do where that is known."""
+        """Use this word for the finished items, and this total if it is known."""
         self._done = done
         self._of = "" if total is None else f" of {total:,}"
         self._number = 0
@@ -116,7 +116,7 @@ class Progress:
         return self
 
     def advance(self) -> None:
-        """Count one more."""
+        """Count one more finished item."""
         self._number += 1
         if self._is_on_a_terminal and time.monotonic() >= self._next:
             self._is_shown = True

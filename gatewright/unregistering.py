@@ -1,4 +1,4 @@
-"""Unregistration: afterwards the API server calls no webhook of Gatewright's, for admission or for conversion."""
+"""Unregistration: the API server no longer calls Gatewright's webhooks, for admission or conversion."""
 
 import logging
 from collections.abc import Awaitable, Iterable
@@ -13,13 +13,13 @@ from kube.resource import Resource
 log = logging.getLogger("gatewright.unregister")
 
 CONFIGURATIONS = (VALIDATING, MUTATING)
-Named = tuple[Resource, str, str | None]  # an object: resource, name, namespace
+Named = tuple[Resource, str, str | None]  # an object's resource, name and namespace
 
 
 async def unregister(client: Client, configuration: str, leftovers: Iterable[Named] = ()) -> bool:
-    """Delete both webhook configurations, restore the CRDs' conversion, delete `leftovers`; return whether all is done.
+    """Delete both webhook configurations and `leftovers`, restore the CRDs' conversion; return whether all worked.
 
-    What is already gone is skipped. An error is logged, and the rest is done all the same.
+    Missing objects are skipped. An error is logged, and the remaining steps still run.
     """
     steps = [(f"delete {each.plural}/{configuration}", client.delete(each, configuration)) for each in CONFIGURATIONS]
     steps += [(f"restore the conversion of {crd}", without_conversion(client, crd)) for crd in of_several_versions()]

@@ -1,4 +1,4 @@
-"""Run a command again whenever a file changes: `gatewright test --watch`."""
+"""Rerun a command whenever a file changes: `gatewright test --watch`."""
 
 import subprocess
 import sys
@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-SECONDS = 0.3  # between two looks at the files
+SECONDS = 0.3  # between two checks of the files
 
 
 def run(paths: Sequence[Path]) -> int:
-    """Run this command line without --watch at each change of a file below `paths`, until Ctrl-C; return 0.
+    """Run this command line without --watch after each change of a file below `paths`, until Ctrl-C; return 0.
 
-    Each run is a process of its own, so that changed policy modules are loaded again.
+    Each run is a separate process, so that changed policy modules are reloaded.
     """
     arguments = [each for each in sys.argv[1:] if each != "--watch"]
     seen: dict[Path, float] | None = None
@@ -22,14 +22,14 @@ def run(paths: Sequence[Path]) -> int:
             if found != seen:
                 seen = found
                 subprocess.run([sys.executable, "-m", "gatewright", *arguments], check=False)  # noqa: S603
-                print("-- waiting for a change; Ctrl-C ends", file=sys.stderr, flush=True)
+                print("-- waiting for changes; press Ctrl-C to stop", file=sys.stderr, flush=True)
             time.sleep(SECONDS)
     except KeyboardInterrupt:
         return 0
 
 
 def _times(paths: Sequence[Path]) -> dict[Path, float]:
-    """Return when each file was last changed."""
+    """Return the modification time of each file."""
     times: dict[Path, float] = {}
     for path in paths:
         for file in [path] if path.is_file() else path.rglob("*"):

@@ -14,12 +14,12 @@ log = logging.getLogger("gatewright.run")
 
 
 async def whoami(endpoint: Endpoint) -> ControllerUser | None:
-    """Ask once; None where there is no answer, which is logged."""
+    """Ask the API server once; log a failure and return None."""
     try:
         async with Client(endpoint) as client:
             answer = await client.create(REVIEW, {"metadata": {}})
     except ApiError as error:
-        log.warning("what is made is judged as the ServiceAccount's: who we are is not known: %s", error)
+        log.warning("cannot read the current user; judging children as requests of the ServiceAccount: %s", error)
         return None
     user = answer["status"]["userInfo"]
     return ControllerUser(user["username"], tuple(user.get("groups", ())))

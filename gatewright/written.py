@@ -7,10 +7,10 @@ import yaml
 
 
 class Written(yaml.SafeDumper):
-    """Writes each value where it stands, however often it does."""
+    """Writes shared values in full each time."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Repeat a value rather than refer to it."""
+        """Repeat a value instead of an alias."""
         return True
 
 

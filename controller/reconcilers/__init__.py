@@ -31,7 +31,7 @@ def planned_kinds() -> tuple[PlannedKind[Any], ...]:
     for where, kind in added_kinds():
         if (other := kinds.get(kind.name)) is not None:
             there = f"{other.resource.kind} of {other.resource.group}"
-            raise ModuleError(f"{where}: there is a kind {there} already, and a kind's name must be its own")
+            raise ModuleError(f"{where}: the kind {there} already exists, and kind names must be unique")
         kinds[kind.name] = kind
     return tuple(kinds.values())
 

@@ -1,4 +1,4 @@
-"""`gatewright certs`: make a certificate authority and a serving certificate by hand."""
+"""`gatewright certs`: create a certificate authority and a serving certificate."""
 
 import re
 from collections.abc import Iterable
@@ -19,22 +19,26 @@ DNS_NAME = re.compile(
 
 @click.command
 @click.option(
-    "--dns", "dns_names", multiple=True, metavar="NAME", help="DNS name of the server, repeatable [localhost]"
+    "--dns", "dns_names", multiple=True, metavar="NAME", help="DNS name of the server; may be repeated [localhost]"
 )
 @click.option(
-    "--ip", "ip_addresses", multiple=True, metavar="ADDRESS", help="IP address of the server, repeatable [127.0.0.1]"
+    "--ip",
+    "ip_addresses",
+    multiple=True,
+    metavar="ADDRESS",
+    help="IP address of the server; may be repeated [127.0.0.1]",
 )
-@click.option("--force", is_flag=True, help="replace files that are there")
+@click.option("--force", is_flag=True, help="overwrite existing files")
 @click.argument("directory", type=NamedPath(path_type=Path, file_okay=False))
 def command(directory: Path, dns_names: tuple[str, ...], ip_addresses: tuple[str, ...], *, force: bool) -> None:
-    """Write a CA and a serving certificate of it into DIRECTORY: ca.crt, ca.key, tls.crt, tls.key.
+    """Create a CA and a serving certificate in DIRECTORY: ca.crt, ca.key, tls.crt, tls.key.
 
-    The keys are readable by you alone. Without --dns and --ip they are for localhost.
+    Only you can read the keys. Without --dns and --ip the certificate is for localhost.
     """
     _check(dns_names, ip_addresses)
     present = [name for name in FILES if (directory / name).exists()]
     if present and not force:
-        raise CertificateError(f"{directory}: holds {', '.join(present)} already; --force replaces them")
+        raise CertificateError(f"{directory}: {', '.join(present)} already exist; --force overwrites them")
     if not dns_names and not ip_addresses:
         dns_names, ip_addresses = ("localhost",), ("127.0.0.1",)
     now = datetime.now(UTC)
@@ -47,19 +51,19 @@ def command(directory: Path, dns_names: tuple[str, ...], ip_addresses: tuple[str
 
 
 def _check(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> None:
-    """Raise a usage error for what is no name of a server."""
+    """Raise a usage error for an invalid DNS name or IP address."""
     for name in dns_names:
         if not DNS_NAME.fullmatch(name):
-            raise click.BadParameter(f'"{name}" is no DNS name', param_hint="--dns")
+            raise click.BadParameter(f'"{name}" is not a valid DNS name', param_hint="--dns")
     for address in ip_addresses:
         try:
             ip_address(address)
         except ValueError:
-            raise click.BadParameter(f'"{address}" is no IP address', param_hint="--ip") from None
+            raise click.BadParameter(f'"{address}" is not a valid IP address', param_hint="--ip") from None
 
 
 def write_pairs(directory: Path, ca: KeyPair, serving: KeyPair) -> None:
-    """Write both pairs; CertificateError where the directory cannot be written."""
+    """Write both pairs. Raises CertificateError where the directory cannot be written."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in zip(FILES, (ca.certificate, ca.key, serving.certificate, serving.key), strict=True):

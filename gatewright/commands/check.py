@@ -20,12 +20,12 @@ from webhook.harness.known import Labels
 @settings_options("policies", "registry", "controller_account", *POLICIES, *CLUSTER)
 @OUTPUTS
 @FAIL_ON
-@click.option("-n", "--namespace", default="default", help="namespace of objects that name none [default]")
+@click.option("-n", "--namespace", default="default", help="namespace for objects without one [default]")
 @NAMESPACE_LABELS
 @click.option("--changed", metavar="REF", help="judge only files that differ from this Git revision")
-@click.option("--fix", is_flag=True, help="write the values that mend violations into the files; report what remains")
-@click.option("--fix-defaults", is_flag=True, help="as --fix, and write what mutating policies set")
-@click.option("--allow-empty", is_flag=True, help="exit code 0 where there is nothing to judge, for hooks")
+@click.option("--fix", is_flag=True, help="correct violations in the files; report those that remain")
+@click.option("--fix-defaults", is_flag=True, help="like --fix, and write the fields that mutating policies set")
+@click.option("--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks")
 @INSTALLED_IN
 @click.argument("manifests", nargs=-1, type=NamedPath(), metavar="MANIFEST…")
 def command(
@@ -44,12 +44,12 @@ def command(
 ) -> int:
     """Judge MANIFESTs as the webhook would: files, directories, globs, or - for standard input.
 
-    A directory with a Chart.yaml or a kustomization is rendered by helm, kustomize or kubectl where that is installed.
-    Files that .gatewrightignore names are left out. Objects that the controller would create for a custom resource are
+    A directory with a Chart.yaml or a kustomization is rendered by helm, kustomize or kubectl, if installed.
+    Files listed in .gatewrightignore are skipped. Objects that the controller would create for a custom resource are
     judged with it.
 
-    With --kubeconfig, labels of namespaces and whatever policies look up are read from the cluster, and without
-    --policies the policies too. Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
+    With --kubeconfig, namespace labels and the objects that policies look up are read from the cluster and, without
+    --policies, the policies too. Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…'.")

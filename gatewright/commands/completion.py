@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-VARIABLE = "_GATEWRIGHT_COMPLETE"  # what the script sets when it asks for completions
+VARIABLE = "_GATEWRIGHT_COMPLETE"  # the variable that the script sets when it asks for completions
 
 
 @click.command

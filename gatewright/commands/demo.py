@@ -1,4 +1,4 @@
-"""`gatewright demo`: the real webhook over TLS, asked as the API server would, with no cluster."""
+"""`gatewright demo`: run the real webhook over TLS and send it requests as the API server would, without a cluster."""
 
 import asyncio
 import base64
@@ -37,14 +37,14 @@ from webhook.server.policies import Policies
 from webhook.server.serve import ServerConfig, listening
 from webhook.server.tls import ServingCertificate
 
-SECONDS = 10  # that one answer may take
+SECONDS = 10  # limit for one response
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "good", "namespace": "production"}}
 DIFF_STYLES = {"+": "green", "-": "red"}
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of one admission."""
+    """The result of one admission request."""
 
     title: str
     verdict: str
@@ -55,7 +55,7 @@ class Reply:
 
 @click.command
 def command() -> None:
-    """Make a CA and a certificate, serve the production policies over TLS, and print what comes of some manifests."""
+    """Serve the production policies over TLS with a new certificate, and print the verdicts on some manifests."""
     config = files("config")
     with (
         as_file(config / "policies" / "production.yaml") as policies,
@@ -72,7 +72,7 @@ def command() -> None:
 
 
 def _scaling() -> Admission:
-    """Return what `kubectl scale deployment good --replicas=50` asks."""
+    """Return the request that `kubectl scale deployment good --replicas=50` sends."""
     return Admission(
         object=SCALE | {"spec": {"replicas": 50}},
         old_object=SCALE | {"spec": {"replicas": 3}},
@@ -118,7 +118,7 @@ def _nothing(_: Request) -> Served:
 
 
 async def _admit(session: aiohttp.ClientSession, admission: Admission) -> Reply:
-    """Ask as the API server does: /mutate, apply the patch, then /validate."""
+    """Call the webhook as the API server does: /mutate, apply the patch, then /validate."""
     response = await _ask(session, "/mutate", admission)
     after = admission.object
     if "patch" in response:
@@ -150,12 +150,12 @@ def _print(url: str, replies: list[Reply], seconds: float) -> None:
         for line in _diff(reply):
             echo(line, DIFF_STYLES.get(line[0], ""))
     counts = {verdict: sum(each.verdict == verdict for each in replies) for verdict in ("allowed", "mutated", "denied")}
-    told = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
-    say(f"\n{len(replies)} objects: {told}; {seconds * 1000:.0f} ms, certificates included")
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
+    say(f"\n{len(replies)} objects: {counted}; {seconds * 1000:.0f} ms, certificates included")
 
 
 def _diff(reply: Reply) -> Iterator[str]:
-    """Yield the lines that a mutation changed, with a little around them."""
+    """Yield the lines that a mutation changed, with some context."""
     if reply.verdict == "mutated":
         before, after = (yaml.safe_dump(each, sort_keys=False).splitlines() for each in (reply.before, reply.after))
         yield from (

@@ -1,4 +1,4 @@
-"""`gatewright explain`: the list of policies, or one policy's page."""
+"""`gatewright explain`: list the policies, or print the page of one policy."""
 
 import re
 from pathlib import Path
@@ -20,11 +20,11 @@ CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):)
 @settings_options(*POLICIES)
 @click.argument("policy", required=False)
 def command(settings: Settings, policy: str | None) -> None:
-    """List the policies, or print the page of one POLICY: what it says, why, the fix, and its parameters.
+    """List the policies, or print the page of one POLICY: its rule, the reason, the fix, and its parameters.
 
-    With a file of policy objects instead, list the rules that it puts in force, and what they look at.
+    With a file of policy objects as POLICY, list the rules in it and the kinds they apply to.
     """
-    del settings  # taken in already: the policies are in the catalogue
+    del settings  # settings_options has added the policies to the catalogue
     policies = catalogue()
     if policy is None:
         rows = [(name, each.category, does(each), summary(each)) for name, each in sorted(policies.items())]
@@ -33,16 +33,16 @@ def command(settings: Settings, policy: str | None) -> None:
     if policy not in policies and Path(policy).is_file():
         for bound in policy_set([Path(policy)]).policies:
             echo(bound.title, "bold")
-            say(f"\n{bound.policy.documentation}\n\nLooks at: {', '.join(targets(bound.policy))}\n")
+            say(f"\n{bound.policy.documentation}\n\nApplies to: {', '.join(targets(bound.policy))}\n")
         return
     if policy not in policies:
         raise click.BadParameter(f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY")
     echo(policy, "bold")
     documentation = policies[policy].documentation
     say(f"\n{documentation if columns() is None else _flowed(documentation)}\n")
-    say(f"Looks at: {', '.join(targets(policies[policy]))}")
+    say(f"Applies to: {', '.join(targets(policies[policy]))}")
     if policies[policy].always:
-        say("In force without being asked for.")
+        say("Always in force.")
     found = [(each.name, each.default, each.meaning) for each in parameters(policies[policy])]
     if found:
         say("\nParameters", "bold")
@@ -50,5 +50,5 @@ def command(settings: Settings, policy: str | None) -> None:
 
 
 def _flowed(documentation: str) -> str:
-    """Return a docstring with each paragraph and each label on one line, so that they fill a terminal of any width."""
+    """Return a docstring with each paragraph and each label on one line, to be wrapped at the terminal's width."""
     return "\n\n".join(CONTINUED.sub(" ", paragraph) for paragraph in documentation.split("\n\n"))

@@ -1,4 +1,4 @@
-"""`gatewright impact`: what another policy set, or another day, would change."""
+"""`gatewright impact`: list what another policy set, or another date, would change."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,10 +34,10 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 @click.command
 @settings_options("registry", "controller_account", *POLICIES, *CLUSTER)
 @OUTPUTS
-@click.option("-n", "--namespace", default="default", help="namespace of objects that name none [default]")
+@click.option("-n", "--namespace", default="default", help="namespace for objects without one [default]")
 @NAMESPACE_LABELS
 @click.option("--reviews", type=NamedPath(path_type=Path), metavar="FILE", help="recorded reviews, or an audit log")
-@click.option("--at", type=click.DateTime(DATE), metavar="DATE", help="judge by NEW as on this day (UTC) [now]")
+@click.option("--at", type=click.DateTime(DATE), metavar="DATE", help="date (UTC) at which NEW judges [now]")
 @INSTALLED_IN
 @click.argument("old", type=NamedPath(path_type=Path))
 @click.argument("new", type=NamedPath(path_type=Path))
@@ -54,11 +54,11 @@ def command(
     at: datetime | None,
     home: str | None,
 ) -> int:
-    """Judge the same objects by the policy sets OLD and NEW, and list what changes.
+    """Judge the same objects by the policy sets OLD and NEW, and list the differences.
 
-    The objects are MANIFESTs, recorded --reviews (one AdmissionReview or audit event a line), or what is in the cluster
-    of --kubeconfig. OLD judges now; with --at, NEW judges on another day: name the same set twice to see which
-    exceptions end until then, and what is denied without them. Exit code 1 where something becomes denied.
+    The objects are MANIFESTs, recorded --reviews (one AdmissionReview or audit event per line), or the objects in the
+    cluster of --kubeconfig. OLD judges as of now. With --at, NEW judges as of that date: name the same set twice to see
+    which exceptions expire by then, and what is denied without them. The exit code is 1 if an object becomes denied.
     """
     if not (manifests or reviews or settings.kubeconfig):
         raise click.UsageError("name MANIFESTs, recorded --reviews, or a cluster by --kubeconfig")
@@ -73,7 +73,7 @@ class Comparison:
     """Two policy sets, and the differences between their verdicts so far."""
 
     def __init__(self, settings: Settings, home: str, paths: tuple[Path, Path], at: datetime | None) -> None:
-        """Read both sets. DocumentError or PolicySetError where one cannot be used."""
+        """Read both sets. Raises DocumentError or PolicySetError where one cannot be used."""
         self._settings, self._home = settings, home
         now = datetime.now(UTC)
         self._times = (now, now if at is None else at.replace(tzinfo=UTC))
@@ -89,7 +89,7 @@ class Comparison:
         self._notes: list[str] = []
 
     def report(self) -> Report:
-        """Return the differences; what is unchanged is only counted."""
+        """Return the differences; unchanged objects are only counted."""
         if not (self._results or self._problems):
             self._problems.append(Problem("no objects to compare"))
         policies = self._engines[1].policies
@@ -122,7 +122,7 @@ class Comparison:
                     self._judge([each async for each in live.objects(*self._engines)], judges)
                 self._problems += live.problems
         except ApiError as error:
-            self._problems.append(Problem(f"the API server cannot be asked: {error}"))
+            self._problems.append(Problem(f"cannot read from the API server: {error}"))
 
     def _compare(
         self,

@@ -1,4 +1,4 @@
-"""`gatewright rbac`: RBAC for the kinds of installed packages; the chart has the rights for Gatewright's own kinds."""
+"""`gatewright rbac`: print RBAC rules for the kinds of packages; the chart has those of Gatewright's own kinds."""
 
 import click
 import yaml
@@ -19,10 +19,10 @@ WEBHOOK = "gatewright-webhook"
 @click.option("--webhook-account", default=WEBHOOK, help=f"ServiceAccount of the webhook [{WEBHOOK}]")
 @click.argument("kinds", nargs=-1, metavar="[KIND…]")
 def command(settings: Settings, kinds: tuple[str, ...], home: str | None, webhook_account: str) -> None:
-    """Print roles, and who has them, for the kinds that installed packages add, or for each KIND.
+    """Print ClusterRoles and their bindings for the kinds of installed packages, or for each KIND.
 
-    One ClusterRole is bound to the controller's ServiceAccount, where the kind has a /scale one to the webhook's; the
-    others go into the cluster's view, edit and admin. Ready for `kubectl apply -f -`.
+    One ClusterRole is bound to the controller's ServiceAccount and, for kinds with /scale, one to the webhook's. The
+    others are aggregated to the cluster's view, edit and admin. The output is YAML for `kubectl apply -f -`.
     """
     known = {kind.resource.kind: kind for kind in planned_kinds()}
     for kind in kinds:
@@ -30,7 +30,7 @@ def command(settings: Settings, kinds: tuple[str, ...], home: str | None, webhoo
             raise click.BadParameter(f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND")
     wanted = [known[each] for each in kinds] or [each for each in known.values() if each not in own_kinds()]
     if not wanted:
-        raise click.UsageError("no installed package adds a kind; the chart has the rights of all others")
+        raise click.UsageError("no installed package adds a kind; the chart has the RBAC rules for all others")
     home, controller = home or settings.namespace or HOME, settings.controller_account
     objects = [each for kind in wanted for each in roles(kind, home, controller, webhook_account)]
     click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

@@ -101,7 +101,7 @@ async def _run(settings: Settings) -> None:
             look_again()
 
         async def both(stop: asyncio.Event) -> None:
-            """Serve until the controller has ended and unregistered, so that the API server calls no dead webhook."""
+            """Serve until the controller has ended and unregistered; until then the API server calls the webhook."""
             stop_serving = asyncio.Event()
             async with asyncio.TaskGroup() as group:
                 group.create_task(webhook.serve(stop_serving), name="webhook")
@@ -123,7 +123,7 @@ async def _run(settings: Settings) -> None:
 
 
 def _certificates(directory: Path, url: str) -> bytes:
-    """Write a serving pair for the host of `url`, and return the CA certificate that vouches for it."""
+    """Write a serving pair for the host of `url`, and return the CA certificate that issued it."""
     host = urlsplit(url).hostname or ""
     now = datetime.now(UTC)
     ca = issue_ca("gatewright run", now)

@@ -30,15 +30,15 @@ CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/c
     "--package",
     type=NamedPath(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="directory of a package of your own, made where it is missing [Gatewright's checkout]",
+    help="directory of your own package, created if missing [Gatewright's checkout]",
 )
 def command(what: str, name: str | None, group: str, version: str, plural: str | None, package: Path | None) -> None:
     """Write a new KIND (its type, plan, tests and a sample) or a new policy NAME (its module and cases).
 
-    What is written works as it is, and is there to be changed. A policy goes to policies/NAME.py and cases/NAME.yaml,
-    with a JSON Schema by which editors check the cases.
+    The files work as written and are meant to be changed. A policy goes to policies/NAME.py and cases/NAME.yaml, with
+    the JSON Schema by which editors check the cases.
 
-    In a checkout of Gatewright the kind becomes one of Gatewright's own. With --package it goes into a package that
+    In a checkout of Gatewright the kind becomes one of Gatewright's own. With --package it is added to a package that
     Gatewright finds wherever both are installed. No file is ever overwritten.
     """
     if what == "policy":
@@ -63,11 +63,11 @@ def _scaffold_policy(name: str | None) -> None:
     from webhook.policies import catalogue  # imports all policies
 
     if name in catalogue():
-        raise click.UsageError(f'there is a policy "{name}" already')
+        raise click.UsageError(f'a policy "{name}" already exists')
     module = name.replace("-", "_")
     texts = {key: Template(_template(key)).substitute(name=name, module=module) for key in ("policy", "policy_cases")}
     _write(Path(), {f"policies/{module}.py": texts["policy"], f"cases/{module}.yaml": texts["policy_cases"]})
-    schema = Path("cases") / f".{editor_schemas.CASES}"  # hidden: it is no case file
+    schema = Path("cases") / f".{editor_schemas.CASES}"  # hidden, so that it is not read as a case file
     schema.write_text(editor_schemas.render(())[editor_schemas.CASES])
     click.echo(f"wrote {schema}")
     click.echo("next: gatewright test --policies-dir policies cases")
@@ -81,13 +81,15 @@ def _refuse_known(new: NewKind) -> None:
     known = [kind.definition for kind in (*crds.kinds(), *(each.type for each in planned_kinds()))]
     for each in known:
         if each.kind.lower() == new.module or (each.group, each.plural) == (new.group, new.plural):
-            raise ScaffoldError(f'"{new.kind}": there is a kind {each.kind} of {each.group} already')
+            raise ScaffoldError(f'"{new.kind}": the kind {each.kind} of {each.group} already exists')
 
 
 def _scaffold_here(new: NewKind) -> None:
     here = Path()
     if not all((here / each).is_file() for each in CHECKOUT):
-        raise ScaffoldError("this directory is no checkout of Gatewright; say --package DIR for a package of your own")
+        raise ScaffoldError(
+            "this directory is not a checkout of Gatewright; use --package DIR for a package of your own"
+        )
     _write(here, in_project(new))
     click.echo("next: make manifests (its CRD, rights and reference), make lint test")
 
@@ -102,7 +104,7 @@ def _scaffold_package(new: NewKind, directory: Path) -> None:
         return
     name = _name_in(project)
     if not (directory / package_of(name)).is_dir():
-        raise DocumentError(f"{project}: there is no package {package_of(name)} beside it")
+        raise DocumentError(f"{project}: the package {package_of(name)} is missing beside it")
     _write(directory, in_package(new, name, is_new=False))
     click.echo(f'next: below [project.entry-points."gatewright.kinds"] in {project}, write')
     click.echo(entry_point(new, name))
@@ -121,7 +123,7 @@ def _write(directory: Path, files: Mapping[str, str]) -> None:
     """Write all files or none."""
     paths = {directory / path: text for path, text in files.items()}
     if there := [str(path) for path in paths if path.exists()]:
-        raise DocumentError(f"{', '.join(there)}: exists already; nothing was written")
+        raise DocumentError(f"{', '.join(there)}: already exists; nothing was written")
     written: list[Path] = []
     try:
         for path, text in paths.items():

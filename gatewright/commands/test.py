@@ -1,4 +1,4 @@
-"""`gatewright test`: try policies with files of cases."""
+"""`gatewright test`: run case files against policies."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,20 +27,22 @@ PASSED = frozenset({"passed"})
 @click.command
 @settings_options(*POLICIES)
 @OUTPUTS
-@click.option("-v", "--verbose", is_flag=True, help="list the cases that pass too")
+@click.option("-v", "--verbose", is_flag=True, help="list passing cases too")
 @click.option("-k", "words", multiple=True, metavar="TEXT", help="run only cases whose file or name contains TEXT")
 @click.option("--last-failed", "only_failed", is_flag=True, help="run only the cases that failed in the last run")
-@click.option("--update", is_flag=True, help="rewrite the expectations of failing cases to what they got")
+@click.option("--update", is_flag=True, help="rewrite the expectations of failing cases to the actual answers")
 @click.option("--watch", is_flag=True, help="run again whenever a file changes, until Ctrl-C")
-@click.option("--coverage", "covers", is_flag=True, help="show what the cases of each policy do not try")
+@click.option("--coverage", "covers", is_flag=True, help="report what the cases of each policy do not cover")
 @click.option(
     "--coverage-fail-under",
     "least",
     type=click.FloatRange(0, 100),
     metavar="PERCENT",
-    help="exit 1 below this coverage",
+    help="exit with 1 below this coverage",
 )
-@click.option("--mutate", is_flag=True, help="change the policies in one place at a time; name what no case notices")
+@click.option(
+    "--mutate", is_flag=True, help="change the policies in one place at a time; list the changes that no case detects"
+)
 @click.argument("paths", nargs=-1, required=True, type=NamedPath(path_type=Path), metavar="PATH…")
 def command(
     settings: Settings,
@@ -56,9 +58,9 @@ def command(
     covers: bool,
     mutate: bool,
 ) -> int:
-    """Run the case files at PATH (files, or directories of them) through the code the server runs.
+    """Run the case files at PATH (files, or directories of them) through the same code as the webhook.
 
-    A case passes when the whole answer is the expected one; a case that no policy looked at never passes as allowed.
+    A case passes when the whole answer is the expected one. A case that no policy applies to never passes as allowed.
     """
     if watch:
         return watching.run([*paths, *settings.policies_dir])
@@ -66,10 +68,10 @@ def command(
     failed_before = last_failed.read() if only_failed else None
     chosen = [trial for trial in trials if _is_chosen(trial, words, failed_before)]
     if trials and not chosen:
-        raise DocumentError("no case is chosen by -k and --last-failed")
+        raise DocumentError("no case matches -k and --last-failed")
     done = [attempt(trial) for trial in progress(chosen, "cases tried")]
     if update and (rewritten := _update(done, problems)):
-        click.echo(f"updated {', '.join(rewritten)}; review the differences", err=True)
+        click.echo(f"updated {', '.join(rewritten)}; review the changes", err=True)
     last_failed.write(each.trial for each in done if each.differences)
     report = Report("test", tuple(map(result, done)), tuple(problems), unlisted=frozenset() if verbose else PASSED)
     write(report, outputs)
@@ -82,12 +84,12 @@ def command(
             click.echo(line, err=to_stderr)
     too_little = least is not None and percent(found) < least
     if too_little:
-        click.echo(f"coverage is {percent(found):.1f} %, less than {least:g} %", err=True)
+        click.echo(f"coverage is {percent(found):.1f} %, below {least:g} %", err=True)
     return max(report.exit_code(), int(too_little))
 
 
 def _load(paths: tuple[Path, ...]) -> tuple[list[Trial], list[Problem]]:
-    """Return the trials of all files that can be used, and what is wrong with the others."""
+    """Return the trials of all readable files, and the errors of the others."""
     trials: list[Trial] = []
     problems: list[Problem] = []
     for path in paths:
@@ -108,7 +110,7 @@ def _is_chosen(trial: Trial, words: tuple[str, ...], failed_before: frozenset[st
 
 
 def _update(done: list[Tried], problems: list[Problem]) -> list[str]:
-    """Rewrite the files whose cases failed; return their names. What cannot be updated becomes a problem."""
+    """Rewrite the files whose cases failed; return their names. Cases that cannot be updated become problems."""
     rewritten = []
     by_file: dict[str, dict[str, list[Tried]]] = {}
     for each in done:
@@ -125,7 +127,7 @@ def _update(done: list[Tried], problems: list[Problem]) -> list[str]:
 
 
 def _mutated(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
-    """Yield the mutants of each file's policies, and whether they survive its cases; only passing cases can notice."""
+    """Yield each mutant and whether it survives its file's cases; only passing cases can detect one."""
     by_file: dict[str, list[Trial]] = {}
     for each in done:
         if not each.differences:

@@ -21,8 +21,8 @@ def command(settings: Settings) -> int:
     """Take Gatewright out of the API server's path: no admission webhook, no conversion webhook.
 
     Deletes both webhook configurations, restores the conversion of the CustomResourceDefinitions, and deletes the
-    Secrets and the Lease that the controller created. Objects that are already gone are skipped; exit code 1 where
-    something could not be done. The chart runs it when a release is uninstalled.
+    Secrets and the Lease that the controller created. Missing objects are skipped. The exit code is 1 if an object
+    could not be deleted or restored. The chart runs this command when a release is uninstalled.
     """
     logs.install(settings.log_level)
     return 0 if asyncio.run(_unregister(settings)) else 1

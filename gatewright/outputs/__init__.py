@@ -1,4 +1,4 @@
-"""Output formats: one pure model of what a command reports, and one module a format."""
+"""Output formats: one pure model of a report, and one module per format."""
 
 from gatewright.outputs.choice import FAIL_ON, OUTPUTS, Output, write
 from gatewright.outputs.results import Ending, Place, PolicyInfo, Problem, Report, Reported, Result

@@ -1,4 +1,4 @@
-"""The option -o: output formats, their files, and writing them."""
+"""The option -o: choose output formats and their files, and write them."""
 
 import os
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from gatewright.outputs.results import FAIL_AT, Report
 from gatewright.terminal import columns, complain, has_colours
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
-MAX_NOTES = 50  # that people are shown; JSON has all
-JOB_SUMMARY = "GITHUB_STEP_SUMMARY"  # environment variable: the file that a step of GitHub Actions adds Markdown to
+MAX_NOTES = 50  # limit for tables; JSON lists all
+JOB_SUMMARY = "GITHUB_STEP_SUMMARY"  # environment variable: the Markdown file of a GitHub Actions step
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One format, and the file it is written to; None is standard output."""
+    """One format and the file it is written to; None is standard output."""
 
     format: str
     file: Path | None = None
@@ -42,7 +42,7 @@ class _OutputType(click.ParamType[Output]):
 
 
 def _one_on_stdout(_: click.Context, __: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
-    """Return the outputs, with a table on standard output where no other format goes there."""
+    """Return the outputs, with a table on standard output unless another format goes there."""
     printed = [each.format for each in outputs if each.file is None]
     if len(printed) > 1:
         raise click.BadParameter(f"only one format can go to standard output, not {' and '.join(printed)}")
@@ -62,7 +62,7 @@ FAIL_ON: Callable[[Any], Any] = click.option(
     "--fail-on",
     type=click.Choice([*FAIL_AT]),
     default="deny",
-    help="what makes the exit code 1: violations that deny, also those that warn, or none [deny]",
+    help="violations that make the exit code 1: those that deny, also those that warn, or none [deny]",
 )
 
 

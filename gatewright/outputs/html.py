@@ -1,4 +1,4 @@
-"""A report as one HTML file: no network, usable without a mouse, on a phone and on paper."""
+"""A report as one HTML file: works without a network, without a mouse, on a phone and on paper."""
 
 from importlib.resources import files
 from itertools import groupby
@@ -8,11 +8,11 @@ from jinja2 import Environment, StrictUndefined
 from gatewright.outputs.results import SEVERITIES, Report, Reported, Result, worst_first
 from gatewright.outputs.table import summary
 
-MAX_OPEN = 200  # violations; with more of them groups are closed at first, so that the page opens at once
+MAX_OPEN = 200  # violations; with more, groups start closed so that the page opens at once
 
 
 def render(report: Report) -> str:
-    """Return the page: summary, violations by policy (or object, or namespace), and the pages of their policies."""
+    """Return the page: summary, violations by policy, object or namespace, and the pages of their policies."""
     violations = worst_first(report)
     policies = list(dict.fromkeys(each.policy for _, each in violations))
     by_policy = sorted(violations, key=lambda each: policies.index(each[1].policy))
@@ -35,7 +35,7 @@ def render(report: Report) -> str:
 
 
 def _matrix(violations: list[tuple[Result, Reported]], namespaces: list[str]) -> dict[str, dict[str, int]]:
-    """Return how many violations each namespace has of each severity."""
+    """Return the number of violations by namespace and severity."""
     matrix = {namespace: dict.fromkeys(SEVERITIES, 0) for namespace in namespaces}
     for result, each in violations:
         matrix[result.namespace][each.severity] += 1

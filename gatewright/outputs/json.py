@@ -3,7 +3,7 @@
 from typing import Any
 
 import orjson
-from typing_extensions import TypedDict  # pydantic takes no other before Python 3.12
+from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
 from gatewright.outputs.results import Place, Report, Reported, Result
 
@@ -11,7 +11,7 @@ SCHEMA_ID = "https://gatewright.io/schemas/report.json"
 
 
 class PlaceRecord(TypedDict):
-    """Where a field is: file ("" for a live object), line and column, which count from 1."""
+    """The place of a field: file ("" for a live object), line and column, counted from 1."""
 
     file: str
     line: int
@@ -19,9 +19,9 @@ class PlaceRecord(TypedDict):
 
 
 class ViolationRecord(PlaceRecord):
-    """One violation: policy object, what it does (Deny, Warn, Audit, or Error: undecided), field, and words for it.
+    """One violation: the policy object, its action (Deny, Warn, Audit, or Error if undecided), field and message.
 
-    `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that mends it, or empty.
+    `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that fixes it, or empty.
     """
 
     policy: str
@@ -38,7 +38,7 @@ class ViolationRecord(PlaceRecord):
 
 
 class ResultRecord(PlaceRecord):
-    """One judged object, or one case: what it is, the verdict, and the JSON Patch of what policies set in it."""
+    """One judged object or one case: its names, the verdict, and the JSON Patch of the fields that policies set."""
 
     kind: str
     namespace: str
@@ -55,7 +55,7 @@ class ProblemRecord(PlaceRecord):
 
 
 class ReportRecord(TypedDict):
-    """The report of one command: results, problems, notes for people, and how many results have each verdict."""
+    """The report of one command: results, problems, notes for people, and the number of results by verdict."""
 
     command: str
     summary: dict[str, int]

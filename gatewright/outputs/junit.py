@@ -1,4 +1,4 @@
-"""JUnit XML, as Jenkins, GitLab and others read it: a test suite for each file, a test case for each result."""
+"""JUnit XML for Jenkins, GitLab and others: a test suite for each file, a test case for each result."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -8,7 +8,7 @@ from gatewright.outputs.results import PROBLEM, Problem, Report, Reported, Resul
 
 
 def render(report: Report) -> str:
-    """Return the report as JUnit XML. Violations of level error are failures, what could not be judged is an error."""
+    """Return the report as JUnit XML. Violations of level error are failures, unjudged objects are errors."""
     root = Element("testsuites", name=f"gatewright {report.command}")
     results = sorted(report.results, key=lambda each: each.place.file)
     for file, group in groupby(results, key=lambda each: each.place.file):
@@ -34,7 +34,7 @@ def _suite(root: Element, file: str, results: Iterable[Result], problems: Iterab
                 found = SubElement(case, name, type=_text(each.policy), message=_text(each.message))
                 found.text = _text(_line(each))
         if result.verdict == "unmatched":
-            SubElement(case, "skipped", message="no policy judges it")
+            SubElement(case, "skipped", message="no policy applies to it")
         lesser = [_line(each) for each in result.violations if each.level != "error"]
         if lesser:
             SubElement(case, "system-out").text = _text("\n".join(lesser))
@@ -52,5 +52,5 @@ def _line(each: Reported) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text without the control characters that XML cannot hold."""
+    """Return a text without the control characters that XML does not allow."""
     return text if text.isprintable() else "".join(char if char.isprintable() or char == "\n" else " " for char in text)

@@ -1,17 +1,17 @@
-"""Markdown for a pull request's comment or a job summary, within GitHub's limit of 65,536 characters."""
+"""Markdown for a comment on a pull request or a job summary, within GitHub's limit of 65,536 characters."""
 
 import re
 
 from gatewright.outputs.results import Report, worst_first
 from gatewright.outputs.table import summary
 
-MAX_LENGTH = 60_000  # characters; the rest is for what a workflow adds
+MAX_LENGTH = 60_000  # characters; leaves room for what a workflow adds
 SIGNS = {"error": "❌", "warning": "⚠️", "note": "🔎"}
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
 def render(report: Report) -> str:
-    """Return the counts, a table of violations with the worst first, problems and exceptions that end soon."""
+    """Return the counts, a table of violations with the worst first, problems, and exceptions that expire soon."""
     head = [f"### Gatewright {report.command}: {_verdict(report)}", "", summary(report)]
     tail = [f"- **{_text(str(each.place))}**: {_text(each.message)}" for each in report.problems]
     tail = ["", "**Not judged**", "", *tail] if tail else []
@@ -20,7 +20,7 @@ def render(report: Report) -> str:
             f"- {_text(each.expires)}: {_text(', '.join(each.policies))}: {_text(each.reason)}"
             for each in report.ending
         )
-        tail += ["", "**Exceptions that end within 30 days**", "", *lines]
+        tail += ["", "**Exceptions that expire within 30 days**", "", *lines]
     room = MAX_LENGTH - sum(len(line) + 1 for line in (*head, *tail))
     return "\n".join([*head, *_table(report, room), *tail])[: MAX_LENGTH + 1000] + "\n"
 

@@ -8,12 +8,12 @@ NOTHING: Mapping[str, Any] = {}
 LEVELS = ("error", "warning", "note")
 SEVERITIES = ("critical", "high", "medium", "low")
 FAIL_AT = {"deny": ("error",), "warn": ("error", "warning"), "never": ()}  # levels that make exit code 1
-PROBLEM = "not-judged"  # what formats call a file that could not be read, parsed or judged, as if it were a policy
+PROBLEM = "not-judged"  # the policy name that formats use for a file that could not be read, parsed or judged
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A field in a file. `file` is "" where there is no file: a live object. Line and column count from 1."""
+    """A field in a file; `file` is "" for a live object. Line and column count from 1."""
 
     file: str = ""
     line: int = 1
@@ -25,10 +25,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """One line about a result: which policy says what about which field.
+    """One violation of a result: policy, field and message.
 
     `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not decide; `patch` is a
-    JSON Patch that mends it, where the fix is a value.
+    JSON Patch that fixes it, if the fix is a value.
     """
 
     policy: str
@@ -47,9 +47,9 @@ class Reported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One judged object, or one case: the verdict in a word, and what was reported of it.
+    """One judged object or one case: the verdict in one word, and the violations.
 
-    `operations` is the JSON Patch of what policies set in it.
+    `operations` is the JSON Patch of the fields that policies set.
     """
 
     kind: str
@@ -68,7 +68,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file, or a document in it, that could not be read, parsed or judged; `whole` where no line is at fault."""
+    """A file or document that could not be read, parsed or judged; `whole` if the error has no line."""
 
     message: str
     place: Place = Place()
@@ -81,7 +81,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """What formats say of a policy once: a summary, and its whole page of documentation as text ("" for none)."""
+    """A policy as formats describe it: a summary, and its documentation as text ("" for none)."""
 
     name: str
     summary: str = ""
@@ -92,7 +92,7 @@ class PolicyInfo:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """An exception that ends soon: the policies it is from, the RFC 3339 time it ends, and why it was made."""
+    """An exception that expires soon: the policies it exempts from, the RFC 3339 time it expires, and its reason."""
 
     policies: tuple[str, ...]
     expires: str
@@ -102,10 +102,10 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that a command reports. `command` is its name; `notes` are lines for people that change no verdict.
+    """The report of a command. `command` is its name; `notes` are lines for people that change no verdict.
 
-    Results whose verdict is in `unlisted` are counted in the table, not listed. `generated` is the RFC 3339 time of the
-    report, where pages are to show it.
+    Results with a verdict in `unlisted` are counted in the table, not listed. `generated` is the RFC 3339 time of the
+    report, for formats that show it.
     """
 
     command: str
@@ -119,7 +119,7 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many results have each verdict, in the order they first appear."""
+        """The number of results by verdict, in the order of their first appearance."""
         found: dict[str, int] = {}
         for each in self.results:
             found[each.verdict] = found.get(each.verdict, 0) + 1
@@ -131,14 +131,14 @@ class Report:
         return [(result, each) for result in self.results for each in result.violations]
 
     def exit_code(self, fail_on: str = "deny") -> int:
-        """Return 3 where something could not be judged, 1 where a violation is of a level that fails, else 0."""
+        """Return 3 if an object could not be judged, 1 if a violation has a level that fails, else 0."""
         if self.problems or any(each.verdict == "error" for each in self.results):
             return 3
         levels = FAIL_AT[fail_on]
         return int(any(each.level in levels for _, each in self.violations))
 
     def info(self, policy: str) -> PolicyInfo:
-        """Return what is known of a policy; of an unknown one its name."""
+        """Return what is known about a policy; for an unknown one, only its name."""
         return self.policies.get(policy) or PolicyInfo(policy)
 
 

@@ -16,12 +16,17 @@ from gatewright.outputs.results import PROBLEM, PolicyInfo, Report, Reported, Re
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS = 25_000
-SECURITY_SEVERITY = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}  # GitHub: >= 9 is critical, …
+SECURITY_SEVERITY = {
+    "critical": "9.5",
+    "high": "8.0",
+    "medium": "5.5",
+    "low": "2.0",
+}  # GitHub: 9.0 or more is critical, …
 FINGERPRINT = "gatewrightViolation/v1"
 
 
 def render(report: Report) -> str:
-    """Return the report as one SARIF run; the worst violations first, and of more than 25,000 only those."""
+    """Return the report as one SARIF run with at most 25,000 violations, the worst first."""
     violations = worst_first(report)
     kept = violations[:MAX_RESULTS]
     rules = {name: index for index, name in enumerate(dict.fromkeys(each.policy for _, each in kept))}
@@ -93,7 +98,7 @@ def _notifications(report: Report, cut: int) -> Iterable[dict[str, Any]]:
     if cut:
         yield {
             "level": "warning",
-            "message": {"text": f"{cut} more violations are left out; {MAX_RESULTS} is the limit"},
+            "message": {"text": f"{cut} more violations are left out; the limit is {MAX_RESULTS}"},
         }
 
 

@@ -1,4 +1,4 @@
-"""A table for people: a line for each result, below it its violations, each with file and line."""
+"""A table for people: one line per result, its violations below it, each with file and line."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ INDENT = "  "
 
 
 def render(report: Report, width: int | None = None, *, colours: bool = False) -> str:
-    """Return the table; wrapped between words at `width` columns, where that is given."""
+    """Return the table, wrapped between words at `width` columns if given."""
     return "".join(f"{line}\n" for line in _lines(report, width, colours=colours))
 
 
@@ -39,7 +39,7 @@ def _where(result: Result, each: Reported) -> str:
 
 
 def _marked(each: Reported) -> str:
-    """Return which violations of a denied object would not deny it alone."""
+    """Return a mark for violations that would not deny the object by themselves."""
     return f" ({each.action.lower()})" if each.action in ("Warn", "Audit") else ""
 
 

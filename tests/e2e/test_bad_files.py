@@ -53,7 +53,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
     [
         (
             ("webhook", *POLICIES),
-            "Error: --tls-cert and --tls-key are needed; `gatewright certs DIRECTORY` makes a pair\n",
+            "Error: --tls-cert and --tls-key are required; `gatewright certs DIRECTORY` creates a pair\n",
         ),
         (
             ("run", "--workrs", "3"),

@@ -153,7 +153,7 @@ def test_a_plan_that_the_api_server_refuses_is_none_to_go_on_with(laptop: Laptop
     said = once("plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", "nowhere", str(file))
     assert (said.returncode, said.stderr) == (1, "")
     assert said.stdout.splitlines()[0] == (
-        '# apps/v1 Deployment nowhere/shop: the API server refuses it: 404 NotFound: namespaces "nowhere" not found'
+        '# apps/v1 Deployment nowhere/shop: rejected by the API server: 404 NotFound: namespaces "nowhere" not found'
     )
 
 

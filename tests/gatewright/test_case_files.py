@@ -79,7 +79,7 @@ def test_an_empty_file_is_an_error(run):
 def test_cases_are_chosen_by_words_and_by_the_last_run(run):
     """-k matches file and name; --last-failed remembers below the current directory, which git ignores."""
     assert run("-k", "few", "cases.yaml")[:2] == (0, "1 case: 1 passed\n")
-    assert run("-k", "none", "cases.yaml") == (3, "", "no case is chosen by -k and --last-failed\n")
+    assert run("-k", "none", "cases.yaml") == (3, "", "no case matches -k and --last-failed\n")
     run("cases.yaml")
     assert Path(".gatewright/.gitignore").read_text() == "*\n"
     assert run("--last-failed", "cases.yaml")[1].splitlines()[-1] == "1 case: 1 failed"
@@ -91,7 +91,7 @@ def test_cases_are_chosen_by_words_and_by_the_last_run(run):
 def test_update_rewrites_the_expectations_of_failing_cases(run):
     """The run itself still fails; the next passes."""
     code, _, err = run("--update", "cases.yaml")
-    assert (code, err) == (1, "updated cases.yaml; review the differences\n")
+    assert (code, err) == (1, "updated cases.yaml; review the changes\n")
     expect = f'expect: {{denied: [{{path: spec.replicas, message: "{MESSAGE}"}}]}}}}  # a comment'
     assert Path("cases.yaml").read_text() == CASES.replace("expect: allowed}  # a comment", expect)
     assert run("cases.yaml")[:2] == (0, "2 cases: 2 passed\n")
@@ -107,7 +107,7 @@ def test_coverage_names_what_no_case_tries(run):
         "replica-limits     2 cases      1/8  not tried: violation on CREATE, violation on UPDATE, parameter maximum, "
         "parameter minimum, parameter allow_zero, parameter labels, parameter tier\n"
         "coverage: 12.5 % of 8 situations\n",
-        "coverage is 12.5 %, less than 50 %\n",
+        "coverage is 12.5 %, below 50 %\n",
     )
 
 

@@ -315,7 +315,7 @@ def test_ignore_files_name_what_is_left_out(check):
     assert check("app/old/c.yaml", "app/a.yaml") == (
         0,
         ["allowed a"],
-        "note: app/old/c.yaml: skipped: .gatewrightignore names it\n",
+        "note: app/old/c.yaml: skipped: listed in .gatewrightignore\n",
     )
 
 

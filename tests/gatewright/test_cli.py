@@ -161,8 +161,12 @@ def test_every_command_explains_itself(run, command, flag):
         (["plan", ""], " plan", "Invalid value for 'FILE…': an empty name"),
         (["plan", "--kubeconfig", "", "y"], " plan", "Invalid value for '--kubeconfig': an empty name"),
         (["certs", ""], " certs", "Invalid value for 'DIRECTORY': an empty name"),
-        (["certs", "--ip", "localhost", "out"], " certs", 'Invalid value for --ip: "localhost" is no IP address'),
-        (["certs", "--dns", "a b", "out"], " certs", 'Invalid value for --dns: "a b" is no DNS name'),
+        (
+            ["certs", "--ip", "localhost", "out"],
+            " certs",
+            'Invalid value for --ip: "localhost" is not a valid IP address',
+        ),
+        (["certs", "--dns", "a b", "out"], " certs", 'Invalid value for --dns: "a b" is not a valid DNS name'),
         (["scaffold", "Gear", "--package", ""], " scaffold", "Invalid value for '--package': an empty name"),
         (
             ["controller", "--webhook-url", "http://example.com"],
@@ -236,7 +240,7 @@ POLICY = (
         pytest.param(
             {"a.yaml": WEBAPP.replace("name: shop, ", "")},
             ["plan", "a.yaml"],
-            "a.yaml:3: metadata.name: missing; what is made is named after it",
+            "a.yaml:3: metadata.name: missing; the children are named after it",
             id="a plan without a name",
         ),
         pytest.param(
@@ -254,7 +258,7 @@ POLICY = (
         pytest.param(
             {"out/tls.key": "mine"},
             ["certs", "out"],
-            "out: holds tls.key already; --force replaces them",
+            "out: tls.key already exist; --force overwrites them",
             id="certificates that are there",
         ),
         pytest.param({"a.yaml": ""}, ["plan", "a.yaml"], "a.yaml: no objects", id="nothing to plan"),
@@ -423,7 +427,7 @@ def test_explain_explains_every_policy(run):
     for name, policy in catalogue().items():
         code, out, err = run("explain", name)
         assert (code, err) == (0, "")
-        page, _, more = out.partition("\n\nLooks at: ")
+        page, _, more = out.partition("\n\nApplies to: ")
         assert page == f"{name}\n\n{policy.documentation}"
         for field, about in policy.params.model_fields.items():
             assert field in more

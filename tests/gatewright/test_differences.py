@@ -102,7 +102,7 @@ async def test_what_is_there_is_compared_and_what_is_right_is_not_printed(server
     server.create(SERVICE, service)
     changed, note = await printed(server, SHOP)
     assert [line for line in changed[2:] if line[:1] in "+-"] == ["-  replicas: 5", "+  replicas: 2"]
-    assert note == ["# v1 Service shop/shop: is there and was not made by WebApp shop: it stays as it is"]
+    assert note == ["# v1 Service shop/shop: exists and is not owned by WebApp shop; it is not changed"]
     server.delete(SERVICE, "shop", "shop")
     server.create(SERVICE, owned(server, service))
     assert len(await printed(server, SHOP)) == 1
@@ -122,7 +122,7 @@ async def test_what_is_secret_is_not_printed(server):
         " data:",
         "   a: (secret)",
         "-  b: (secret)",
-        "+  b: (secret, other than before)",
+        "+  b: (secret, changed)",
         " kind: Secret",
         " metadata:",
         "   name: x",
@@ -143,7 +143,7 @@ async def test_what_the_api_server_refuses_is_said(server):
     """What would be made is shown with the reason why it could not be."""
     deployment, service = await printed(server, SHOP.replace("namespace: shop", "namespace: nowhere"))
     for lines, kind in ((deployment, "apps/v1 Deployment"), (service, "v1 Service")):
-        assert lines[0].startswith(f"# {kind} nowhere/shop: the API server refuses it: 404 NotFound: ")
+        assert lines[0].startswith(f"# {kind} nowhere/shop: rejected by the API server: 404 NotFound: ")
         assert lines[1] == f"--- {kind} nowhere/shop (there)"
 
 

@@ -80,4 +80,4 @@ def test_a_scaffolded_policy_passes_its_cases(tmp_path, monkeypatch, capsys):
         "",
     )
     code, _, err = run("scaffold", "policy", "owner-labels")
-    assert (code, err.splitlines()[-1]) == (2, 'Error: there is a policy "owner-labels" already')
+    assert (code, err.splitlines()[-1]) == (2, 'Error: a policy "owner-labels" already exists')

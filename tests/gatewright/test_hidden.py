@@ -22,5 +22,5 @@ def test_the_names_of_what_a_secret_holds_stay():
     }
     before, after = {"a": "1", "b": "2"}, {"a": "1", "b": "3"}
     changed = {"kind": "Secret", "metadata": {"name": "a"}, "stringData": after}
-    told = {"a": "(secret)", "b": "(secret, other than before)"}
+    told = {"a": "(secret)", "b": "(secret, changed)"}
     assert hidden(changed, changed | {"stringData": before})["stringData"] == told

@@ -53,7 +53,7 @@ def test_a_page_has_everything():
     assert (
         "# some\n\nPages of policies: current, whole, and readable.\n\nDenies; category network, severity low." in text
     )
-    assert "Looks at: Service.\n" in text
+    assert "Applies to: Service.\n" in text
     assert "| `names` | list of strings | `[a\\|b]` | names, or others |\n" in text
     assert (
         "## Denied\n\nWith these parameters:\n\n```yaml\npolicy: some\nparams:\n  must: true\n```\n\nthis object:"

@@ -19,7 +19,7 @@ LOOPBACK = ("127.0.0.1", 0)
 
 def here(accept: str) -> Answer:
     """A page that says what was asked for."""
-    return Answer.told(HTTPStatus.OK, f"accept: {accept}")
+    return Answer.line(HTTPStatus.OK, f"accept: {accept}")
 
 
 async def exchanged(address, request: bytes) -> list[str]:
@@ -37,7 +37,7 @@ async def exchanged(address, request: bytes) -> list[str]:
         ("GET /here HTTP/1.1", "200 OK", "accept: text/*\n"),
         ("GET /here?verbose HTTP/1.0", "200 OK", "accept: text/*\n"),
         ("HEAD /here HTTP/1.1", "200 OK", ""),
-        ("GET / HTTP/1.1", "404 Not Found", "not found; there is /here\n"),
+        ("GET / HTTP/1.1", "404 Not Found", "not found; pages: /here\n"),
         ("DELETE /here HTTP/1.1", "405 Method Not Allowed", "GET only\n"),
         ("GET /here", "400 Bad Request", "not HTTP/1.1\n"),
         ("\x16\x03\x01", "400 Bad Request", "not HTTP/1.1\n"),
@@ -60,14 +60,14 @@ async def test_a_page_may_be_finished_beside_the_loop(caplog):
 
     def finished() -> Answer:
         threads.append(threading.current_thread())
-        return Answer.told(HTTPStatus.OK, "done")
+        return Answer.line(HTTPStatus.OK, "done")
 
     pages = {"/long": lambda accept: finished, "/wrong": lambda accept: lambda: 1 / 0}
     async with served([(LOOPBACK, pages)]) as (address,):
         assert (await exchanged(address, b"GET /long HTTP/1.1\r\n\r\n"))[-1] == "done\n"
         assert (await exchanged(address, b"GET /wrong HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 500 Internal Server Error"
     assert threading.current_thread() not in threads
-    assert [each.message for each in caplog.records] == ["a page failed: division by zero"]
+    assert [each.message for each in caplog.records] == ["page failed: division by zero"]
 
 
 async def test_a_blocked_loop_is_told():
@@ -78,7 +78,7 @@ async def test_a_blocked_loop_is_told():
     def blocking(_: str) -> Answer:
         blocked.set()
         told.wait(10)
-        return Answer.told(HTTPStatus.OK, "too late")
+        return Answer.line(HTTPStatus.OK, "too late")
 
     def ask(address) -> None:
         try:
@@ -88,7 +88,7 @@ async def test_a_blocked_loop_is_told():
                 found.append((error.code, error.read().decode()))
         told.set()
 
-    async with served([(LOOPBACK, {"/": blocking})], patience=0.05) as (address,):
+    async with served([(LOOPBACK, {"/": blocking})], page_timeout=0.05) as (address,):
         asking = threading.Thread(target=ask, args=(address,))
         asking.start()
         await asyncio.to_thread(blocked.wait, 10)
@@ -106,7 +106,9 @@ async def test_while_the_loop_is_blocked_the_last_answer_holds():
             found.append(answer.read().decode())
         told.set()
 
-    async with served([(LOOPBACK, {"/": lambda _: Answer.told(HTTPStatus.OK, "well")})], patience=0.05) as (address,):
+    async with served([(LOOPBACK, {"/": lambda _: Answer.line(HTTPStatus.OK, "well")})], page_timeout=0.05) as (
+        address,
+    ):
         await asyncio.to_thread(ask, address)
         told.clear()
         asking = threading.Thread(target=ask, args=(address,))
@@ -124,10 +126,13 @@ async def test_a_page_that_fails_is_told_and_logged(caplog):
 
     async with served([(LOOPBACK, {"/": failing})]) as (address,):
         answer = await exchanged(address, b"GET / HTTP/1.1\r\n\r\n")
-    assert (answer[0], answer[-1]) == ("HTTP/1.1 500 Internal Server Error", "failed; the log says more\n")
+    assert (answer[0], answer[-1]) == (
+        "HTTP/1.1 500 Internal Server Error",
+        "internal error; the log has the traceback\n",
+    )
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("gatewright.listeners", logging.ERROR)
-    assert record.message == "a page failed: nothing is known"
+    assert record.message == "page failed: nothing is known"
     assert record.exc_info[0] is LookupError
 
 
@@ -142,7 +147,7 @@ async def test_a_head_that_never_ends_is_cut():
     """More than a head may have is not kept, whatever it says."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * plain_http.LONGEST_HEAD)
+        writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * plain_http.MAX_HEAD)
         with suppress(ConnectionResetError):  # which comes first, that or the end, is the kernel's choice
             assert await reader.read() == b""
         writer.close()
@@ -150,7 +155,7 @@ async def test_a_head_that_never_ends_is_cut():
 
 async def test_those_who_hold_connections_keep_nobody_out(monkeypatch):
     """Beyond the most connections the oldest is cut, so that there is always one for a probe."""
-    monkeypatch.setattr(plain_http, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(plain_http, "MAX_CONNECTIONS", 3)
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         held = [await asyncio.open_connection(*address) for _ in range(3)]
         assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"

@@ -98,7 +98,7 @@ def test_a_part_that_ends_by_itself_is_a_failure():
     program = PROGRAM.format(end="pass", port=0).replace("await stop.wait()", "return")
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
     assert ended.returncode == 1
-    assert json.loads(ended.stderr.splitlines()[-1])["message"] == "webhook failed: webhook ended by itself"
+    assert json.loads(ended.stderr.splitlines()[-1])["message"] == "webhook failed: webhook ended unexpectedly"
 
 
 def test_a_port_in_use_is_one_clear_line():

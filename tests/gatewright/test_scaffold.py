@@ -160,7 +160,7 @@ def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
     there = tmp_path / "our-kinds/samples/my-sprocket.yaml"
     there.parent.mkdir(parents=True)
     there.write_text("mine")
-    expected = "our-kinds/samples/my-sprocket.yaml: exists already; nothing was written\n"
+    expected = "our-kinds/samples/my-sprocket.yaml: already exists; nothing was written\n"
     assert run("scaffold", "Sprocket", "--package", "our-kinds") == (3, "", expected)
     assert files(tmp_path) == {"our-kinds/samples/my-sprocket.yaml"}
     assert there.read_text() == "mine"
@@ -184,10 +184,10 @@ def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
             [f"{LONGEST}s"],
             f'"{LONGEST}s": a kind is written in CamelCase, such as Gadget, in at most 59 letters',
         ),
-        (["Lambda"], '"Lambda": the code of every kind uses this name for something else'),
-        (["None"], '"None": the code of every kind uses this name for something else'),
-        (["Plan"], '"Plan": the code of every kind uses this name for something else'),
-        (["Message"], '"Message": the code of every kind uses this name for something else'),
+        (["Lambda"], '"Lambda": this name is already used in the code of every kind'),
+        (["None"], '"None": this name is already used in the code of every kind'),
+        (["Plan"], '"Plan": this name is already used in the code of every kind'),
+        (["Message"], '"Message": this name is already used in the code of every kind'),
         (["Sprocket", "--group", "toys"], '"toys": a group is a domain name, such as example.com'),
         (["Sprocket", "--version", "1"], '"1": a version is written as v1, v1beta1 or v1alpha1'),
         (
@@ -198,11 +198,11 @@ def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
             ["Sprocket", "--plural", "s" * 64],
             f"\"{'s' * 64}\": a plural is lower-case letters, digits and '-', at most 63, such as gadgets",
         ),
-        (["Widget"], '"Widget": there is a kind Widget of example.com already'),
-        (["Gear", "--plural", "widgets"], '"Gear": there is a kind Widget of example.com already'),
-        (["Sprocket"], "this directory is no checkout of Gatewright; say --package DIR for a package of your own"),
-        (["Sprocket", "--package", "config"], '"config": Gatewright or Python has a package of this name'),
-        (["Sprocket", "--package", "json"], '"json": Gatewright or Python has a package of this name'),
+        (["Widget"], '"Widget": the kind Widget of example.com already exists'),
+        (["Gear", "--plural", "widgets"], '"Gear": the kind Widget of example.com already exists'),
+        (["Sprocket"], "this directory is not a checkout of Gatewright; use --package DIR for a package of your own"),
+        (["Sprocket", "--package", "config"], '"config": Gatewright or Python already has a package of this name'),
+        (["Sprocket", "--package", "json"], '"json": Gatewright or Python already has a package of this name'),
         (
             ["Sprocket", "--package", "2-kinds"],
             "\"2-kinds\": a package is named in letters, digits and '-', such as our-kinds",
@@ -221,7 +221,7 @@ def test_a_name_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, argumen
     ("project", "error"),
     [
         ("[project]\n", "project.name is missing"),
-        ('[project]\nname = "theirs"\n', "there is no package theirs beside it"),
+        ('[project]\nname = "theirs"\n', "the package theirs is missing beside it"),
         ("[project\n", "cannot be read: Expected ']' at the end of a table declaration (at line 1, column 9)"),
     ],
 )
@@ -288,7 +288,7 @@ def test_without_packages_there_are_no_more_rights(run: Run) -> None:
     """The chart has those of our own kinds; of one of them they can be asked for."""
     code, _, err = run("rbac")
     assert code == 2
-    assert err.endswith("Error: no installed package adds a kind; the chart has the rights of all others\n")
+    assert err.endswith("Error: no installed package adds a kind; the chart has the RBAC rules for all others\n")
     accounts = ["--controller-account", "maker", "--webhook-account", "judge"]
     code, out, _ = run("rbac", "Widget", "--namespace", "ours", *accounts)
     assert code == 0
@@ -348,7 +348,7 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
                 "our_kinds/widget.py"
             ],
             "our_kinds:WIDGET",
-            "there is a kind Widget of example.com already, and a kind's name must be its own",
+            "the kind Widget of example.com already exists, and kind names must be unique",
         ),
         (
             "GEAR = 1",

@@ -70,7 +70,7 @@ def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> No
     if policy.name != stem.replace("_", "-"):
         raise ModuleError(f'{where}: declares the policy "{policy.name}"; a policy is named like its module')
     if policy.name in found:
-        raise ModuleError(f'{where}: there is a policy "{policy.name}" already')
+        raise ModuleError(f'{where}: a policy "{policy.name}" already exists')
     if policy.validate is None and policy.mutate is None:
         raise ModuleError(f"{where}: cannot be used: it neither validates nor mutates")
     try:

@@ -130,7 +130,7 @@ def test_sarif_keeps_githubs_limit():
     run = run_of(large(25_010))
     assert len(run["results"]) == 25_000
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]
-    assert notification["message"]["text"] == "10 more violations are left out; 25000 is the limit"
+    assert notification["message"]["text"] == "10 more violations are left out; the limit is 25000"
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY, large(3)], ids=["all", "nothing", "three"])

@@ -119,11 +119,11 @@ def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
     """By one of ours, and by one of theirs."""
     file = directory / "replica_limits.py"
     file.write_text(GOOD.replace("team-labels", "replica-limits"))
-    with pytest.raises(ModuleError, match=r'replica_limits\.py: there is a policy "replica-limits" already$'):
+    with pytest.raises(ModuleError, match=r'replica_limits\.py: a policy "replica-limits" already exists$'):
         add_directory(directory)
     file.unlink()
     add_directory(directory)
-    with pytest.raises(ModuleError, match=r'team_labels\.py: there is a policy "team-labels" already$'):
+    with pytest.raises(ModuleError, match=r'team_labels\.py: a policy "team-labels" already exists$'):
         add_directory(directory)
     assert catalogue()["replica-limits"].documentation.startswith("Workloads have")
 
