@@ -11,20 +11,20 @@ from controller.reconcilers.backup_metrics import LastBackups
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from gatewright.listeners import Observed
-from gatewright.runtime import runtime_for
+from gatewright.runtime import manager_for
 from kube.endpoint import Endpoint
 
 
-def runtime_of(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
-    """Return a runtime with the wanted kinds; FaultsError where a setting cannot be used."""
-    runtime = runtime_for(settings, endpoint, observed, elects=elects)
+def manager_of_kinds(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
+    """Return a manager with the wanted kinds; FaultsError where a setting cannot be used."""
+    manager = manager_for(settings, endpoint, observed, elects=elects)
     kinds = wanted_kinds(settings.kinds)
     for kind in kinds:
-        runtime.add_kind(kind, settings=planner_settings(settings))
+        manager.add_kind(kind, settings=planner_settings(settings))
     if BACKUP in kinds:
-        backups = runtime.caches.of(BACKUP.resource)
+        backups = manager.caches.of(BACKUP.resource)
         observed.registry.register(LastBackups(lambda: filter(None, map(backups.get, backups))))
-    return runtime
+    return manager
 
 
 def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:

@@ -35,23 +35,23 @@ from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id, PolicyObject
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
 
-def add_registration(settings: Settings, endpoint: Endpoint, runtime: Manager) -> dict[str, Background]:
+def add_registration(settings: Settings, endpoint: Endpoint, manager: Manager) -> dict[str, Background]:
     """Add what the leader does for policies: their statuses, the webhook's registration, and the audit.
 
     Returns the task that follows the policies.
     """
     home = settings.namespace or endpoint.namespace
     excluded = excluded_namespaces(settings, endpoint)
-    policies, objects = add_policies(settings, runtime, home)
-    audit = audit_of(settings, runtime, policies, excluded) if settings.audit else None
-    look_again = add_policy_statuses(runtime, policies, objects, home, audit)
+    policies, objects = add_policies(settings, manager, home)
+    audit = audit_of(settings, manager, policies, excluded) if settings.audit else None
+    look_again = add_policy_statuses(manager, policies, objects, home, audit)
     on_change = [look_again]
     if audit is not None:
-        controller = audit.controller(runtime.metrics)
-        runtime.add(controller)
+        controller = audit.controller(manager.metrics)
+        manager.add(controller)
         on_change.append(lambda: controller.add(REQUEST))
     if settings.webhook_configuration or settings.webhook_url:
-        on_change.append(_add_webhook(settings, runtime, policies, home, excluded))
+        on_change.append(_add_webhook(settings, manager, policies, home, excluded))
 
     def on_new_policies() -> None:
         for call in on_change:
@@ -61,7 +61,7 @@ def add_registration(settings: Settings, endpoint: Endpoint, runtime: Manager) -
 
 
 def _add_webhook(
-    settings: Settings, runtime: Manager, policies: Policies, home: str, excluded: list[str]
+    settings: Settings, manager: Manager, policies: Policies, home: str, excluded: list[str]
 ) -> Callable[[], None]:
     """Let the leader maintain the webhook's certificates and its registration; return what to call at new policies.
 
@@ -73,12 +73,12 @@ def _add_webhook(
     if not settings.cert_manager:
         dns_names = _dns_names(settings, home)
         names = Names(home, settings.ca_secret, settings.tls_secret, name, dns_names, tuple(of_several_versions()))
-        certificates = Certificates(runtime.client, runtime.caches, names)
-        runtime.add(certificates.controller(runtime.metrics))
+        certificates = Certificates(manager.client, manager.caches, names)
+        manager.add(certificates.controller(manager.metrics))
         ca_bundle, also = certificates.ca_bundle, [certificates.ca_cache, certificates.tls_cache]
     registrar = Registrar(
-        runtime.client,
-        runtime.caches,
+        manager.client,
+        manager.caches,
         name,
         at,
         policies,
@@ -86,20 +86,20 @@ def _add_webhook(
         excluded_namespaces=excluded,
         timeouts=Timeouts(settings.validating_timeout_seconds, settings.mutating_timeout_seconds),
     )
-    registration = registrar.controller(runtime.metrics, also=also)
-    runtime.add(registration)
-    conversion = Conversion(runtime.client, runtime.caches, of_several_versions(), name, at, ca_bundle=ca_bundle)
-    runtime.add(conversion.controller(runtime.metrics, also=also))
+    registration = registrar.controller(manager.metrics, also=also)
+    manager.add(registration)
+    conversion = Conversion(manager.client, manager.caches, of_several_versions(), name, at, ca_bundle=ca_bundle)
+    manager.add(conversion.controller(manager.metrics, also=also))
     return lambda: registration.add(registrar.request)
 
 
-def audit_of(settings: Settings, runtime: Manager, policies: Policies, excluded: list[str]) -> Audit:
+def audit_of(settings: Settings, manager: Manager, policies: Policies, excluded: list[str]) -> Audit:
     """Return the audit by the policies in force."""
     planned = [each.resource for each in planned_kinds()]
     return Audit(
-        runtime.client,
+        manager.client,
         lambda: policies.engine,
-        runtime.metrics.registry,
+        manager.metrics.registry,
         interval=settings.audit_interval,
         qps=settings.audit_qps,
         format=settings.audit_reports,
@@ -110,11 +110,11 @@ def audit_of(settings: Settings, runtime: Manager, policies: Policies, excluded:
     )
 
 
-def add_policies(settings: Settings, runtime: Manager, home: str) -> tuple[Policies, PolicyObjects]:
+def add_policies(settings: Settings, manager: Manager, home: str) -> tuple[Policies, PolicyObjects]:
     """Return the policies that the webhooks have in force, and the policy objects of the cluster among them."""
     metrics = Metrics(CollectorRegistry())  # the webhook exposes what it counts
     objects = PolicyObjects(catalogue(), metrics)
-    caches = [runtime.caches.of(resource, optional=True) for resource in RESOURCES]
+    caches = [manager.caches.of(resource, optional=True) for resource in RESOURCES]
     for cache in caches:
         cache.subscribe(objects.subscriber(cache.resource))
     policies = policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
@@ -122,7 +122,7 @@ def add_policies(settings: Settings, runtime: Manager, home: str) -> tuple[Polic
 
 
 def add_policy_statuses(
-    runtime: Manager, policies: Policies, objects: PolicyObjects, home: str, audit: Audit | None = None
+    manager: Manager, policies: Policies, objects: PolicyObjects, home: str, audit: Audit | None = None
 ) -> Callable[[], None]:
     """Let the leader write into the status of each policy object whether it is in force, and what the audit found.
 
@@ -132,20 +132,20 @@ def add_policy_statuses(
     told: set[Id] = set()
     for resource in RESOURCES:
         statuses = PolicyStatuses(
-            runtime.client,
-            runtime.caches.of(resource, optional=True),
+            manager.client,
+            manager.caches.of(resource, optional=True),
             catalogue(),
             lambda: policies.engine.policies if policies.engine else None,
             home,
             conflict=partial(objects.conflict, resource),
             audited=partial(_audited, audit, resource),
         )
-        controllers[resource] = statuses.controller(runtime.metrics)
-        runtime.add(controllers[resource])
+        controllers[resource] = statuses.controller(manager.metrics)
+        manager.add(controllers[resource])
 
     def after_audit() -> None:
         for resource in (each for each in RESOURCES if each != EXCEPTION):
-            for key in runtime.caches.of(resource, optional=True):
+            for key in manager.caches.of(resource, optional=True):
                 controllers[resource].add(Request.of(key))
 
     if audit is not None:
@@ -153,7 +153,7 @@ def add_policy_statuses(
 
     def look_again() -> None:
         problems = set(objects.problems)
-        of_exceptions = {(EXCEPTION, key) for key in runtime.caches.of(EXCEPTION, optional=True)}
+        of_exceptions = {(EXCEPTION, key) for key in manager.caches.of(EXCEPTION, optional=True)}
         for resource, key in of_exceptions | (told ^ problems):
             controllers[resource].add(Request.of(key))
         told.clear()

@@ -75,10 +75,10 @@ def run(setup: Callable[[Manager], object], *, leader_election_id: str | None = 
 
 async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects: bool) -> None:
     observed = Observed()
-    runtime = runtime_for(settings, await load(settings.kubeconfig, settings.context), observed, elects=elects)
-    setup(runtime)
+    manager = manager_for(settings, await load(settings.kubeconfig, settings.context), observed, elects=elects)
+    setup(manager)
     await process.run(
-        {"controller": partial(run_leading, runtime)},
+        {"controller": partial(run_leading, manager)},
         background={},
         observed=observed,
         metrics=settings.metrics_listen,
@@ -86,8 +86,8 @@ async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects
     )
 
 
-def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
-    """Return a runtime without controllers, observed; FaultsError where a setting cannot be used."""
+def manager_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
+    """Return a manager without controllers, observed; FaultsError where a setting cannot be used."""
     lease = None
     if elects:
         try:
@@ -100,7 +100,7 @@ def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, e
             )
         except ValueError as error:
             raise FaultsError([("", str(error))]) from None
-    runtime = Manager(
+    manager = Manager(
         endpoint,
         observed.registry,
         identity=f"{socket.gethostname()}_{uuid.uuid4()}",
@@ -109,14 +109,14 @@ def runtime_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, e
         workers=settings.workers,
         per_object_metrics=settings.object_metrics,
     )
-    observed.ready["controller"] = runtime.readiness.check
-    observed.alive["event loop"] = runtime.heartbeat.check
-    return runtime
+    observed.ready["controller"] = manager.readiness.check
+    observed.alive["event loop"] = manager.heartbeat.check
+    return manager
 
 
-async def run_leading(runtime: Manager, stop: asyncio.Event) -> None:
+async def run_leading(manager: Manager, stop: asyncio.Event) -> None:
     """Run until `stop` is set; a lost lease ends the process, with one line."""
     try:
-        await runtime.run(stop)
+        await manager.run(stop)
     except LeadershipLostError as error:
         raise ProcessFailedError(str(error)) from error

@@ -6,7 +6,7 @@ import click
 
 from config.settings import Settings
 from gatewright import logs, process
-from gatewright.controlling import runtime_of
+from gatewright.controlling import manager_of_kinds
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.process import Background
@@ -62,14 +62,14 @@ def command(settings: Settings) -> int:
 async def _run(settings: Settings) -> None:
     observed = Observed()
     endpoint = await load(settings.kubeconfig, settings.context)
-    runtime = runtime_of(settings, endpoint, observed, elects=settings.leader_elect)
+    manager = manager_of_kinds(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}
     if settings.webhook_configuration or settings.webhook_url or settings.audit:
         from gatewright.registering import add_registration
 
-        background = add_registration(settings, endpoint, runtime)
+        background = add_registration(settings, endpoint, manager)
     await process.run(
-        {"controller": partial(run_leading, runtime)},
+        {"controller": partial(run_leading, manager)},
         background=background,
         observed=observed,
         metrics=settings.metrics_listen,

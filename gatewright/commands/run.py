@@ -18,7 +18,7 @@ from controller.registration.conversion import Conversion
 from controller.registration.registrar import Registrar
 from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
-from gatewright.controlling import runtime_of
+from gatewright.controlling import manager_of_kinds
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.policies import policy_set
@@ -77,11 +77,11 @@ async def _run(settings: Settings) -> None:
         webhook = await webhook_of(
             settings, *pair, observed, stack, drain=UNREGISTERED, controller_user=controller_user
         )
-        runtime = runtime_of(settings, endpoint, observed, elects=False)
+        manager = manager_of_kinds(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION
         registrar = Registrar(
-            runtime.client,
-            runtime.caches,
+            manager.client,
+            manager.caches,
             name,
             url,
             webhook.policies,
@@ -89,12 +89,12 @@ async def _run(settings: Settings) -> None:
             excluded_namespaces=excluded_namespaces(settings, endpoint),
             creates=True,
         )
-        registration = registrar.controller(runtime.metrics)
-        runtime.add(registration)
-        conversion = Conversion(runtime.client, runtime.caches, of_several_versions(), name, url, ca_bundle=lambda: ca)
-        runtime.add(conversion.controller(runtime.metrics))
+        registration = registrar.controller(manager.metrics)
+        manager.add(registration)
+        conversion = Conversion(manager.client, manager.caches, of_several_versions(), name, url, ca_bundle=lambda: ca)
+        manager.add(conversion.controller(manager.metrics))
         home = settings.namespace or endpoint.namespace
-        look_again = add_policy_statuses(runtime, webhook.policies, webhook.objects, home)
+        look_again = add_policy_statuses(manager, webhook.policies, webhook.objects, home)
 
         def on_new_policies() -> None:
             registration.add(registrar.request)
@@ -105,7 +105,7 @@ async def _run(settings: Settings) -> None:
             stop_serving = asyncio.Event()
             async with asyncio.TaskGroup() as group:
                 group.create_task(webhook.serve(stop_serving), name="webhook")
-                await run_leading(runtime, stop)
+                await run_leading(manager, stop)
                 async with Client(endpoint) as client:
                     await unregister(client, name)
                 stop_serving.set()

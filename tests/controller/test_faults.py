@@ -21,7 +21,7 @@ async def test_a_leader_that_hears_nothing_steps_down_in_time(
 ) -> None:
     """A frozen API server answers nothing and refuses nothing; the leader ends before its lease does."""
     plane = install_webapps(await asyncio.to_thread(own_control_plane, parts=PARTS))
-    lease = LeaseSettings("default", "the-lock", duration=4, renew_deadline=3, retry_period=0.5)
+    lease = LeaseSettings("default", "the-lock", duration=12, renew_deadline=4, retry_period=0.5)
     frozen = 0.0
 
     async def lead_until_frozen() -> None:

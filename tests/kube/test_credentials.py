@@ -229,6 +229,7 @@ async def test_a_file_that_is_none(tmp_path: Path) -> None:
         await load(tmp_path)
 
 
+@pytest.mark.long  # imports kubernetes_asyncio
 async def test_an_exec_plugin_is_asked(tmp_path: Path) -> None:
     """The token of an exec plugin is used."""
     answer = {"token": "from-plugin", "expirationTimestamp": "2100-01-01T00:00:00Z"}

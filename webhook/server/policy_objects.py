@@ -76,9 +76,11 @@ class PolicyObjects:
         return self.problems.get((resource, key)) if (resource, key) in self._conflicting else None
 
     def subscriber(self, resource: Resource) -> Callable[[Change], None]:
-        """Return what a watch of `resource` is to call."""
+        """Return what a watch of `resource` calls with each change; a change of the status alone is ignored."""
 
         def on_change(change: Change) -> None:
+            if change.old and change.new and change.old.generation == change.new.generation:
+                return
             self._changes.append(((resource, change.key), change.new))
             self.changed()
 

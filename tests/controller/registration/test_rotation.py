@@ -67,6 +67,7 @@ def test_it_looks_again_when_something_is_due():
     assert plan(ALONE, LEAF, [], NAME, due - timedelta(minutes=20)).look_again == timedelta(minutes=20)
 
 
+@pytest.mark.long
 def test_a_rotation_never_serves_what_is_not_trusted():
     """Over two years of days, with a publication that comes late, the leaf is always verified by the bundle."""
     authority, serving, registered = None, None, b""

@@ -147,6 +147,7 @@ async def test_an_overloaded_api_server_does_not_change_a_ready_object(
     """A repair is refused for a while: Ready stays True, no status is written, and the repair is retried."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.0)
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_DELAY", 0.05)
     async with running(single) as things:
         things.create()
         ready = await things.until_ready()

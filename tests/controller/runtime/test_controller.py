@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 import controller.runtime.manager
+import controller.runtime.workqueue
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.controller import Controller
 from controller.runtime.expectations import Expectations
@@ -132,9 +133,10 @@ async def test_a_task_that_dies_takes_the_process_along(server: FakeApiServer) -
 
 
 async def test_a_reconcile_that_takes_too_long_is_ended(
-    server: FakeApiServer, caplog: pytest.LogCaptureFixture
+    server: FakeApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A time-out is an error like another, and is counted by itself."""
+    monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
     caplog.set_level(logging.WARNING, "gatewright.controller")
     ended, attempts = asyncio.Event(), 0
 

@@ -14,8 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from config.documents import parse_documents, read_documents
 from controller.fake_apiserver import FakeApiServer
+from kube.changes import Change
 from kube.client import Client
-from kube.store import Store
+from kube.store import Entry, Store, entry_of
 from kube.watch import Watch
 from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
@@ -272,6 +273,26 @@ async def test_a_bad_version_never_unloads_a_good_one(server, cluster, caplog, c
     server.create(CLUSTER, few(4))
     await cluster.seen()
     assert len(cluster.denied(5)) == 2
+
+
+def test_a_change_of_the_status_alone_compiles_nothing():
+    """The controller writes the status of every policy object; a change of the spec is another generation."""
+    objects = PolicyObjects(catalogue(), Metrics(CollectorRegistry()))
+    compiled: list[str] = []
+    objects.changed = lambda: compiled.append("again")
+    listener = objects.subscriber(CLUSTER)
+
+    def stored(version: int, generation: int, **status: object) -> Entry:
+        metadata = {"name": "few", "uid": "1", "resourceVersion": str(version), "generation": generation}
+        return entry_of({**few(), "metadata": metadata, "status": status})
+
+    first, reported, changed = stored(5, 1), stored(6, 1, observedGeneration=1), stored(7, 2, observedGeneration=1)
+    listener(Change("added", "few", None, first, initial=False))
+    listener(Change("modified", "few", first, reported, initial=False))
+    assert compiled == ["again"]
+    listener(Change("modified", "few", reported, changed, initial=False))
+    listener(Change("deleted", "few", changed, None, initial=False))
+    assert compiled == ["again"] * 3
 
 
 async def test_an_object_that_was_never_good_is_not_in_force(server, cluster, caplog):
