@@ -21,10 +21,6 @@ class Container(Fields):
         self.above = above
         self.step = step
         self.list = step[0] if isinstance(step, tuple) else ""
-        self.read(value)
-
-    def read(self, value: dict[str, Any]) -> None:
-        """Read what the container has become."""
         self.value = value
         self.name: str | None = value.get("name")
         self.image: str | None = value.get("image")

@@ -81,9 +81,14 @@ class Fields:
 
     def steps(self) -> tuple[Step, ...]:
         """Return that path as the steps of a patch; no field on the way may have a dot in its name."""
-        name, *index = self.step if isinstance(self.step, tuple) else (self.step,)
-        above = self.above.steps() if self.above is not None else ()
-        return (*above, *steps_of(name), *index)
+        return self.steps_below() if self.above is None else (*self.above.steps(), *self.steps_below())
+
+    def steps_below(self) -> tuple[Step, ...]:
+        """Return the steps from the record above."""
+        if isinstance(self.step, tuple):
+            path, index = self.step
+            return (*steps_of(path), index)
+        return steps_of(self.step)
 
     def violation(
         self,

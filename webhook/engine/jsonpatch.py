@@ -18,143 +18,122 @@ def pointer(path: tuple[Step, ...]) -> str:
 class Patcher:
     """One request's object that is being changed, and the operations that lead to what it has become.
 
-    The object given is never touched: what a change passes through is copied once, one level at a time. The request's
-    records are kept up to date, so that they are parsed once however many policies change them.
+    The object given is never touched: what a change passes through is copied once, one level at a time.
     """
 
     def __init__(self, request: Request) -> None:
         """Start with no operations. The request is the patcher's own: it comes to be about the patched object."""
-        self.operations: list[dict[str, Any]] = []
         self._request = request
-        self._own: dict[int, Any] = {}  # dicts and lists that may be changed in place, by identity
-        self._created: dict[int, Any] = {}  # those of them that are part of an operation's value already
-        self._pointers: dict[Fields, str] = {}
+        self._copies: dict[int, tuple[Any, Any]] = {}  # by identity: a copy, which may be changed, and its original
 
     def apply(self, patches: Iterable[Patch]) -> bool:
         """Carry out all patches, or none where one of them raises; return whether anything changed.
 
         A parent of the wrong type is a WrongTypeError, a list item that is not there a LookupError.
         """
-        made = len(self.operations)
-        changed: set[tuple[Fields, Step]] = set()
-        undo: list[tuple[dict[str, Any], Step, Any]] = []
+        undo: list[tuple[Any, Step, Any]] = []
         try:
             for patch in patches:
-                self._set(patch, undo, changed)
-            for holder, step in changed:
-                self._request.changed(holder, step)
+                self._set(patch, undo)
         except Exception:
             for node, step, old in reversed(undo):
                 if old is UNSET:
                     del node[step]
                 else:
                     node[step] = old
-            del self.operations[made:]
-            self._request.forget()
             raise
         finally:
             self._request.object = self._request.value
+            if undo:
+                self._request.forget()  # its records are of the object as it was
         return bool(undo)
 
-    def _set(
-        self,
-        patch: Patch,
-        undo: list[tuple[dict[str, Any], Step, Any]],
-        changed: set[tuple[Fields, Step]],
-    ) -> None:
-        holder, steps = patch.holder or self._request, patch.path
-        if not holder.value:
-            holder, steps = _existing(holder, steps)
-        depth, current = self._found(holder, steps)
-        if patch.value in (None, UNSET) if current is None else not patch.overwrite or same(current, patch.value):
-            return
-        node = self._owned(holder)
-        is_created = id(node) in self._created
-        for step in steps[:depth]:
-            node = self._owned_child(node, step)
-            is_created = is_created or id(node) in self._created
+    @property
+    def operations(self) -> list[dict[str, Any]]:
+        """The operations, in the order of the object's fields."""
+        found: list[dict[str, Any]] = []
+        if id(self._request.value) in self._copies:
+            self._compare(self._request.value, "", found)
+        return found
+
+    def _compare(self, node: Any, place: str, found: list[dict[str, Any]]) -> None:
+        """Find the operations that lead from the original of a copy to what it has become."""
+        original = self._copies[id(node)][1]
+        is_object = type(node) is dict
+        for step, value in node.items() if is_object else enumerate(node):
+            old = original.get(step) if is_object else original[step]
+            if value is old:
+                continue
+            path = place + pointer((step,)) if is_object else f"{place}/{step}"
+            if id(value) in self._copies and self._copies[id(value)][1] is old:
+                self._compare(value, path, found)
+            elif old is None or not same(value, old):
+                adds = old is None and is_object  # into a list, "add" would insert
+                found.append({"op": "add" if adds else "replace", "path": path, "value": value})
+        if is_object and not original.keys() <= node.keys():
+            gone = [step for step in original if step not in node]
+            found += [{"op": "remove", "path": place + pointer((step,))} for step in gone]
+
+    def _set(self, patch: Patch, undo: list[tuple[Any, Step, Any]]) -> None:
+        node, step, current, missing = self._found(patch)
         value = patch.value
-        for step in reversed(steps[depth + 1 :]):
-            value = {step: value}
-            self._own[id(value)] = self._created[id(value)] = value
-        step = steps[depth]
-        undo.append((node, step, node[step] if isinstance(step, int) else node.get(step, UNSET)))
+        if current is None:
+            if value is None or value is UNSET:
+                return
+            for below in reversed(missing):
+                if type(below) is int:
+                    raise LookupError(f"no item {pointer(patch.steps)}")
+                value = {below: value}
+                self._copies[id(value)] = value, UNSET
+        elif not patch.overwrite or same(current, value):
+            return
+        undo.append((node, step, node[step] if type(step) is int else node.get(step, UNSET)))
         if value is UNSET:
             del node[step]
         else:
             node[step] = value
-        if value is UNSET and not is_created:
-            self.operations.append({"op": "remove", "path": f"{self._pointer(holder)}{pointer(steps)}"})
-        elif not is_created:
-            adds = current is None and isinstance(step, str)  # into a list, "add" would insert
-            path = f"{self._pointer(holder)}{pointer(steps[: depth + 1])}"
-            self.operations.append({"op": "add" if adds else "replace", "path": path, "value": value})
-        changed.add((holder, steps[0]))
 
-    def _found(self, holder: Fields, steps: tuple[Step, ...]) -> tuple[int, Any]:
-        """Return what is at `steps`; where there is nothing, the depth of the first step that is missing, and None."""
-        value: Any = holder.value
+    def _found(self, patch: Patch) -> tuple[Any, Step, Any, tuple[Step, ...]]:
+        """Return the last node on the way that is there, copied, the step from it, what is there, and missing steps."""
+        holder, steps = patch.holder or self._request, patch.path
+        while not holder.value and holder.above is not None and isinstance(holder.step, str):
+            holder, steps = holder.above, (*steps_of(holder.step), *steps)  # an absent object is read as an empty one
+        node = self._copied(holder)
+        last = len(steps) - 1
         for depth, step in enumerate(steps):
             wanted: Any = list if type(step) is int else dict
-            if type(value) is not wanted:
-                raise WrongTypeError(".".join(map(str, (*holder.steps(), *steps[:depth]))), value, wanted)
-            value = value[step] if isinstance(step, int) else value.get(step)
-            if value is None:
-                if int in map(type, steps[depth + 1 :]):
-                    raise LookupError(f"no item {pointer(steps)}")
-                return depth, None
-        return len(steps) - 1, value
+            if type(node) is not wanted:
+                raise WrongTypeError(".".join(map(str, (*holder.steps(), *steps[:depth]))), node, wanted)
+            current = node[step] if wanted is list else node.get(step)
+            if current is None or depth == last:
+                break
+            node = current if id(current) in self._copies else self._child(node, step)
+        return node, step, current, steps[depth + 1 :]
 
-    def _owned(self, record: Fields) -> Any:
+    def _copied(self, record: Fields) -> Any:
         """Return the object of a record, copied where it is still the one that was sent."""
         node = record.value
-        if id(node) in self._own:
-            return node
-        node = record.value = self._copied(node)
-        if record.above is not None:
-            parent = self._owned(record.above)
-            *path, last = _relative(record)
-            for step in path:
-                parent = self._owned_child(parent, step)
-            parent[last] = node
+        if id(node) not in self._copies:
+            if record.above is None:
+                node = self._copy(node)
+            else:
+                node = self._copied(record.above)
+                for step in record.steps_below():
+                    node = self._child(node, step)
+            record.value = node
         return node
 
-    def _owned_child(self, node: Any, step: Step) -> Any:
+    def _child(self, node: Any, step: Step) -> Any:
+        """Return what is at `step` of a copy, copied too if it has fields or items."""
         child = node[step]
-        if id(child) not in self._own:
-            child = node[step] = self._copied(child)
+        if id(child) not in self._copies and type(child) in (dict, list):
+            child = node[step] = self._copy(child)
         return child
 
-    def _copied(self, node: Any) -> Any:
+    def _copy(self, node: Any) -> Any:
         copy = node.copy()
-        self._own[id(copy)] = copy
+        self._copies[id(copy)] = copy, node
         return copy
-
-    def _pointer(self, record: Fields) -> str:
-        """Return where a record is, made once; what is above it is mostly the same."""
-        found = self._pointers.get(record)
-        if found is None:
-            above = "" if record.above is None else self._pointer(record.above)
-            if isinstance(record.step, tuple):
-                name, index = record.step
-                found = f"{above}{pointer(steps_of(name))}/{index}"
-            else:
-                found = f"{above}{pointer(steps_of(record.step))}"
-            self._pointers[record] = found
-        return found
-
-
-def _relative(record: Fields) -> tuple[Step, ...]:
-    """Return the steps to a record from the one above it."""
-    name, *index = record.step if isinstance(record.step, tuple) else (record.step,)
-    return (*steps_of(name), *index)
-
-
-def _existing(holder: Fields, steps: tuple[Step, ...]) -> tuple[Fields, tuple[Step, ...]]:
-    """Return the same place below a record that is there: an absent object is read as an empty one."""
-    while not holder.value and holder.above is not None and isinstance(holder.step, str):
-        holder, steps = holder.above, (*steps_of(holder.step), *steps)
-    return holder, steps
 
 
 def same(one: Any, other: Any) -> bool:

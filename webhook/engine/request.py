@@ -4,10 +4,9 @@ from collections.abc import Container as Collection
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from webhook.engine.containers import CONTAINER_LISTS, Container, Image, containers_of, images_of
+from webhook.engine.containers import Container, Image, containers_of, images_of
 from webhook.engine.fields import Fields
 from webhook.engine.kinds import KINDS, Kind, TargetKey
-from webhook.engine.violation import Step
 
 NOTHING: Mapping[str, Any] = {}
 NOBODY: frozenset[Fields] = frozenset()
@@ -94,17 +93,6 @@ class Request(Fields):
         self._pod: Fields | None = None
         self._containers: tuple[Container, ...] | None = None
         self._images: tuple[Image, ...] | None = None
-
-    def changed(self, holder: Fields, step: Step) -> None:
-        """Keep the shared records up to date once something at or below `step` of `holder` was set."""
-        self._images = None
-        record: Fields | None = holder
-        while record is not None and not isinstance(record, Container):
-            record = record.above
-        if record is not None:
-            record.read(record.value)
-        elif (holder is self and step != "metadata") or step in CONTAINER_LISTS:
-            self.forget()
 
     @property
     def kind(self) -> str:

@@ -314,8 +314,8 @@ def test_a_json_patch_adds_replaces_and_removes():
     assert object["metadata"]["labels"] == {"a/b": "core"}
     assert object["spec"]["replicas"] == 4
     assert operations == [
-        {"op": "remove", "path": "/metadata/labels/team"},
         {"op": "add", "path": "/metadata/labels/a~1b", "value": "core"},
+        {"op": "remove", "path": "/metadata/labels/team"},
         {"op": "replace", "path": "/spec/replicas", "value": 4},
     ]
 
