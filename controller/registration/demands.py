@@ -101,4 +101,4 @@ def places_of(bound: BoundPolicy, kind: Kind, subresource: str, operation: str) 
 def excluded(bound: BoundPolicy) -> tuple[frozenset[str], frozenset[str]]:
     """Return the patterns of the users and of the groups whose requests a policy never looks at."""
     users, groups = bound.match.users, bound.match.groups
-    return frozenset(users.patterns if users else ()), frozenset(groups.patterns if groups else ())
+    return frozenset(users or ()), frozenset(groups or ())

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from webhook.engine.globs import Globs
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation, shown
 
@@ -17,6 +18,7 @@ _REGISTRY = re.compile(
 )
 _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
+_TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
 _DIGEST = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
 _ID = re.compile(r"(?:sha256:)?[0-9a-f]{64}")  # runtimes read it as the id of a local image
 _NOT_ALONE_A_REPOSITORY = re.compile(r"[.:\[A-Z]")  # what makes a first component a registry
@@ -70,6 +72,14 @@ def parse_image(text: str) -> ImageReference:
     return ImageReference(registry, repository, tag or None, digest or None)
 
 
+def parsed(text: str) -> ImageReference | None:
+    """Return the parts of an image reference; None for what is none, and is never pulled."""
+    try:
+        return parse_image(text)
+    except ImageReferenceError:
+        return None
+
+
 def registry_name(text: str) -> str:
     """Return the normalised name of a registry host. ImageReferenceError where it is none."""
     if not _REGISTRY.fullmatch(text):
@@ -83,21 +93,25 @@ class Registry:
     """A registry host, or a part of one: images whose repository lies under `path` (all of them where it is empty).
 
     A component of either that is `*` stands for any one component: `*.dkr.ecr.*.amazonaws.com`, `ghcr.io/*/approved`.
+    With a `tag`, a pattern, it is the images of one repository with such a tag.
     """
 
     host: str
     path: tuple[str, ...] = ()
+    tag: str = ""
 
     def holds(self, image: ImageReference) -> bool:
         """Return whether `image` comes from here: whole components count, `team` does not hold `team-evil/app`."""
         if self.host != image.registry and not _alike(self.host.split("."), image.registry.split(".")):
             return False
         parts = image.repository.split("/")
-        return _alike(self.path, parts[: len(self.path)])
+        if not self.tag:
+            return _alike(self.path, parts[: len(self.path)])
+        return _alike(self.path, parts) and Globs([self.tag]).match(image.tag or image.version or "")
 
     def __str__(self) -> str:
         """As a person writes it."""
-        return "/".join((self.host, *self.path))
+        return "/".join((self.host, *self.path)) + (f":{self.tag}" if self.tag else "")
 
 
 def _alike(pattern: Sequence[str], parts: Sequence[str]) -> bool:
@@ -107,14 +121,17 @@ def _alike(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def parse_registry(text: str) -> Registry:
-    """Return `host[:port][/path]` as a registry. ImageReferenceError where it is none."""
+    """Return `host[:port][/path[:tag]]` as a registry. ImageReferenceError where it is none."""
     host, _, path = text.strip("/").partition("/")
-    if path and (path.endswith("*") or not _REPOSITORY.fullmatch(_filled_in(path, "/"))):
+    path, colon, tag = path.partition(":")
+    if colon and not (path and _TAG_PATTERN.fullmatch(tag)):
+        raise ImageReferenceError("its tag is malformed")
+    if path and ((path.endswith("*") and not tag) or not _REPOSITORY.fullmatch(_filled_in(path, "/"))):
         raise ImageReferenceError("its path is malformed")
     if not host.strip("*."):
         raise ImageReferenceError("its registry is malformed")
     name = registry_name(_filled_in(host, "."))
-    return Registry(host.lower() if "*" in host else name, tuple(path.split("/")) if path else ())
+    return Registry(host.lower() if "*" in host else name, tuple(path.split("/")) if path else (), tag)
 
 
 def _filled_in(pattern: str, separator: str) -> str:
@@ -123,9 +140,10 @@ def _filled_in(pattern: str, separator: str) -> str:
 
 
 Fault = tuple[str, str]  # what is wrong with an image, as it follows its reference in a message, and the fix
+Judge = Callable[[str], Fault | None]
 
 
-def by_reference(judge: Callable[[ImageReference], Fault | None]) -> Callable[[str], Fault | None]:
+def by_reference(judge: Callable[[ImageReference], Fault | None]) -> Judge:
     """Return a judge of references as text, which judges each distinct one once; what is no reference is a fault.
 
     What it finds begins with the reference.
@@ -142,9 +160,7 @@ def by_reference(judge: Callable[[ImageReference], Fault | None]) -> Callable[[s
     return judged
 
 
-def image_violations(
-    request: Request, rule: str, judge: Callable[[str], Fault | None], controller_fix: str = ""
-) -> Iterator[Violation]:
+def image_violations(request: Request, rule: str, judge: Judge, controller_fix: str = "") -> Iterator[Violation]:
     """Yield a violation of `rule` for each image that `judge`, made by `by_reference`, finds fault with.
 
     `controller_fix` is the fix of an image that the controller chose. Where no image is named, nothing is pulled;

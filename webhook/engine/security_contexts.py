@@ -1,7 +1,6 @@
 """Where security contexts stand in an object, and which pods a rule about them leaves alone."""
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from typing import Any, Literal
 
 from pydantic import Field
@@ -56,14 +55,9 @@ class Profiles(Params):
     """Which profiles of one kind (seccomp, AppArmor) containers may run with."""
 
     allowed: list[ProfileType] = Field(["RuntimeDefault", "Localhost"], description="types of profiles that may be set")
-    localhost_profiles: list[str] | None = Field(
+    localhost_profiles: Globs | None = Field(
         None, description="patterns (`*`, `?`) of the profiles that Localhost may name; any, where not given"
     )
-
-    @cached_property
-    def localhost_globs(self) -> Globs:
-        """The patterns, compiled."""
-        return Globs(self.localhost_profiles or ())
 
     def judge(
         self, holder: Fields, path: str, found: str, type: str, profile_path: str, profile: str
@@ -73,7 +67,7 @@ class Profiles(Params):
             rule = f"must be {' or '.join(self.allowed) or 'left out'}"
             fix = "remove it, or set one that is allowed" if self.allowed else "remove it"
             yield holder.violation(path, found, rule, fix)
-        elif type == "Localhost" and self.localhost_profiles is not None and not self.localhost_globs.match(profile):
+        elif type == "Localhost" and self.localhost_profiles is not None and not self.localhost_profiles.match(profile):
             names = ", ".join(self.localhost_profiles)
             rule = f"profiles of the node must be {names}" if names else "no profile of the node may be named"
             yield holder.violation(profile_path, profile, rule, "name another")

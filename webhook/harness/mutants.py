@@ -101,10 +101,15 @@ def _by(number: int) -> Change:
     return lambda value: value + number if type(value) is int else UNCHANGED
 
 
+def _only(items: slice, at_least: int) -> Change:
+    """Return the change that keeps these of a list with so many items; a default list may be a tuple."""
+    return lambda value: list(value[items]) if isinstance(value, list | tuple) and len(value) >= at_least else UNCHANGED
+
+
 CHANGES: tuple[tuple[str, Change], ...] = (
     ("+ 1", _by(1)),
     ("- 1", _by(-1)),
     ("reversed", lambda value: not value if type(value) is bool else UNCHANGED),
-    ("without its first item", lambda value: value[1:] if isinstance(value, list) and value else UNCHANGED),
-    ("without its last item", lambda value: value[:-1] if isinstance(value, list) and len(value) > 1 else UNCHANGED),
+    ("without its first item", _only(slice(1, None), at_least=1)),
+    ("without its last item", _only(slice(-1), at_least=2)),
 )

@@ -9,8 +9,6 @@ Denied:  `roleRef: {kind: ClusterRole, name: cluster-admin}`.
 Fix: bind a role with the rights that are needed.
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
@@ -24,15 +22,10 @@ class ClusterAdminBindings(Params):
     roles: list[str] = Field(
         ["cluster-admin"], min_length=1, description="ClusterRoles that only the allowed subjects may be bound to"
     )
-    allowed: list[str] = Field(
-        ["Group:system:masters"],
+    allowed: Globs = Field(
+        Globs(["Group:system:masters"]),
         description="subjects (globs) that may have them: User:NAME, Group:NAME, ServiceAccount:NAMESPACE:NAME",
     )
-
-    @cached_property
-    def globs(self) -> Globs:
-        """The allowed subjects, compiled."""
-        return Globs(self.allowed)
 
 
 def validate(request: Request, params: ClusterAdminBindings) -> Violations:
@@ -42,7 +35,7 @@ def validate(request: Request, params: ClusterAdminBindings) -> Violations:
         return
     for index, subject in enumerate(request.each("subjects")):
         name = _named(subject)
-        if not params.globs.match(name):
+        if not params.allowed.match(name):
             rule = f"only approved subjects may be bound to {role}"
             yield request.violation(
                 f"subjects[{index}].name", name, rule, "bind a role with the rights that are needed"

@@ -12,8 +12,6 @@ Denied:  an update of a default role's rules, subjects, aggregation or of that l
 Fix: create another role, and bind it.
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
@@ -29,15 +27,10 @@ FIX = "make a role of your own, and bind that"
 class DefaultRoles(Params):
     """What stays as it is."""
 
-    names: list[str] = Field([], description="further roles and bindings (globs) that may not be changed")
+    names: Globs = Field(Globs(), description="further roles and bindings (globs) that may not be changed")
     aggregation: bool = Field(
         True, description="whether other ClusterRoles may be aggregated into admin, edit and view"
     )
-
-    @cached_property
-    def globs(self) -> Globs:
-        """The names, compiled."""
-        return Globs(self.names)
 
 
 def validate(request: Request, params: DefaultRoles) -> Violations:
@@ -55,7 +48,7 @@ def validate(request: Request, params: DefaultRoles) -> Violations:
 
 
 def _is_protected(role: Request, params: DefaultRoles) -> bool:
-    return role.texts("metadata.labels").get(LABEL) == OURS or params.globs.match(role.name)
+    return role.texts("metadata.labels").get(LABEL) == OURS or params.names.match(role.name)
 
 
 def _changed(request: Request, before: Request) -> Violations:

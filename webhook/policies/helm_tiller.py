@@ -11,15 +11,15 @@ Fix: use Helm 3 or later.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine.images import parsed
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each container that runs Tiller."""
     for container in request.containers():
-        image = container.string("image") or ""
-        last = image.rpartition("/")[2]
-        if last.partition("@")[0].partition(":")[0] == "tiller":
-            yield container.violation("image", image, "Tiller must not run", "use Helm 3 or later")
+        image = parsed(container.image or "")
+        if image is not None and image.repository.rpartition("/")[2] == "tiller":
+            yield container.violation("image", container.image, "Tiller must not run", "use Helm 3 or later")
 
 
 POLICY = Policy("helm-tiller", validate=validate, category="workloads", severity="high")

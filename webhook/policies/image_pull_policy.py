@@ -12,14 +12,13 @@ Denied:  `imagePullPolicy: IfNotPresent`; `image: nginx:1.21`, whose default tha
 Fix: set the pull policy.
 """
 
-from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.images import ImageReference, ImageReferenceError, parse_image
+from webhook.engine.images import parsed
 from webhook.engine.violation import shown
 
 PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"}  # by where the image is named
@@ -29,14 +28,9 @@ class ImagePullPolicy(Params):
     """When images are pulled."""
 
     required: Literal["Always", "IfNotPresent", "Never"] = Field("Always", description="pull policy that must be set")
-    tags: list[str] | None = Field(
+    tags: Globs | None = Field(
         None, min_length=1, description="tags of the images judged (not those with a digest); all images, if left out"
     )
-
-    @cached_property
-    def globs(self) -> Globs:
-        """The tags, compiled."""
-        return Globs(self.tags or ["*"])
 
 
 def validate(request: Request, params: ImagePullPolicy) -> Violations:
@@ -45,8 +39,8 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         return
     which = f" for images with the tag {' or '.join(params.tags)}" if params.tags else ""
     for text, holder, path in request.images():
-        image = _parsed(text)
-        if image is None or (params.tags and not (image.version and params.globs.match(image.version))):
+        image = parsed(text)
+        if image is None or (params.tags and not params.tags.match(image.version or "")):
             continue
         said = holder.string(PULL_POLICY[path])
         default = "Always" if "latest" in (image.version, image.tag) else "IfNotPresent"
@@ -59,14 +53,6 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
                 fix=f"set it to {params.required}",
                 mended=params.required,
             )
-
-
-def _parsed(text: str) -> ImageReference | None:
-    """Return the image; None for what is no reference and is never pulled."""
-    try:
-        return parse_image(text)
-    except ImageReferenceError:
-        return None
 
 
 POLICY = Policy("image-pull-policy", ImagePullPolicy, validate=validate, category="images")

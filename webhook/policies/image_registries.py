@@ -8,7 +8,8 @@ template, and the image of a WebApp.
 
 A registry is a host, a host with its port, or either with a path: `registry.company.com/team` contains
 `registry.company.com/team/app` but not `registry.company.com/team-evil/app`. A `*` matches one whole component:
-`*.company.com`, `ghcr.io/*/approved`. `denied` takes precedence over `registries`.
+`*.company.com`, `ghcr.io/*/approved`. With a tag, where `*` matches any part, it is one repository's images with that
+tag: `registry.company.com/base:1.*`; a tag beside a digest counts. `denied` takes precedence over `registries`.
 
 Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`.
 Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`; `image: sha256:…`, the id of an image
@@ -17,30 +18,27 @@ Fix: push the image to an approved registry, or ask for an exception. The settin
      the registry of the images that Gatewright chooses itself: databases, caches and backups.
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.images import Fault, ImageReference, Registry, by_reference, image_violations, parse_registry
+from webhook.engine.images import Fault, ImageReference, Judge, by_reference, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
 
-
-def _registry(text: str) -> str:
-    parse_registry(text)
-    return text
+RegistryName = Annotated[str, AfterValidator(lambda text: parse_registry(text) and text)]
 
 
 class ImageRegistries(Params):
     """Where images may come from."""
 
-    registries: list[Annotated[str, AfterValidator(_registry)]] = Field(
-        [], description="approved registries: host, host:port, or with a path; any, if there are none"
+    registries: list[RegistryName] = Field(
+        [],
+        description="approved registries: host, host:port, either with a path, or a path and a tag; any, if none",
     )
-    denied: list[Annotated[str, AfterValidator(_registry)]] = Field([], description="registries that are not approved")
+    denied: list[RegistryName] = Field([], description="registries that are not approved")
 
     @model_validator(mode="after")
     def _says_something(self) -> "ImageRegistries":
@@ -49,33 +47,24 @@ class ImageRegistries(Params):
         return self
 
     @cached_property
-    def approved(self) -> tuple[Registry, ...]:
-        """The approved registries, parsed."""
-        return tuple(map(parse_registry, self.registries))
-
-    @cached_property
-    def refused(self) -> tuple[Registry, ...]:
-        """The denied registries, parsed."""
-        return tuple(map(parse_registry, self.denied))
-
-    @cached_property
-    def elsewhere(self) -> Callable[[str], Fault | None]:
+    def elsewhere(self) -> Judge:
         """What is wrong with an image that no approved registry holds."""
-        fix = "push it there, or ask for an exception"
+        approved = [parse_registry(each) for each in self.registries]
 
         def judge(image: ImageReference) -> Fault | None:
-            if any(registry.holds(image) for registry in self.approved):
+            if any(registry.holds(image) for registry in approved):
                 return None
-            return f"comes from {image.registry}", fix
+            return f"comes from {image.registry}", "push it there, or ask for an exception"
 
         return by_reference(judge)
 
     @cached_property
-    def from_denied(self) -> Callable[[str], Fault | None]:
+    def from_denied(self) -> Judge:
         """What is wrong with an image that a denied registry holds."""
+        denied = [parse_registry(each) for each in self.denied]
 
         def judge(image: ImageReference) -> Fault | None:
-            found = next((registry for registry in self.refused if registry.holds(image)), None)
+            found = next((registry for registry in denied if registry.holds(image)), None)
             return None if found is None else (f"comes from {found}", "use an image from elsewhere")
 
         return by_reference(judge)

@@ -11,49 +11,34 @@ Denied:  `image: nginx:latest`; `image: nginx`; a tag that none of `allowed` mat
 Fix: set a tag that names a version.
 """
 
-from collections.abc import Callable
 from functools import cached_property
 
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.images import Fault, ImageReference, by_reference, image_violations
+from webhook.engine.images import Fault, ImageReference, Judge, by_reference, image_violations
 
 
 class ImageTags(Params):
     """Which tags are versions."""
 
-    denied: list[str] = Field(["latest"], description="tags that are denied; `*` and `?` match as in file names")
-    allowed: list[str] | None = Field(
+    denied: Globs = Field(Globs(["latest"]), description="tags that are denied; `*` and `?` match as in file names")
+    allowed: Globs | None = Field(
         None, min_length=1, description="tags that are allowed; any other than denied, if left out"
     )
 
     @cached_property
-    def denied_globs(self) -> Globs:
-        """What is denied, compiled."""
-        return Globs(self.denied)
-
-    @cached_property
-    def allowed_globs(self) -> Globs:
-        """What is allowed, compiled."""
-        return Globs(self.allowed or ["*"])
-
-    @cached_property
-    def judge(self) -> Callable[[str], Fault | None]:
+    def judge(self) -> Judge:
         """What is wrong with an image whose tag is no version."""
+        return by_reference(self._fault)
 
-        def judge(image: ImageReference) -> Fault | None:
-            tag = image.version
-            is_denied = tag is not None and bool(self.denied) and self.denied_globs.match(tag)
-            if tag is None or (self.allowed_globs.match(tag) and not is_denied):
-                return None
-            return (
-                f"has the tag {tag}" if image.tag else f"has no tag, which means {tag}",
-                "name a version, or a digest",
-            )
-
-        return by_reference(judge)
+    def _fault(self, image: ImageReference) -> Fault | None:
+        tag = image.version
+        if tag is None or (not self.denied.match(tag) and (self.allowed is None or self.allowed.match(tag))):
+            return None
+        found = f"has the tag {tag}" if image.tag else f"has no tag, which means {tag}"
+        return found, "name a version, or a digest"
 
     @cached_property
     def rule(self) -> str:

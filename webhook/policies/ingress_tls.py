@@ -12,8 +12,6 @@ Denied:  no `tls`, or one that leaves out a host, or a default backend beside ho
 Fix: add the host to `spec.tls`.
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
@@ -28,13 +26,12 @@ class IngressTLS(Params):
     """What an Ingress must have."""
 
     tls: bool = Field(True, description="whether each host must be covered by spec.tls")
-    hosts: list[str] = Field([], description="globs of the hosts that must be covered; all, if left out")
+    hosts: Globs = Field(Globs(), description="globs of the hosts that must be covered; all, if left out")
     https: bool = Field(False, description=f"whether {ANNOTATION} must be false")
 
-    @cached_property
-    def globs(self) -> Globs:
-        """The hosts, compiled."""
-        return Globs(self.hosts or ["*"])
+    def counts(self, host: str) -> bool:
+        """Return whether a host must be covered."""
+        return not self.hosts or self.hosts.match(host)
 
 
 def validate(request: Request, params: IngressTLS) -> Violations:
@@ -50,7 +47,7 @@ def validate(request: Request, params: IngressTLS) -> Violations:
 
 def _uncovered(request: Request, params: IngressTLS) -> Violations:
     entries = list(request.each("spec.tls"))
-    rules = [rule for rule in request.each("spec.rules") if params.globs.match(rule.string("host") or "")]
+    rules = [rule for rule in request.each("spec.rules") if params.counts(rule.string("host") or "")]
     if not entries and (rules or not params.hosts):
         yield Violation(
             "spec.tls", "missing", "an Ingress must use TLS", "add its hosts and the Secret of their certificate"

@@ -18,13 +18,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Patches, Policy, Request
-from webhook.engine.images import ImageReferenceError, Registry, parse_image, parse_registry
+from webhook.engine.images import Registry, parse_registry, parsed
 
 
 def _registry(text: str) -> str:
-    if "*" in text:
-        raise ValueError("a registry and its mirror are named in full")
-    parse_registry(text)
+    if "*" in text or parse_registry(text).tag:
+        raise ValueError("a registry and its mirror are named in full, without a tag")
     return text
 
 
@@ -68,16 +67,14 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
 
 def rewrite(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
     """Return the image as its mirror has it; as it is, where there is none or no reference would come of it."""
-    try:
-        image = parse_image(text)
-        for registry, mirror in mirrors:
-            if registry.holds(image):
-                path = (*mirror.path, *image.repository.split("/")[len(registry.path) :])
-                tag, digest = f":{image.tag}" if image.tag else "", f"@{image.digest}" if image.digest else ""
-                rewritten = f"{Registry(mirror.host, path)}{tag}{digest}"
-                return rewritten if mirror.holds(parse_image(rewritten)) else text
-    except ImageReferenceError:
-        pass
+    image = parsed(text)
+    for registry, mirror in mirrors:
+        if image is not None and registry.holds(image):
+            path = (*mirror.path, *image.repository.split("/")[len(registry.path) :])
+            tag, digest = f":{image.tag}" if image.tag else "", f"@{image.digest}" if image.digest else ""
+            rewritten = f"{Registry(mirror.host, path)}{tag}{digest}"
+            found = parsed(rewritten)
+            return rewritten if found is not None and mirror.holds(found) else text
     return text
 
 

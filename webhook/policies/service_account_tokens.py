@@ -13,8 +13,6 @@ Fix: set it to false; give a program that calls the API server its own service a
 See: https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-account/
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
@@ -27,13 +25,8 @@ PATH = "automountServiceAccountToken"
 class ServiceAccountTokens(Params):
     """Whose tokens may be mounted."""
 
-    allowed: list[str] = Field([], description="service accounts whose token may be mounted, as patterns (`*`, `?`)")
+    allowed: Globs = Field(Globs(), description="service accounts whose token may be mounted, as patterns (`*`, `?`)")
     explicit: bool = Field(True, description="whether a pod must set false itself; else only true is denied")
-
-    @cached_property
-    def globs(self) -> Globs:
-        """The patterns, compiled."""
-        return Globs(self.allowed)
 
 
 def validate(request: Request, params: ServiceAccountTokens) -> Violations:
@@ -46,7 +39,7 @@ def validate(request: Request, params: ServiceAccountTokens) -> Violations:
     mounted = judged.boolean(PATH)
     account = request.name if pod is None else account_of(pod)
     silent = mounted is None and params.explicit and not is_account
-    if (mounted or silent) and not params.globs.match(account):
+    if (mounted or silent) and not params.allowed.match(account):
         found = f"{'unset' if mounted is None else 'true'}, with the service account {account}"
         names = ", ".join(params.allowed)
         rule = f"only tokens of {names} may be mounted" if names else "no token may be mounted"

@@ -10,8 +10,6 @@ Denied:  `serviceAccountName: default`, or none; with `allowed`, any other accou
 Fix: create a ServiceAccount for the workload and set its name.
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
@@ -22,13 +20,8 @@ from webhook.engine.service_accounts import FIELD, account_of
 class ServiceAccounts(Params):
     """What pods may run as."""
 
-    forbidden: list[str] = Field(["default"], description="accounts (globs) that no pod may run as")
-    allowed: list[str] = Field(["*"], min_length=1, description="accounts (globs) that pods may run as")
-
-    @cached_property
-    def globs(self) -> tuple[Globs, Globs]:
-        """Both lists, compiled."""
-        return Globs(self.forbidden), Globs(self.allowed)
+    forbidden: Globs = Field(Globs(["default"]), description="accounts (globs) that no pod may run as")
+    allowed: Globs = Field(Globs(["*"]), min_length=1, description="accounts (globs) that pods may run as")
 
 
 def validate(request: Request, params: ServiceAccounts) -> Violations:
@@ -37,11 +30,10 @@ def validate(request: Request, params: ServiceAccounts) -> Violations:
     if pod is None:
         return
     account = account_of(pod)
-    forbidden, allowed = params.globs
-    if forbidden.match(account):
+    if params.forbidden.match(account):
         rule = "pods need a service account of their own"
         yield pod.violation(FIELD, account, rule, "name one that is made for it")
-    elif not allowed.match(account):
+    elif not params.allowed.match(account):
         rule = f"must be an allowed service account: {', '.join(params.allowed)}"
         yield pod.violation(FIELD, account, rule, "name one of them")
 

@@ -15,7 +15,6 @@ Fix: set an allowed class.
 """
 
 from collections.abc import Iterator
-from functools import cached_property
 
 from pydantic import Field
 
@@ -28,13 +27,8 @@ ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 class StorageClasses(Params):
     """Which storage classes there may be."""
 
-    allowed: list[str] = Field(["*"], min_length=1, description="storage classes (globs) that may be named")
+    allowed: Globs = Field(Globs(["*"]), min_length=1, description="storage classes (globs) that may be named")
     required: bool = Field(True, description="whether one must be named")
-
-    @cached_property
-    def globs(self) -> Globs:
-        """The allowed classes, compiled."""
-        return Globs(self.allowed)
 
 
 def validate(request: Request, params: StorageClasses) -> Violations:
@@ -46,7 +40,7 @@ def validate(request: Request, params: StorageClasses) -> Violations:
             if params.required:
                 fix = f"name one of {', '.join(params.allowed)}"
                 yield claim.violation(path, None, "a claim must name its storage class", fix, found="missing")
-        elif not params.globs.match(name):
+        elif not params.allowed.match(name):
             yield claim.violation(path, name, rule, "name one of them")
 
 

@@ -8,8 +8,6 @@ Fix: remove it, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
@@ -38,18 +36,8 @@ SWAPPED = str.maketrans("./", "/.")
 class Sysctls(Params):
     """Which sysctls pods may set."""
 
-    allowed: list[str] = Field(SAFE_1_32, description="sysctls that may be set; `*` matches any part of a name")
-    denied: list[str] = Field([], description="sysctls that may not be set even where they are allowed, likewise")
-
-    @cached_property
-    def allowed_globs(self) -> Globs:
-        """What may be set, compiled."""
-        return Globs(self.allowed)
-
-    @cached_property
-    def denied_globs(self) -> Globs:
-        """What may not be set, compiled."""
-        return Globs(self.denied)
+    allowed: Globs = Field(Globs(SAFE_1_32), description="sysctls that may be set; `*` matches any part of a name")
+    denied: Globs = Field(Globs(), description="sysctls that may not be set even where they are allowed, likewise")
 
 
 def validate(request: Request, params: Sysctls) -> Violations:
@@ -59,10 +47,10 @@ def validate(request: Request, params: Sysctls) -> Violations:
         return
     for sysctl in pod.each("securityContext.sysctls"):
         name = sysctl.string("name") or ""
-        if not params.allowed_globs.match(name):
+        if not params.allowed.match(name):
             rule = "it is not among the sysctls that pods may set"
             yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
-        elif params.denied_globs.match(_dotted(name)):
+        elif params.denied.match(_dotted(name)):
             rule = f"pods must not set {', '.join(params.denied)}"
             yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
 
