@@ -1,9 +1,9 @@
 """Decide whether a policy applies to a request: globs and selectors, compiled once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from config.api.policy import Exclude, LabelSelector, LabelSelectorRequirement
+from config.api.policy import Exclude, LabelSelector
 from config.api.policy import Match as MatchSpec
 from config.api.policy import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
@@ -140,19 +140,22 @@ def _compile_clause(spec: MatchClauseSpec) -> Clause:
 
 def compile_selector(spec: LabelSelector) -> Callable[[Labels], bool]:
     """Compile a label selector (meta/v1) into a predicate on labels."""
-    tests = [_compile_requirement(requirement) for requirement in spec.match_expressions]
+    requirements = [(each.key, each.operator, frozenset(each.values)) for each in spec.match_expressions]
     exact = spec.match_labels.items()
-    return lambda labels: all(labels.get(key) == value for key, value in exact) and all(test(labels) for test in tests)
+    return lambda labels: (
+        all(labels.get(key) == value for key, value in exact) and all(meets(labels, *each) for each in requirements)
+    )
 
 
-def _compile_requirement(spec: LabelSelectorRequirement) -> Callable[[Labels], bool]:
-    key, values = spec.key, frozenset(spec.values)
-    match spec.operator:
+def meets(labels: Labels, key: str | None, operator: str | None, values: Collection[str]) -> bool:
+    """Return whether labels meet one requirement of a label selector; none meet one whose operator is unknown."""
+    match operator:
         case "In":
-            return lambda labels: labels.get(key) in values
+            return labels.get(key or "") in values
         case "NotIn":
-            return lambda labels: key not in labels or labels[key] not in values
+            return labels.get(key or "") not in values
         case "Exists":
-            return lambda labels: key in labels
+            return key in labels
         case "DoesNotExist":
-            return lambda labels: key not in labels
+            return key not in labels
+    return False

@@ -14,22 +14,20 @@ See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Any
+from typing import NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from config.api.policy import LabelSelector
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
-from webhook.engine.match import compile_selector
+from webhook.engine.match import meets
+from webhook.policies._owners import is_scaled_by_deployment
 
 BUDGETS, WORKLOADS = "disruption_budgets", "workloads"  # what is looked up: objects of the namespace, with their kind
 
-SPEC = "spec"
+MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"([0-9]{1,9})%")
 NEVER = "a budget must allow the eviction of at least one pod"
 
@@ -40,8 +38,7 @@ class DisruptionBudgets(Params):
     workloads: bool = Field(False, description="whether budgets are compared with the replicas of workloads")
 
 
-@dataclass(frozen=True, slots=True)
-class Workload:
+class Workload(NamedTuple):
     """What counts of an object that runs replicas: how many it wants of itself."""
 
     title: str
@@ -49,83 +46,69 @@ class Workload:
     replicas: int
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What counts of a budget: what it keeps, of which pods; `blocking` is the field that never allows an eviction."""
+class Budget(NamedTuple):
+    """What counts of a budget: how many pods, or what share of them, it keeps of those that it selects."""
 
     title: str
-    minimum: int | str | None
-    blocking: str
-    selector: dict[str, Any] | None
+    minimum: int | Fraction
+    selector: list[tuple[str | None, str | None, list[str]]]  # requirements: key, operator, values
 
     def kept(self, workload: Workload) -> int:
-        """Return how many pods of a workload it keeps; 0 where it does not select them."""
-        least = _share(self.minimum)
-        if least is None or not self._selects(workload.labels):
+        """Return how many pods of a workload it keeps, where these are all; 0 where one can be evicted."""
+        if not all(meets(workload.labels, *each) for each in self.selector):
             return 0
-        return least if type(least) is int else ceil(least * workload.replicas)
-
-    def _selects(self, labels: dict[str, str]) -> bool:
-        if self.selector is None:
-            return False
-        try:
-            return compile_selector(LabelSelector.model_validate(self.selector))(labels)
-        except ValidationError:  # an operator that there is not, which the API refuses
-            return False
+        kept = self.minimum if type(self.minimum) is int else ceil(self.minimum * workload.replicas)
+        return kept if kept >= workload.replicas > 0 else 0
 
 
 def validate(request: Request, params: DisruptionBudgets) -> Violations:
     """Yield a violation for a budget that allows no eviction, or for replicas too few for their budget."""
     if request.kind == "PodDisruptionBudget":
-        budget = _budget(request)
-        if budget.blocking == SPEC:
-            yield Violation(SPEC, "neither minAvailable nor maxUnavailable", NEVER, "set maxUnavailable to 1 or more")
-        elif budget.blocking:
-            yield Violation(
-                budget.blocking, str(request.integer_or_string(budget.blocking)), NEVER, "allow at least one"
-            )
-        elif params.workloads:
-            yield from _too_strict(budget, read_each(request.lookup(WORKLOADS), _workload))
+        never = list(_never(request))
+        yield from never
+        if params.workloads and not never:
+            yield from _too_strict(request)
     elif params.workloads:
-        yield from _too_few(_workload(request), read_each(request.lookup(BUDGETS), _budget))
+        yield from _too_few(_workload(request), request)
 
 
-def _too_strict(budget: Budget, workloads: Iterable[Workload]) -> Violations:
-    for workload in workloads:
-        kept = budget.kept(workload)
-        if 0 < workload.replicas <= kept:
-            yield Violation(
-                "spec.minAvailable",
-                found=f"{budget.minimum}, and {workload.title} runs {workload.replicas}",
-                rule=NEVER,
-                fix="lower it, or run more replicas",
-                excess=kept - workload.replicas,
-            )
+def _never(budget: Request) -> Violations:
+    minimum, maximum = budget.integer_or_string(MINIMUM), budget.integer_or_string(MAXIMUM)
+    if minimum is None and maximum is None:
+        found = "neither minAvailable nor maxUnavailable"
+        yield Violation("spec", found, NEVER, "set maxUnavailable to 1 or more")
+    elif _share(maximum) == 0:
+        yield Violation(MAXIMUM, str(maximum), NEVER, "allow at least one")
+    elif _is_all(_share(minimum)):
+        yield Violation(MINIMUM, str(minimum), NEVER, "allow at least one")
 
 
-def _too_few(workload: Workload, budgets: Iterable[Budget]) -> Violations:
-    for budget in budgets:
-        kept = budget.kept(workload)
-        if 0 < workload.replicas <= kept and not budget.blocking:
-            yield Violation(
-                "spec.replicas",
-                found=f"{workload.replicas}, and {budget.title} keeps {kept}",
-                rule=NEVER,
-                fix=f"run {kept + 1} or more replicas, or lower its minAvailable",
-                excess=kept - workload.replicas,
-            )
+def _too_strict(request: Request) -> Violations:
+    budget, minimum = _budget(request), request.integer_or_string(MINIMUM)
+    for workload in read_each(request.lookup(WORKLOADS), _workload):
+        if kept := budget.kept(workload):
+            found = f"{minimum}, and {workload.title} runs {workload.replicas}"
+            yield Violation(MINIMUM, found, NEVER, "lower it, or run more replicas", kept - workload.replicas)
+
+
+def _too_few(workload: Workload, request: Request) -> Violations:
+    for budget in read_each(request.lookup(BUDGETS), _budget):
+        if kept := budget.kept(workload):
+            found = f"{workload.replicas}, and {budget.title} keeps {kept}"
+            fix = f"run {kept + 1} or more replicas, or lower its minAvailable"
+            yield Violation("spec.replicas", found, NEVER, fix, kept - workload.replicas)
 
 
 def _budget(object: Fields) -> Budget:
-    minimum, maximum = (object.integer_or_string(f"{SPEC}.{field}") for field in ("minAvailable", "maxUnavailable"))
-    least, blocking = _share(minimum), ""
-    if minimum is None and maximum is None:
-        blocking = SPEC
-    elif _share(maximum) == 0:
-        blocking = f"{SPEC}.maxUnavailable"
-    elif type(least) is Fraction and least >= 1:
-        blocking = f"{SPEC}.minAvailable"
-    return Budget(_title(object), minimum, blocking, _selector(object))
+    """Read a budget. One without a selector keeps no pods; one that keeps all of any number is denied by itself."""
+    least, selector = _share(object.integer_or_string(MINIMUM)), object.fields("spec.selector")
+    labels = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
+    expressions = [
+        (each.string("key"), each.string("operator"), each.strings("values"))
+        for each in selector.each("matchExpressions")
+    ]
+    keeps = least is not None and not _is_all(least) and object.is_set("spec.selector")
+    return Budget(_title(object), (keeps and least) or 0, [*labels, *expressions])
 
 
 def _share(value: int | str | None) -> int | Fraction | None:
@@ -134,38 +117,19 @@ def _share(value: int | str | None) -> int | Fraction | None:
     return Fraction(int(percent[1]), 100) if percent else value if type(value) is int else None
 
 
-def _selector(budget: Fields) -> dict[str, Any] | None:
-    """Return the selector of a budget; None where there is none, which selects nothing."""
-    if not budget.is_set("spec.selector"):
-        return None
-    selector = budget.fields("spec.selector")
-    expressions = [
-        {"key": each.string("key"), "operator": each.string("operator"), "values": each.strings("values")}
-        for each in selector.each("matchExpressions")
-    ]
-    return {"matchLabels": selector.texts("matchLabels"), "matchExpressions": expressions}
+def _is_all(share: int | Fraction | None) -> bool:
+    return type(share) is Fraction and share >= 1
 
 
 def _workload(object: Fields) -> Workload:
-    return Workload(_title(object), object.texts("spec.template.metadata.labels"), _replicas(object))
-
-
-def _replicas(workload: Fields) -> int:
-    """Return how many replicas a workload wants of itself: none where a Deployment scales it."""
-    owners = workload.each("metadata.ownerReferences")
-    if workload.string("kind") == "ReplicaSet" and any(owner.boolean("controller") for owner in owners):
-        return 0
-    replicas = workload.integer("spec.replicas")
-    return 1 if replicas is None else replicas
+    """Read a workload; one that a Deployment scales wants no replicas of itself."""
+    replicas = object.integer("spec.replicas")
+    wanted = 0 if is_scaled_by_deployment(object) else 1 if replicas is None else replicas
+    return Workload(_title(object), object.texts("spec.template.metadata.labels"), wanted)
 
 
 def _title(object: Fields) -> str:
     return f"{object.string('kind')} {object.string('metadata.name')}"
-
-
-def needs(params: DisruptionBudgets) -> tuple[str, ...]:
-    """Name what must be looked up."""
-    return (BUDGETS, WORKLOADS) if params.workloads else ()
 
 
 POLICY = Policy(
@@ -174,5 +138,5 @@ POLICY = Policy(
     validate=validate,
     kinds=("PodDisruptionBudget", "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"),
     category="capacity",
-    needs=needs,
+    needs=lambda params: (BUDGETS, WORKLOADS) if params.workloads else (),
 )

@@ -13,7 +13,6 @@ Fix: use an emptyDir, a configMap or a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated
 
@@ -29,17 +28,21 @@ FIX = "use an emptyDir, a configMap or a persistentVolumeClaim"
 Parts = tuple[str, ...]
 
 
-def _host_path(path: str) -> str:
+def _parts(path: str) -> Parts:
+    return tuple(part for part in path.split("/") if part not in ("", "."))
+
+
+def _is_within(parts: Parts, directory: Parts) -> bool:
+    return parts[: len(directory)] == directory
+
+
+def _absolute(path: str) -> str:
     if not path.startswith("/") or ".." in _parts(path):
         raise ValueError("expected an absolute path without ..")
     return path
 
 
-def _parts(path: str) -> Parts:
-    return tuple(part for part in path.split("/") if part not in ("", "."))
-
-
-HostPath = Annotated[str, AfterValidator(_host_path)]
+HostPath = Annotated[str, AfterValidator(_absolute)]
 
 
 class AllowedHostPath(Params):
@@ -58,70 +61,51 @@ class HostPathVolumes(Params):
     )
 
     @cached_property
-    def prefixes(self) -> tuple[tuple[Parts, bool], ...]:
-        """What may be mounted, as parts of a path, and whether only for reading."""
-        return tuple((_parts(each.prefix), each.read_only) for each in self.allowed)
+    def directories(self) -> tuple[list[tuple[Parts, bool]], list[Parts]]:
+        """What may be mounted, each with whether only for reading; and what may not."""
+        return [(_parts(each.prefix), each.read_only) for each in self.allowed], list(map(_parts, self.denied))
 
-    def prefixes_of(self, parts: Parts) -> list[bool]:
-        """Return, for each allowed directory that holds a path, whether it is only for reading."""
-        return [only for prefix, only in self.prefixes if _is_within(parts, prefix) and ".." not in parts]
+    def is_denied(self, path: str) -> bool:
+        """Return whether a path is in a denied directory, or holds one."""
+        parts = _parts(path)
+        return any(_is_within(parts, each) or _is_within(each, parts) for each in self.directories[1])
 
-    def is_for_reading(self, parts: Parts) -> bool:
-        """Return whether a path is allowed, but only for reading."""
-        found = self.prefixes_of(parts)
-        return bool(found) and all(found)
-
-    @cached_property
-    def kept(self) -> tuple[Parts, ...]:
-        """What may not be mounted, as parts of a path."""
-        return tuple(map(_parts, self.denied))
+    def access(self, path: str) -> str:
+        """Return how a path may be mounted: "write", "read", or not at all ("")."""
+        parts = _parts(path)
+        found = [only for each, only in self.directories[0] if _is_within(parts, each) and ".." not in parts]
+        return "" if not found else "read" if all(found) else "write"
 
 
 def validate(request: Request, params: HostPathVolumes) -> Violations:
     """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
-    if request.kind == PERSISTENT_VOLUME.kind:
-        yield from _of_volume(request.fields("spec"), params, shared=True)
-        return
-    for_reading: dict[str, str] = {}  # volumes by name, with their paths
-    for volume in request.volumes():
-        yield from _of_volume(volume, params)
-        path = volume.string(PATH) or ""
-        if volume.is_set("hostPath") and params.is_for_reading(_parts(path)):
-            for_reading[volume.string("name") or ""] = path
-    if for_reading:
-        yield from _written(request, for_reading)
+    is_shared = request.kind == PERSISTENT_VOLUME.kind
+    for_reading: dict[str | None, str] = {}  # volumes by name, with their paths
+    for volume in (request.fields("spec"),) if is_shared else request.volumes():
+        if volume.is_set("hostPath"):
+            path = volume.string(PATH) or ""
+            yield from _judge(volume, path, params, is_shared)
+            if params.access(path) == "read":
+                for_reading[volume.string("name")] = path
+    for container in request.containers() if for_reading else ():
+        for mount in container.each("volumeMounts"):
+            if (name := mount.string("name")) in for_reading and not mount.boolean("readOnly"):
+                rule = f"{shown(for_reading[name])} of the node may only be mounted for reading"
+                yield mount.violation("readOnly", for_reading[name], rule, "set it to true", found="not true")
 
 
-def _of_volume(volume: Fields, params: HostPathVolumes, *, shared: bool = False) -> Violations:
-    """Yield a violation where a volume is a path that is not allowed; a `shared` one may be mounted for writing."""
-    if not volume.is_set("hostPath"):
-        return
-    path = volume.string(PATH) or ""
-    parts = _parts(path)
-    if any(_is_within(parts, kept) or _is_within(kept, parts) for kept in params.kept):
+def _judge(volume: Fields, path: str, params: HostPathVolumes, is_shared: bool) -> Violations:
+    """Yield a violation where a path may not be mounted; a volume that pods share may be mounted for writing."""
+    if params.is_denied(path):
         rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
-    elif not params.prefixes_of(parts):
+    elif not params.access(path):
         prefixes = ", ".join(each.prefix for each in params.allowed)
         rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
-    elif shared and params.is_for_reading(parts):
+    elif is_shared and params.access(path) == "read":
         rule = "a path that may only be mounted for reading must not be a PersistentVolume"
     else:
         return
     yield volume.violation(PATH, path, rule, FIX)
-
-
-def _written(request: Request, for_reading: Mapping[str, str]) -> Violations:
-    """Yield a violation for each mount of such a volume that is not read-only."""
-    for container in request.containers():
-        for mount in container.each("volumeMounts"):
-            path = for_reading.get(mount.string("name") or "")
-            if path is not None and not mount.boolean("readOnly"):
-                rule = f"{shown(path)} of the node may only be mounted for reading"
-                yield mount.violation("readOnly", path, rule, "set it to true", found="not true")
-
-
-def _is_within(parts: Parts, prefix: Parts) -> bool:
-    return parts[: len(prefix)] == prefix
 
 
 POLICY = Policy(

@@ -11,13 +11,14 @@ Fix: use a Deployment, a StatefulSet, a DaemonSet or a Job.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._owners import is_controlled
 
 MIRROR = "kubernetes.io/config.mirror"
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for a pod without a controller."""
-    if any(owner.boolean("controller") for owner in request.each("metadata.ownerReferences")):
+    if is_controlled(request):
         return
     if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.attributes.groups:
         return

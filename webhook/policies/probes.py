@@ -14,12 +14,11 @@ Fix: add the probe.
 See: https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/
 """
 
-from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.look_ups import read_each
 
 SERVICES = "services"  # what is looked up: the Service objects of the namespace
@@ -47,60 +46,52 @@ def validate(request: Request, params: Probes) -> Violations:
     pod = request.pod()
     if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
         return
-    for container in _asked(request, params):
-        missing = [probe for probe in params.required if not _counts(container, f"{probe}Probe", params.handlers)]
-        if params.enough == "all":
-            yield from (_missing(container, probe, params.handlers) for probe in missing)
-        elif len(missing) == len(params.required):
-            names = " or ".join(f"{probe}Probe" for probe in missing)
-            yield container.violation("", None, f"a container must have a {names}", "add one", found="no probe")
-        if params.distinct:
-            yield from _same(container)
-
-
-def _asked(request: Request, params: Probes) -> Iterator[Fields]:
-    """Yield the containers that are judged."""
-    ports = _served(request) if params.served else set()
+    served = _served(request) if params.served else None
     for container in request.containers(ephemeral=False):
-        if container.list != "containers":
-            continue
-        names = {
-            name for port in container.each("ports") for name in (port.integer("containerPort"), port.string("name"))
-        }
-        if not params.served or names & ports:
-            yield container
+        if container.list == "containers" and (served is None or served & _ports(container)):
+            yield from _judge(container, params)
+
+
+def _judge(container: Fields, params: Probes) -> Violations:
+    missing = [name for name in params.required if not _counts(container.mapping(f"{name}Probe"), params)]
+    if params.enough == "all":
+        *others, last = params.handlers
+        ways = f"{', '.join(others)} or {last}" if others else last
+        for name in missing:
+            found = "another way of probing" if container.mapping(f"{name}Probe") else "missing"
+            rule = f"a container must have a {name} probe by {ways}"
+            yield container.violation(f"{name}Probe", found, rule, "add it", found=found)
+    elif len(missing) == len(params.required):
+        names = " or ".join(f"{name}Probe" for name in missing)
+        yield container.violation("", None, f"a container must have a {names}", "add one", found="no probe")
+    readiness = container.mapping("readinessProbe")
+    if params.distinct and readiness and readiness == container.mapping("livenessProbe"):
+        found, fix = "the same as readinessProbe", "probe less, or more patiently"
+        yield container.violation("livenessProbe", readiness, "the two must differ", fix, found=found)
+
+
+def _counts(probe: dict[str, Any], params: Probes) -> bool:
+    return any(probe.get(handler) is not None for handler in params.handlers)
+
+
+def _ports(container: Fields) -> set[int | str | None]:
+    """Return the ports of a container, by number and by name."""
+    ports = list(container.each("ports"))
+    return {port.integer("containerPort") for port in ports} | {port.string("name") for port in ports}
 
 
 def _served(request: Request) -> set[int | str]:
     """Return the ports, by number or name, to which Services send the requests that are meant for this pod."""
     metadata = request.pod_metadata()
     labels = metadata.texts("labels") if metadata is not None else {}
-    services = read_each(request.lookup(SERVICES), _ports)
+    services = read_each(request.lookup(SERVICES), _service)
     return {port for selector, ports in services if selector and selector.items() <= labels.items() for port in ports}
 
 
-def _ports(service: Fields) -> tuple[dict[str, str], list[int | str]]:
+def _service(service: Fields) -> tuple[dict[str, str], list[int | str]]:
     """Return the selector of a Service, and the ports of pods to which it sends requests."""
     ports = [port.integer_or_string("targetPort") or port.integer("port") for port in service.each("spec.ports")]
     return service.texts("spec.selector"), [port for port in ports if port]
-
-
-def _counts(container: Fields, probe: str, handlers: list[Handler]) -> bool:
-    return any(container.mapping(probe).get(handler) is not None for handler in handlers)
-
-
-def _missing(container: Fields, probe: str, handlers: list[Handler]) -> Violation:
-    ways = f"{', '.join(handlers[:-1])} or {handlers[-1]}" if len(handlers) > 1 else handlers[0]
-    rule = f"a container must have a {probe} probe by {ways}"
-    found = "another way of probing" if container.mapping(f"{probe}Probe") else "missing"
-    return container.violation(f"{probe}Probe", found, rule, "add it", found=found)
-
-
-def _same(container: Fields) -> Violations:
-    readiness = container.mapping("readinessProbe")
-    if readiness and readiness == container.mapping("livenessProbe"):
-        found, fix = "the same as readinessProbe", "probe less, or more patiently"
-        yield container.violation("livenessProbe", readiness, "the two must differ", fix, found=found)
 
 
 POLICY = Policy(

@@ -18,15 +18,15 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from webhook.engine import PARENT, Fields, Params, Policy, Request, Violations
+from webhook.policies._owners import is_scaled_by_deployment
 
-REPLICA_PATHS: dict[
-    str, dict[str, int | None]
-] = {  # where the numbers stand, lowest first, and what their absence means
+# Where the numbers are, lowest first, and what an absent one means.
+REPLICAS: dict[str, int | None] = {"spec.replicas": 1}
+PATHS: dict[str, dict[str, int | None]] = {
     "HorizontalPodAutoscaler": {"spec.minReplicas": 1, "spec.maxReplicas": None},
     "ScaledObject": {"spec.minReplicaCount": 0, "spec.maxReplicaCount": 100},
     "Scale": {"spec.replicas": 0},
 }
-REPLICAS: dict[str, int | None] = {"spec.replicas": 1}
 
 
 class ReplicaLimits(Params):
@@ -52,31 +52,20 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
     numbers = list(_numbers(request))
     for path, number, found in numbers:
         if number > params.maximum:
-            yield request.violation(
-                path,
-                number,
-                found=found,
-                rule=f"{params.tier} workloads cannot exceed {params.maximum} replicas",
-                fix=f"set it to {params.maximum} or less",
-                excess=number - params.maximum,
-                mended=params.maximum,
-            )
+            rule = f"{params.tier} workloads cannot exceed {params.maximum} replicas"
+            fix, excess = f"set it to {params.maximum} or less", number - params.maximum
+            yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.maximum)
     path, number, found = numbers[0]
-    if number < params.minimum and not (params.allow_zero and number == 0) and not _is_scaled_by_deployment(request):
-        yield request.violation(
-            path,
-            number,
-            found=found,
-            rule=f"{params.tier} workloads need at least {params.minimum} replicas",
-            fix=f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}",
-            excess=params.minimum - number,
-            mended=params.minimum,
-        )
+    if number < params.minimum and not (params.allow_zero and number == 0) and not is_scaled_by_deployment(request):
+        rule = f"{params.tier} workloads need at least {params.minimum} replicas"
+        fix = f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}"
+        excess = params.minimum - number
+        yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.minimum)
 
 
 def _numbers(request: Request) -> Iterator[tuple[str, int, str | None]]:
     """Yield the numbers of replicas, lowest first: path, number, and how a message says it."""
-    for path, default in REPLICA_PATHS.get(request.kind, REPLICAS).items():
+    for path, default in PATHS.get(request.kind, REPLICAS).items():
         found = request.integer(path)
         if found is not None:
             yield path, found, None
@@ -89,14 +78,11 @@ def _labels(request: Request) -> dict[str, str]:
     return parent.texts("metadata.labels")
 
 
-def _is_scaled_by_deployment(request: Request) -> bool:
-    owners = request.each("metadata.ownerReferences")
-    return request.kind == "ReplicaSet" and any(owner.boolean("controller") for owner in owners)
-
-
-def needs(params: ReplicaLimits) -> tuple[str, ...]:
-    """Name what must be looked up."""
-    return (PARENT,) if params.labels else ()
-
-
-POLICY = Policy("replica-limits", ReplicaLimits, validate=validate, kinds="scalable", category="capacity", needs=needs)
+POLICY = Policy(
+    "replica-limits",
+    ReplicaLimits,
+    validate=validate,
+    kinds="scalable",
+    category="capacity",
+    needs=lambda params: (PARENT,) if params.labels else (),
+)
