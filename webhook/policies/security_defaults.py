@@ -16,21 +16,22 @@ Fix: for an image that needs more, set it explicitly: `securityContext: {runAsNo
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from webhook.engine import Container, Fields, Params, Patch, Policy, Request
+from webhook.engine import Container, Fields, Params, Patches, Policy, Request
 from webhook.engine.security_contexts import in_user_namespace, is_windows
+from webhook.policies._owners import is_controlled
 from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 
-OS_LABEL = "kubernetes.io/os"
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
 COPIES = {"ReplicaSet", "ReplicationController"}  # whose controllers find them again by comparing templates
 CONTEXT = "securityContext"
-NONE: frozenset[str] = frozenset()
+
+Id = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class Wishes(NamedTuple):
@@ -52,56 +53,55 @@ class SecurityDefaults(Params):
     privilege_escalation: bool = Field(True, description="set allowPrivilegeEscalation to false")
     drop_capabilities: list[Capability] = Field([ALL], description="capabilities to drop, without CAP_")
     read_only_root_filesystem: bool = Field(False, description="set readOnlyRootFilesystem to true")
-    run_as_user: int | None = Field(
-        None, ge=1, le=2**31 - 1, description="user id to set, unless the pod requests root"
-    )
-    run_as_group: int | None = Field(None, ge=1, le=2**31 - 1, description="group id to set")
-    fs_group: int | None = Field(None, ge=1, le=2**31 - 1, description="group id of volumes to set")
-    supplemental_groups: list[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(
-        [], description="ids of further groups to set"
-    )
+    run_as_user: Id | None = Field(None, description="user id to set, unless the pod requests root")
+    run_as_group: Id | None = Field(None, description="group id to set")
+    fs_group: Id | None = Field(None, description="group id of volumes to set")
+    supplemental_groups: list[Id] = Field([], description="ids of further groups to set")
     selinux_level: str | None = Field(None, description="SELinux level to set, such as s0:c123,c456")
 
     @cached_property
-    def inherited(self) -> tuple[tuple[str, Any, Callable[[Wishes], bool]], ...]:
-        """The settings that a pod hands down: path, value, and which containers are left alone."""
+    def inherited(self) -> list[tuple[str, Any, str]]:
+        """The settings that a pod hands down: path, value, and which of their wishes leaves containers alone."""
         settings = (
-            ("runAsNonRoot", self.run_as_non_root or None, lambda each: each.is_root),
-            ("runAsUser", self.run_as_user, lambda each: each.wants_root),
-            ("runAsGroup", self.run_as_group, lambda each: each.wants_root),
-            ("seLinuxOptions.level", self.selinux_level, lambda each: each.is_privileged),
-            (
-                "seccompProfile.type",
-                "RuntimeDefault" if self.seccomp_profile else None,
-                lambda each: each.is_privileged,
-            ),
+            ("runAsNonRoot", self.run_as_non_root or None, "is_root"),
+            ("runAsUser", self.run_as_user, "wants_root"),
+            ("runAsGroup", self.run_as_group, "wants_root"),
+            ("seLinuxOptions.level", self.selinux_level, "is_privileged"),
+            ("seccompProfile.type", "RuntimeDefault" if self.seccomp_profile else None, "is_privileged"),
         )
-        return tuple((f"{CONTEXT}.{field}", value, left) for field, value, left in settings if value is not None)
+        return [(f"{CONTEXT}.{field}", value, exempt) for field, value, exempt in settings if value is not None]
 
 
-def mutate(request: Request, params: SecurityDefaults) -> list[Patch]:
-    """Return a default for each setting that is not made."""
+def mutate(request: Request, params: SecurityDefaults) -> Patches:
+    """Yield a default for each setting that is not made."""
     pod = request.pod()
     if pod is not None and (is_windows(pod) or _selects_windows(pod) or in_user_namespace(pod)):
-        return []
-    if request.attributes.subresource == "ephemeralcontainers":
-        return _defaults(params, pod, None, _added(request))
-    if not _is_created_now(request):
-        return []
-    whole = None if request.excepted else pod  # what an exception is about must not inherit
-    patches = _defaults(params, pod, whole, request.containers())
-    return patches if pod is None else patches + _of_pod(pod, params)
+        return
+    is_debugged = request.attributes.subresource == "ephemeralcontainers"
+    if not is_debugged and not _is_created_now(request):
+        return
+    user = None if pod is None else pod.integer(f"{CONTEXT}.runAsUser")
+    non_root = None if pod is None else pod.boolean(f"{CONTEXT}.runAsNonRoot")
+    wishes = [_wishes(each, user, non_root) for each in (_new(request) if is_debugged else request.containers())]
+    hands_down = not is_debugged and not request.excepted  # what an exception is about must not inherit
+    yield from _inherited(wishes, pod, params, hands_down=hands_down)
+    for each in wishes:
+        if not each.is_privileged:
+            yield from _of_container(each, params)
+    if pod is not None and not is_debugged:
+        if params.fs_group is not None:
+            yield pod.set(f"{CONTEXT}.fsGroup", params.fs_group)
+        if params.supplemental_groups:
+            yield pod.set(f"{CONTEXT}.supplementalGroups", params.supplemental_groups)
 
 
 def _selects_windows(pod: Fields) -> bool:
-    return pod.texts("nodeSelector").get(OS_LABEL) == "windows"
+    return pod.texts("nodeSelector").get("kubernetes.io/os") == "windows"
 
 
 def _is_created_now(request: Request) -> bool:
     """Whether the pod is new, or its template is new and no copy."""
-    if request.kind in COPIES and any(
-        owner.boolean("controller") for owner in request.each("metadata.ownerReferences")
-    ):
+    if request.kind in COPIES and is_controlled(request):
         return False
     before = request.before()
     if before is None:
@@ -114,34 +114,11 @@ def _template(request: Request) -> dict[str, Any]:
     return pod.value if pod is not None else request.mapping("spec")
 
 
-def _added(request: Request) -> list[Container]:
+def _new(request: Request) -> list[Container]:
     """Return the ephemeral containers that the running pod did not have."""
     before = request.before()
     old = {each.name for each in before.containers()} if before is not None else set()
     return [each for each in request.containers() if each.list == "ephemeralContainers" and each.name not in old]
-
-
-def _defaults(
-    params: SecurityDefaults, pod: Fields | None, settable: Fields | None, containers: Iterable[Container]
-) -> list[Patch]:
-    """Return the defaults of `containers`, and of their pod where it is `settable`."""
-    patches: list[Patch] = []
-    user = None if pod is None else pod.integer(f"{CONTEXT}.runAsUser")
-    non_root = None if pod is None else pod.boolean(f"{CONTEXT}.runAsNonRoot")
-    wishes = [_wishes(container, user, non_root) for container in containers]
-    for path, value, leaves_alone in params.inherited:
-        if pod is not None and pod.is_set(path):
-            continue
-        unset = [each for each in wishes if not (each.container.security_context and each.container.is_set(path))]
-        free = [each for each in unset if not leaves_alone(each)]
-        if settable is not None and free and len(free) == len(unset):
-            patches.append(settable.set(path, value))
-        else:
-            patches += [each.container.set(path, value) for each in free]
-    for each in wishes:
-        if not each.is_privileged:
-            patches += _of_container(each, params)
-    return patches
 
 
 def _wishes(container: Container, user: int | None, non_root: bool | None) -> Wishes:
@@ -159,27 +136,29 @@ def _wishes(container: Container, user: int | None, non_root: bool | None) -> Wi
     return Wishes(container, added, dropped, is_privileged, is_root, is_root or non_root is False)
 
 
-def _of_pod(pod: Fields, params: SecurityDefaults) -> list[Patch]:
-    patches = []
-    if params.fs_group is not None:
-        patches.append(pod.set(f"{CONTEXT}.fsGroup", params.fs_group))
-    if params.supplemental_groups:
-        patches.append(pod.set(f"{CONTEXT}.supplementalGroups", params.supplemental_groups))
-    return patches
+def _inherited(wishes: Iterable[Wishes], pod: Fields | None, params: SecurityDefaults, *, hands_down: bool) -> Patches:
+    """Yield what containers inherit: on the pod, unless it may not hand it down or some container is left alone."""
+    for path, value, exempt in params.inherited:
+        if pod is not None and pod.is_set(path):
+            continue
+        unset = [each for each in wishes if not (each.container.security_context and each.container.is_set(path))]
+        free = [each.container for each in unset if not getattr(each, exempt)]
+        if pod is not None and hands_down and free and len(free) == len(unset):
+            yield pod.set(path, value)
+        else:
+            yield from (container.set(path, value) for container in free)
 
 
-def _of_container(wishes: Wishes, params: SecurityDefaults) -> list[Patch]:
-    patches = []
+def _of_container(wishes: Wishes, params: SecurityDefaults) -> Patches:
     container, dropped = wishes.container, wishes.dropped
-    added = {each.upper().removeprefix("CAP_") for each in wishes.added} if wishes.added else NONE
-    if params.privilege_escalation and not added & {ALL, "SYS_ADMIN"}:
-        patches.append(container.set(f"{CONTEXT}.allowPrivilegeEscalation", False))
+    added = {each.upper().removeprefix("CAP_") for each in wishes.added}
+    if params.privilege_escalation and added.isdisjoint((ALL, "SYS_ADMIN")):
+        yield container.set(f"{CONTEXT}.allowPrivilegeEscalation", False)
     if params.read_only_root_filesystem:
-        patches.append(container.set(f"{CONTEXT}.readOnlyRootFilesystem", True))
+        yield container.set(f"{CONTEXT}.readOnlyRootFilesystem", True)
     drop = [each for each in params.drop_capabilities if each not in dropped and each not in added]
-    if drop and not {ALL} & {*dropped, *added}:
-        patches.append(container.set(DROP, [*dropped, *drop], overwrite=True))
-    return patches
+    if drop and ALL not in dropped and ALL not in added:
+        yield container.set(DROP, [*dropped, *drop], overwrite=True)
 
 
 POLICY = Policy("security-defaults", SecurityDefaults, mutate=mutate, category="pod-security", severity="high")
