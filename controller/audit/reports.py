@@ -189,7 +189,7 @@ def _result(finding: Finding, now: datetime) -> Object:
         "timestamp": {"seconds": int(now.timestamp()), "nanos": 0},
         "properties": {"path": finding.path} if finding.path else {},
     }
-    return {key: value for key, value in result.items() if value not in ("", {})}
+    return {key: value for key, value in result.items() if value not in ("", {}, False)}
 
 
 def counts(judged: Iterable[Judged]) -> Iterator[tuple[str, str, str, int]]:

@@ -1,0 +1,54 @@
+"""Reports as other tools read them: by the Go types of openreports.io/v1alpha1 and wgpolicyk8s.io/v1alpha2."""
+
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from controller.audit.judge import Finding, Judged
+from controller.audit.reports import Format, report, truncated, with_first_seen
+from tests.controlplane.fixtures import available
+from tests.controlplane.gobuild import build
+
+MODULE = Path(__file__).parents[2] / "controlplane" / "reports"
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+FINDINGS = (
+    Finding("few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many.", "fail", "high", "capacity"),
+    Finding("own-rules", "", "", "no owner", "warn", "info", "general"),
+    Finding("budgets", "disruption-budgets", "", "cannot be decided", "error", "critical", "availability"),
+)
+
+
+def _program() -> Path:
+    return build(MODULE, ".", "reports", takes="a minute")
+
+
+@pytest.fixture
+def program(pytestconfig: pytest.Config) -> Path:
+    """The program that reads reports by these types."""
+    return available(pytestconfig, _program)
+
+
+def as_written(format: Format) -> list[dict[str, Any]]:
+    """A report of each kind, as an audit writes it: of an object in a namespace, of one in none, and of a limit."""
+    namespaced = Judged("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
+    cluster = Judged("v1", "Namespace", "", "web", "uid-web", FINDINGS)
+    of_objects = [with_first_seen(report(each, format, NOW), None) for each in (namespaced, cluster)]
+    return [*of_objects, truncated(5, 10, format, NOW)]
+
+
+@pytest.mark.controlplane
+@pytest.mark.long
+@pytest.mark.parametrize("format", ["openreports", "wgpolicyk8s"])
+def test_every_field_is_read(program: Path, format: Format) -> None:
+    """No field is unknown to the types, and none is lost or changed when they are written again."""
+    written = as_written(format)
+    ended = subprocess.run([program], input=b"\n".join(map(orjson.dumps, written)), capture_output=True, check=False)
+    assert ended.stderr == b""
+    read = [orjson.loads(line) for line in ended.stdout.splitlines()]
+    for each in read:
+        each["metadata"].pop("creationTimestamp", None)
+    assert read == written
