@@ -68,7 +68,7 @@ class Checker:
         """Judge manifests with a cluster's namespaces and look-ups or, without manifests, the cluster's objects."""
         try:
             async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
-                live = Live(client)
+                live = Live(client, self._home)
                 await self._policies_of(live)
                 context, served = await live.context(self._engine), await live.served()
                 if sources is not None:
@@ -87,7 +87,7 @@ class Checker:
             self._enforce(read(self._documents, catalogue()))
             return
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
-        for document in await live.policies(self._home):
+        for document in await live.policies():
             try:
                 bound = bind(document.value, catalogue())
             except FaultsError as error:

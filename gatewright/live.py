@@ -1,98 +1,86 @@
 """Read from a cluster for `check`: policies, their look-ups, and the objects they judge. It writes nothing."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import yaml
 
 from config.documents import Document, parse_documents
+from controller.audit.inventory import NAMESPACE, look_ups_of, resource_named
+from controller.audit.listing import Lister, rate_limit
+from controller.audit.objects import objects, served
+from controller.audit.scope import Scope
+from controller.reconcilers import planned_kinds
+from controller.registration.configurations import SYSTEM_NAMESPACES
 from gatewright.outputs import Problem
 from gatewright.planning import optional_resources
 from gatewright.sources import Sources
 from kube.client import Client, Object
-from kube.errors import Forbidden, Gone, NotFound
+from kube.errors import ApiError, Forbidden, NotFound
 from kube.resource import Resource
-from kube.store import controller_of
 from webhook.engine import Engine
-from webhook.engine.kinds import Kind
-from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import document_of
 from webhook.harness.known import Known, Labels, identity
 from webhook.harness.objects import is_whole
-from webhook.server import look_ups, policy_objects
+from webhook.server import policy_objects
 
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 OF_THE_CHART, NAMED = "app.kubernetes.io/component=webhook", "-policies"  # the ConfigMap of the chart's policies
-BURST, PAGES_PER_SECOND = 50, 10  # how many pages come at once, and how many after those
-MAX_LISTS = 3  # attempts to list one kind when its continue token expires
+QPS = 50.0  # requests a second at most, as kubectl
 
 
 class Live:
     """A cluster, read page by page at a bounded rate. What cannot be read is among `problems`."""
 
-    def __init__(self, client: Client) -> None:
-        """Take a client of the API server."""
+    def __init__(self, client: Client, home: str) -> None:
+        """Take a client of the API server, and the namespace that Gatewright is installed in."""
         self.problems: list[Problem] = []
-        self._client = client
-        self._pages = 0
+        self._home = home
+        limit = rate_limit(QPS)
+        self._lister, self._at_home = Lister(client, limit), Lister(client, limit, [home])
 
-    async def policies(self, home: str) -> list[Document]:
-        """Return policies and exceptions: those of the chart in the namespace `home`, then the policy objects."""
+    async def policies(self) -> list[Document]:
+        """Return policies and exceptions: those of the chart, then the policy objects."""
         found = list[Document]()
-        for each in await self._all(CONFIG_MAPS, home, labels=OF_THE_CHART):
+        for each in await self._all(CONFIG_MAP, self._at_home, OF_THE_CHART):
             if each["metadata"]["name"].endswith(NAMED):
                 for key, text in sorted((each.get("data") or {}).items()):
-                    source = f"ConfigMap {home}/{each['metadata']['name']} {key}"
+                    source = f"ConfigMap {self._home}/{each['metadata']['name']} {key}"
                     found += parse_documents(text.encode(), source)
         for resource in policy_objects.RESOURCES:
-            found += [_document(document_of(each), _title(each)) for each in await self._all(resource)]
+            each_of_them = await self._all(resource, self._lister)
+            found += [_document(document_of(each), _title(each)) for each in each_of_them]
         return found
 
     async def context(self, *engines: Engine) -> list[Object]:
         """Return all namespaces, and whatever the engines' policies look up."""
-        needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
-        kinds = {kind for name, each in LOOK_UPS.items() if name in needed for kind in each.kinds}
-        resources = [NAMESPACES, *(each for each in look_ups.RESOURCES if each.kind in kinds)]
-        return [each for resource in resources for each in await self._all(resource)]
+        kinds = {kind for look_up in look_ups_of(*engines).values() for kind in look_up.kinds}
+        resources = [NAMESPACE, *map(resource_named, sorted(kinds))]
+        return [each for resource in resources for each in await self._all(resource, self._lister)]
 
     async def served(self) -> Served:
         """Return which of the APIs that the controller can do without the cluster has."""
-        found = [each for each in optional_resources() if await self._client.serves(each)]
-        return frozenset((each.group, each.plural) for each in found)
+        return await served(self._lister, optional_resources())
 
     async def objects(self, *engines: Engine) -> AsyncIterator[Document]:
-        """Yield every object that policies judge when it is created; what another judged object owns is left out."""
-        kinds = dict.fromkeys(kind for engine in engines for kind in judged_kinds(engine))
-        owners = {(kind.group, kind.kind) for kind in kinds}
-        for kind in kinds:
-            for each in await self._all(_resource(kind)):
-                metadata, owner = each["metadata"], controller_of(each["metadata"])
-                is_owned = owner is not None and _group_kind(metadata, owner.uid) in owners
-                if not is_owned and "deletionTimestamp" not in metadata:
-                    metadata.pop("managedFields", None)
-                    yield _document(each)
+        """Yield every object that an audit by these engines judges."""
+        planned = [(each.resource.group, each.resource.plural) for each in planned_kinds()]
+        scope = Scope(engines, [*SYSTEM_NAMESPACES, self._home], planned)
+        async for _, each in objects(self._lister, scope, lambda kind, error: self._refused(kind.plural, error)):
+            yield _document(each)
 
-    async def _all(self, resource: Resource, namespace: str | None = None, labels: str | None = None) -> list[Object]:
+    async def _all(self, resource: Resource, lister: Lister, labels: str | None = None) -> list[Object]:
         """Return all objects of a resource; none where the cluster does not have it."""
-        for _ in range(MAX_LISTS):
-            found = list[Object]()
-            try:
-                async for page in self._client.pages(resource, namespace, labels=labels):
-                    found += page["items"]
-                    self._pages += 1
-                    await asyncio.sleep(0 if self._pages < BURST else 1 / PAGES_PER_SECOND)
-                return found
-            except NotFound:
-                return []
-            except Gone:
-                continue
-            except Forbidden as error:
-                self.problems.append(Problem(f"{resource.plural} cannot be listed: {error}"))
-                return []
-        self.problems.append(Problem(f"{resource.plural}: the list expired {MAX_LISTS} times while it was read"))
-        return []
+        try:
+            return [each async for each in lister.objects(resource, labels=labels)]
+        except NotFound:
+            return []
+        except Forbidden as error:
+            self._refused(resource.plural, error)
+            return []
+
+    def _refused(self, plural: str, error: ApiError) -> None:
+        self.problems.append(Problem(f"{plural} cannot be listed: {error}"))
 
 
 def known_of(sources: Sources, context: Sequence[Object], namespace: str, labels: Mapping[str, Labels]) -> Known:
@@ -104,27 +92,12 @@ def known_of(sources: Sources, context: Sequence[Object], namespace: str, labels
     own = {
         each["metadata"]["name"]: each["metadata"].get("labels") or {}
         for each in context
-        if each["kind"] == NAMESPACES.kind
+        if each["kind"] == NAMESPACE.kind
     }
     replaced = {identity(each, namespace) for each in manifests}
-    others = (each for each in context if each["kind"] != NAMESPACES.kind)
+    others = (each for each in context if each["kind"] != NAMESPACE.kind)
     beside = [each for each in others if identity(each, namespace) not in replaced]
     return Known([*beside, *manifests], namespace, {**own, **labels})
-
-
-def judged_kinds(engine: Engine) -> list[Kind]:
-    """Return the kinds whose objects some policy judges on CREATE."""
-    found = [target for fails in (True, False) for target in engine.targets(mutating=False, fails_closed=fails)]
-    return list(dict.fromkeys(each.kind for each in found if not each.subresource and "CREATE" in each.operations))
-
-
-def _resource(kind: Kind) -> Resource:
-    return Resource(kind.group, kind.versions[-1], kind.plural, kind.kind, kind.namespaced)
-
-
-def _group_kind(metadata: Object, uid: str) -> tuple[str, str]:
-    owner = next(each for each in metadata["ownerReferences"] if each["uid"] == uid)
-    return str(owner["apiVersion"]).rpartition("/")[0], str(owner["kind"])
 
 
 def _document(object: Object, source: str = "") -> Document:

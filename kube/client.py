@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 from urllib.parse import urlencode
 
 import orjson
@@ -16,11 +16,22 @@ from kube.transport import JSON, Lines, Transport
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+PAGE = 500  # default number of objects of a page
+CORE = "v1"  # the version of the core group, which every server has
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Object = dict[str, Any]
 JSONPatch = list[Object]
+
+
+class Selection(TypedDict, total=False):
+    """Which objects of a collection are listed, how many of them in a page (0: all), and how much of each."""
+
+    labels: str | None
+    fields: str | None
+    limit: int
+    metadata_only: bool
 
 
 class Client:
@@ -56,44 +67,43 @@ class Client:
         return await self._transport.request("GET", resource.path(namespace, name))
 
     async def list(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        labels: str | None = None,
-        fields: str | None = None,
-        limit: int = 500,
+        self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]
     ) -> AsyncIterator[Object]:
         """Yield all objects, page after page; Gone if the list changed too much in the meantime."""
-        async for page in self.pages(resource, namespace, labels=labels, fields=fields, limit=limit):
+        async for page in self.pages(resource, namespace, **selection):
             for item in page["items"]:
                 yield item
 
     async def pages(
-        self,
-        resource: Resource,
-        namespace: str | None = None,
-        *,
-        labels: str | None = None,
-        fields: str | None = None,
-        limit: int = 500,
-        metadata_only: bool = False,
+        self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]
     ) -> AsyncIterator[Object]:
-        """Yield the List objects of a collection, each with at most `limit` items (0: all at once)."""
-        query = selectors(labels, fields) | ({"limit": str(limit)} if limit else {})
-        accept = METADATA_LIST if metadata_only else JSON
+        """Yield the List objects of a collection."""
+        token = ""
         while True:
-            page = await self._transport.request("GET", target(resource.path(namespace), query), accept=accept)
-            if not isinstance(page.get("metadata"), dict):
-                raise ServerError(200, "NotAList", "the response is not a List")
-            page["items"] = page.get("items") or []
-            for item in page["items"]:
-                item.setdefault("apiVersion", resource.api_version)  # a built-in kind's List leaves both out
-                item.setdefault("kind", resource.kind)
+            page = await self.page(resource, namespace, token, **selection)
             yield page
-            query["continue"] = page["metadata"].get("continue", "")
-            if not query["continue"]:
+            token = page["metadata"].get("continue", "")
+            if not token:
                 return
+
+    async def page(
+        self, resource: Resource, namespace: str | None = None, token: str = "", **selection: Unpack[Selection]
+    ) -> Object:
+        """Return one List object of a collection: the first, or the one after that whose `continue` is `token`."""
+        query = selectors(selection.get("labels"), selection.get("fields"))
+        if limit := selection.get("limit", PAGE):
+            query["limit"] = str(limit)
+        if token:
+            query["continue"] = token
+        accept = METADATA_LIST if selection.get("metadata_only") else JSON
+        page = await self._transport.request("GET", target(resource.path(namespace), query), accept=accept)
+        if not isinstance(page.get("metadata"), dict):
+            raise ServerError(200, "NotAList", "the response is not a List")
+        page["items"] = page.get("items") or []
+        for item in page["items"]:
+            item.setdefault("apiVersion", resource.api_version)  # a built-in kind's List leaves both out
+            item.setdefault("kind", resource.kind)
+        return page
 
     async def create(
         self, resource: Resource, object: Object, *, field_manager: str | None = None, dry_run: bool = False
@@ -172,13 +182,20 @@ class Client:
         try:
             found = await self._transport.request("GET", resource.root)
         except NotFound:
-            groups = await self._transport.request("GET", "/apis")
-            if not resource.group or resource.api_version in versions_in(groups):
-                raise  # the core group is always there
+            if resource.api_version in await self.versions():
+                raise
             return False
         if found.get("kind") != "APIResourceList":
             raise ServerError(200, "NotDiscovery", "the response is not an APIResourceList")
         return any(each["name"] == resource.plural for each in found.get("resources") or [])
+
+    async def versions(self) -> frozenset[str]:
+        """Return the groups and versions that the server has, as in the `apiVersion` of their objects."""
+        groups = await self._transport.request("GET", "/apis")
+        if groups.get("kind") != "APIGroupList":
+            raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
+        found = (version for group in groups.get("groups") or [] for version in group["versions"])
+        return frozenset({CORE, *(version["groupVersion"] for version in found)})
 
     def stream(
         self, resource: Resource, namespace: str | None, query: Mapping[str, str], *, metadata_only: bool = False
@@ -201,13 +218,6 @@ class Client:
         gate = None if dry_run else self._write_gate
         target = path + query_of_write(manager, force, dry_run)
         return self._transport.request(method, target, body=orjson.dumps(body), content_type=content_type, gate=gate)
-
-
-def versions_in(groups: Object) -> set[str]:
-    """Return the group/versions of an APIGroupList; raise ServerError for anything else."""
-    if groups.get("kind") != "APIGroupList":
-        raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
-    return {version["groupVersion"] for group in groups.get("groups") or [] for version in group["versions"]}
 
 
 @lru_cache

@@ -3,17 +3,34 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Collection
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Self
 
 from prometheus_client import CollectorRegistry
 
-from controller.audit.inventory import resource_of, take_inventory
+from controller.audit.inventory import take_inventory
 from controller.audit.judge import Judge, Judged
-from controller.audit.listing import Lister, RateLimit, rate_limit
+from controller.audit.listing import Lister, Object, RateLimit, rate_limit
 from controller.audit.metrics import AuditMetrics
-from controller.audit.reports import KINDS, SELECTOR, Changes, Format, Stored, changes, stored_of, with_first_seen
+from controller.audit.objects import objects, served
+from controller.audit.reports import (
+    KINDS,
+    MAX_REPORTS,
+    SELECTOR,
+    Changes,
+    Format,
+    Stored,
+    changes,
+    label,
+    stored_of,
+    with_first_seen,
+)
+from controller.audit.scope import Scope
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
 from controller.runtime.types import Request, Result
@@ -26,6 +43,7 @@ from webhook.engine.kinds import Kind
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = Request(None, "cluster")
 SOON = timedelta(seconds=15)  # at least, between the starts of two passes
+TIMEOUT = 3600.0  # seconds: 5,000 reports take minutes at the default rate
 YIELD_EVERY = 20  # objects judged before other tasks of the process run
 
 log = logging.getLogger("gatewright.audit")
@@ -36,7 +54,17 @@ class Totals:
     """The last finished pass: how many objects were judged, and by policy object (violations, objects with one)."""
 
     objects: int
-    policies: dict[str, tuple[int, int]]
+    policies: Mapping[str, tuple[int, int]]
+
+    @classmethod
+    def of(cls, found: Iterable[Judged], objects: int) -> Self:
+        """Return the totals of a pass that judged that many `objects`."""
+        violations, violating = Counter[str](), Counter[str]()
+        for each in found:
+            number = Counter(finding.policy for finding in each.findings)
+            violations.update(number)
+            violating.update(number.keys())
+        return cls(objects, {policy: (violations[policy], violating[policy]) for policy in violations})
 
     def status(self, policy: str) -> dict[str, int]:
         """Return the fields of a policy object's status; the key of a namespaced one is `namespace/name`."""
@@ -75,7 +103,7 @@ class Audit:
 
     def controller(self, metrics: Metrics) -> Controller:
         """Return the controller that runs it; adding REQUEST asks for a pass soon."""
-        controller = Controller("audit", reconcile=self.reconcile, metrics=metrics, workers=1)
+        controller = Controller("audit", reconcile=self.reconcile, metrics=metrics, workers=1, timeout=TIMEOUT)
         controller.add(REQUEST)
         return controller
 
@@ -90,24 +118,20 @@ class Audit:
         self._limit = self._limit or rate_limit(self._qps)
         began = time.monotonic()
         lister = Lister(self._client, self._limit, self._namespaces)
-        judged, objects, unread = await self._judge(engine, lister, now)
-        try:
-            existing = [each async for each in self._reports(lister)]
-        except NotFound:
-            log.warning("no audit reports are written: the CRDs of %s are not installed", self._format)
-            planned = Changes((), ())
-        else:
-            planned = changes(judged, existing, self._format, now, unread)
-            await self._write(planned)
-        self._finish(judged, objects, time.monotonic() - began, complete=not unread)
+        found, objects, unread = await self._judge(engine, lister, now)
+        self.totals = Totals.of(found, objects)
+        self._metrics.judged(found, objects)
+        self.on_finished()
+        written = await self._report(found, lister, now, unread)
+        self._metrics.finished(time.monotonic() - began, None if unread else self._now())
         log.info(
             "audit finished",
             extra={
                 "fields": {
                     "objects": objects,
-                    "violating": len(judged),
-                    "applied": len(planned.apply),
-                    "deleted": len(planned.delete),
+                    "violating": len(found),
+                    "applied": len(written.apply),
+                    "deleted": len(written.delete),
                     "seconds": round(time.monotonic() - began, 1),
                 }
             },
@@ -116,73 +140,55 @@ class Audit:
 
     async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> tuple[list[Judged], int, frozenset[str]]:
         """Return the objects with violations, how many were judged, and the kinds that could not be listed."""
-        judge = Judge(engine, self._planned)
-        inventory = await take_inventory(lister, engine)
-        served = frozenset([(each.group, each.plural) for each in self._optional if await self._client.serves(each)])
-        found: dict[str, Judged] = {}
-        seen: set[str] = set()
-        unread: set[str] = set()
-        for kind in judge.kinds:
-            try:
-                async for object in lister.objects(resource_of(kind)):
-                    uid, namespace = object["metadata"]["uid"], object["metadata"].get("namespace", "")
-                    if uid in seen or namespace in self._excluded or judge.is_covered_by_owner(kind, object):
-                        continue
-                    seen.add(uid)
-                    if (result := judge(kind, object, inventory.about(namespace, now, served))) is not None:
-                        found[uid] = result
-                    if len(seen) % YIELD_EVERY == 0:
-                        await asyncio.sleep(0)
-            except NotFound:
-                continue  # its CRD is not installed
-            except ApiError as error:
-                unread.add(_label(kind))
-                log.warning("%s cannot be audited: %s", kind.plural, error)
-        return list(found.values()), len(seen), frozenset(unread)
+        unread = set[str]()
 
-    async def _reports(self, lister: Lister) -> AsyncIterator[Stored]:
-        for resource in KINDS[self._format]:
-            async for each in lister.objects(resource, metadata_only=True, labels=SELECTOR):
-                yield stored_of(each["metadata"])
+        def refused(kind: Kind, error: ApiError) -> None:
+            unread.add(label(kind.group, kind.kind))
+            log.warning("%s cannot be audited: %s", kind.plural, error)
 
-    async def _write(self, planned: Changes) -> None:
-        namespaced, cluster = KINDS[self._format]
-        assert self._limit is not None
+        judge, inventory = Judge(engine), await take_inventory(lister, engine)
+        apis = await served(lister, self._optional)
+        found, number = list[Judged](), 0
+        async for kind, object in objects(lister, Scope([engine], self._excluded, self._planned), refused):
+            number += 1
+            about = inventory.about(object["metadata"].get("namespace", ""), now, apis)
+            if (judged := judge(kind, object, about)) is not None:
+                found.append(judged)
+            if number % YIELD_EVERY == 0:
+                await asyncio.sleep(0)
+        return found, number, frozenset(unread)
+
+    async def _report(self, found: list[Judged], lister: Lister, now: datetime, unread: frozenset[str]) -> Changes:
+        """Bring the reports in the cluster up to date; return what was written."""
+        stored = list[Stored]()
+        try:
+            for resource in KINDS[self._format]:
+                listed = lister.objects(resource, metadata_only=True, labels=SELECTOR, first=MAX_REPORTS)
+                stored += [stored_of(each["metadata"]) async for each in listed]
+        except NotFound:
+            log.warning("no audit reports are written: the CRDs of %s are not installed", self._format)
+            return Changes((), ())
+        planned = changes(found, stored, self._format, now, unread)
+        there = {each.name for each in stored}
         for report in planned.apply:
-            metadata = report["metadata"]
-            resource = namespaced if "namespace" in metadata else cluster
-            await self._limit.wait()
-            try:
-                is_there = metadata["name"] in planned.there
-                old = (
-                    await self._client.get(resource, metadata["name"], metadata.get("namespace")) if is_there else None
-                )
-                await self._client.apply(
-                    resource, with_first_seen(report, old), field_manager=FIELD_MANAGER, force=True
-                )
-            except NotFound:
-                continue  # with its object, or its namespace
+            with suppress(NotFound):  # it is gone with its object, or its namespace
+                await self._apply(report, is_there=report["metadata"]["name"] in there)
         for each in planned.delete:
-            resource = namespaced if each.namespace else cluster
-            await self._limit.wait()
-            try:
-                await self._client.delete(resource, each.name, each.namespace or None)
-            except NotFound:
-                continue  # with the object that owned it
+            with suppress(NotFound):
+                await self._send(self._client.delete, self._resource(each.namespace), each.name, each.namespace or None)
+        return planned
 
-    def _finish(self, judged: list[Judged], objects: int, seconds: float, *, complete: bool) -> None:
-        policies: dict[str, tuple[int, int]] = {}
-        for each in judged:
-            for policy in {finding.policy for finding in each.findings}:
-                violations, violating = policies.get(policy, (0, 0))
-                number = sum(finding.policy == policy for finding in each.findings)
-                policies[policy] = violations + number, violating + 1
-        self.totals = Totals(objects, policies)
-        self._metrics.finished(judged, objects, seconds)
-        if complete:
-            self._metrics.succeeded(self._now().timestamp())
-        self.on_finished()
+    async def _apply(self, report: Object, *, is_there: bool) -> None:
+        metadata = report["metadata"]
+        namespace = metadata.get("namespace")
+        resource = self._resource(namespace)
+        if is_there:
+            report = with_first_seen(report, await self._send(self._client.get, resource, metadata["name"], namespace))
+        await self._send(self._client.apply, resource, report, field_manager=FIELD_MANAGER, force=True)
 
+    def _resource(self, namespace: str | None) -> Resource:
+        return KINDS[self._format].namespaced if namespace else KINDS[self._format].cluster
 
-def _label(kind: Kind) -> str:
-    return f"{kind.kind}.{kind.group}".rstrip(".")
+    async def _send(self, method: Callable[..., Awaitable[Object | None]], *arguments: Any, **options: Any) -> Object:
+        assert self._limit is not None
+        return await self._limit.send(partial(method, *arguments, **options))

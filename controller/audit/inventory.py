@@ -1,24 +1,21 @@
 """What policies look up, read once for a whole audit: namespaces' labels, and the objects of LOOK_UPS in use."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from controller.audit.listing import Lister
+from controller.audit.objects import resource_of
 from kube.resource import Resource
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
-from webhook.engine.kinds import KINDS, Kind
-from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine.kinds import KINDS
+from webhook.engine.look_ups import LOOK_UPS, LookUp
+from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 NOTHING: list[Any] = []
-
-
-def resource_of(kind: Kind) -> Resource:
-    """Return where the objects of a kind are listed, in its newest version."""
-    return Resource(kind.group, kind.versions[-1], kind.plural, kind.kind, namespaced=kind.namespaced)
 
 
 class Inventory:
@@ -28,7 +25,7 @@ class Inventory:
         """Take the labels of each namespace, and by look-up and namespace ("" for all of them) the objects."""
         self._labels, self._found = labels, found
 
-    def about(self, namespace: str, now: datetime, served: frozenset[tuple[str, str]]) -> dict[str, Any]:
+    def about(self, namespace: str, now: datetime, served: Served) -> dict[str, Any]:
         """Return what is looked up for an object in `namespace` at the time `now`."""
         objects = {
             name: each.get("" if LOOK_UPS[name].everywhere else namespace, NOTHING)
@@ -44,19 +41,24 @@ async def take_inventory(lister: Lister, engine: Engine) -> Inventory:
         each["metadata"]["name"]: each["metadata"].get("labels") or {}
         async for each in lister.objects(NAMESPACE, metadata_only=True)
     }
-    needed = frozenset[str]().union(*(bound.needs for bound in engine.policies))
     found: dict[str, dict[str, list[Any]]] = {}
-    for name, look_up in LOOK_UPS.items():
-        if name in needed:
-            found[name] = {}
-            for resource in _resources(look_up.kinds):
-                async for object in lister.objects(resource):
-                    namespace = object["metadata"].get("namespace", "")
-                    place = "" if look_up.everywhere else namespace
-                    found[name].setdefault(place, []).append(look_up.shaped(object, namespace))
+    for name, look_up in look_ups_of(engine).items():
+        found[name] = {}
+        for resource in map(resource_named, sorted(look_up.kinds)):
+            async for object in lister.objects(resource):
+                namespace = object["metadata"].get("namespace", "")
+                place = "" if look_up.everywhere else namespace
+                found[name].setdefault(place, []).append(look_up.shaped(object, namespace))
     return Inventory(labels, found)
 
 
-def _resources(kinds: Iterable[str]) -> list[Resource]:
-    by_name = {kind.kind: resource_of(kind) for kind in reversed(KINDS.values())}
-    return [by_name.get(kind, LIMIT_RANGE) for kind in sorted(kinds)]
+def look_ups_of(*engines: Engine) -> dict[str, LookUp]:
+    """Return the look-ups that policies in force need."""
+    needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
+    return {name: look_up for name, look_up in LOOK_UPS.items() if name in needed}
+
+
+def resource_named(kind: str) -> Resource:
+    """Return where the objects of a kind are that is looked up."""
+    found = next((each for each in KINDS.values() if each.kind == kind), None)
+    return LIMIT_RANGE if found is None else resource_of(found)

@@ -1,6 +1,6 @@
 """Judges objects that stand in the cluster, as the webhook would judge their creation. Pure."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from webhook.engine import Attributes, Engine, Outcome, Request, Verdict
@@ -38,32 +38,14 @@ class Judged(NamedTuple):
 class Judge:
     """Judges objects by one engine."""
 
-    def __init__(self, engine: Engine, planned: Collection[tuple[str, str]] = ()) -> None:
-        """Know which kinds the engine judges, and by which policies.
-
-        `planned` are group and plural of the kinds whose children are judged with them.
-        """
-        self._engine, self._planned = engine, planned
+    def __init__(self, engine: Engine) -> None:
+        """Take the engine."""
+        self._engine = engine
         self._policies = {bound.title: bound for bound in engine.policies}
-        self.kinds = dict(_judged_kinds(engine))
-        self._by_name = {(kind.group, kind.kind): kind for kind in self.kinds}
-
-    def is_covered_by_owner(self, kind: Kind, object: Object) -> bool:
-        """Whether the owner of an object is judged by the same policies: its pod template says the same."""
-        for owner in object["metadata"].get("ownerReferences") or ():
-            group = owner["apiVersion"].rpartition("/")[0]
-            above = self._by_name.get((group, owner["kind"])) if owner.get("controller") else None
-            if above is None:
-                continue
-            if self.kinds[kind] <= self.kinds[above] or (above.group, above.plural) in self._planned:
-                return True
-        return False
 
     def __call__(self, kind: Kind, object: Object, looked_up: Mapping[str, Any]) -> Judged | None:
-        """Return what is wrong with an object; None where nothing is, or where it is being deleted."""
+        """Return what is wrong with an object; None where nothing is."""
         metadata = object["metadata"]
-        if metadata.get("deletionTimestamp") is not None:
-            return None
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         version = object["apiVersion"].rpartition("/")[2]
         attributes = Attributes(
@@ -97,22 +79,3 @@ class Judge:
         severity, category = (bound.severity, bound.category) if bound is not None else ("high", "kinds")
         rule = bound.policy.name if bound is not None else ""
         return Finding(outcome.policy, rule, path, message, result, severity, category)
-
-
-def _judged_kinds(engine: Engine) -> Iterator[tuple[Kind, frozenset[str]]]:
-    """Yield each kind whose objects are judged when they are created, with the policies that judge it."""
-    targets = {
-        target.kind
-        for fails_closed in (True, False)
-        for target in engine.targets(mutating=False, fails_closed=fails_closed)
-        if not target.subresource and "CREATE" in target.operations
-    }
-    for kind in sorted(targets, key=lambda kind: (kind.group, kind.kind)):
-        yield (
-            kind,
-            frozenset(
-                bound.title
-                for bound in engine.policies
-                if bound.match.for_kind(kind) is not None and any(each.kind == kind for each in bound.policy.targets)
-            ),
-        )

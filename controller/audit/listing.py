@@ -2,32 +2,50 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
-from kube.client import Client
-from kube.errors import Gone
+import orjson
+
+from kube.client import PAGE, Client
+from kube.errors import Gone, TooManyRequests
 from kube.resource import Resource
 
-PAGE = 500  # objects of a request
-ATTEMPTS = 3  # at a list whose continue token expires: a list takes minutes in a large cluster
+MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
+PAGE_BYTES = 3 * 1024 * 1024  # of JSON that a later page has at most, if its objects are as large as those before
+ATTEMPTS = 3  # at a list whose continue token expires, and at a request that an overloaded server refuses
+RETRY_AFTER = 1.0  # seconds, where the server names none
 
 Object = dict[str, Any]
 
 
 class RateLimit:
-    """At most `qps` requests a second, evenly spread: each caller of `wait` gets its turn."""
+    """At most `qps` requests a second, evenly spread: each request gets its turn."""
 
     def __init__(self, qps: float, now: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
         """Take the rate, a clock in seconds, and how to sleep."""
         self._interval, self._now, self._sleep = 1 / qps, now, sleep
         self._next = 0.0
 
-    async def wait(self) -> None:
-        """Return when the next request may be sent."""
-        turn = max(self._next, self._now())
-        self._next = turn + self._interval
-        if (delay := turn - self._now()) > 0:
-            await self._sleep(delay)
+    async def send(self, request: Callable[[], Awaitable[Object | None]]) -> Object:
+        """Send a request in its turn, and again when the server asks for that. TooManyRequests after ATTEMPTS."""
+        for attempt in range(1, ATTEMPTS + 1):
+            turn = max(self._next, self._now())
+            self._next = turn + self._interval
+            if (delay := turn - self._now()) > 0:
+                await self._sleep(delay)
+            try:
+                return await request() or {}
+            except TooManyRequests as error:
+                if attempt == ATTEMPTS:
+                    raise
+                await self._sleep(RETRY_AFTER if error.retry_after is None else error.retry_after)
+        raise AssertionError  # the last attempt returned or raised
+
+
+def rate_limit(qps: float) -> RateLimit:
+    """Return a rate limit by the clock of the running event loop."""
+    return RateLimit(qps, asyncio.get_running_loop().time, asyncio.sleep)
 
 
 class Lister:
@@ -37,38 +55,54 @@ class Lister:
         """Take the client, the rate, and the namespaces that are read; none are all of them."""
         self._client, self._limit = client, limit
         self._namespaces = tuple(namespaces)
+        self._versions: frozenset[str] | None = None
+
+    async def versions(self) -> frozenset[str]:
+        """Return the groups and versions that the API server has, as they were at the first call."""
+        if self._versions is None:
+            self._versions = await self._client.versions()
+        return self._versions
+
+    async def serves(self, resource: Resource) -> bool:
+        """Return whether the API server has a resource."""
+        return resource.api_version in await self.versions() and await self._client.serves(resource)
 
     async def objects(
-        self, resource: Resource, *, metadata_only: bool = False, labels: str | None = None
+        self, resource: Resource, *, metadata_only: bool = False, labels: str | None = None, first: int = PAGE
     ) -> AsyncIterator[Object]:
-        """Yield every object of a resource, without managedFields.
+        """Yield every object of a resource once, without managedFields; `first` is the size of the first page.
 
-        After an expired continue token the list begins again, so that an object can come twice. ApiError where the API
-        server refuses.
+        After an expired continue token the list begins again. ApiError where the API server refuses.
         """
         for namespace in self._namespaces if resource.namespaced and self._namespaces else (None,):
+            seen = set[str]()
+            request = partial(self._client.page, resource, namespace, labels=labels, metadata_only=metadata_only)
             for attempt in range(1, ATTEMPTS + 1):
                 try:
-                    async for each in self._pages(resource, namespace, labels, metadata_only=metadata_only):
-                        yield each
+                    async for item in self._items(request, first):
+                        if (uid := item["metadata"]["uid"]) not in seen:
+                            seen.add(uid)
+                            item["metadata"].pop("managedFields", None)
+                            yield item
                     break
                 except Gone:
                     if attempt == ATTEMPTS:
                         raise
 
-    async def _pages(
-        self, resource: Resource, namespace: str | None, labels: str | None, *, metadata_only: bool
-    ) -> AsyncIterator[Object]:
-        await self._limit.wait()
-        pages = self._client.pages(resource, namespace, labels=labels, limit=PAGE, metadata_only=metadata_only)
-        async for page in pages:
-            for item in page["items"]:
-                item["metadata"].pop("managedFields", None)
-                yield item
-            if page["metadata"].get("continue"):
-                await self._limit.wait()
+    async def _items(self, request: Callable[..., Awaitable[Object]], limit: int) -> AsyncIterator[Object]:
+        token = ""
+        while True:
+            page = await self._limit.send(partial(request, token=token, limit=limit))
+            token, items = page["metadata"].get("continue", ""), page["items"]
+            limit = next_limit(items) if token else limit
+            items.reverse()
+            while items:
+                yield items.pop()  # no object is kept when the next page is read
+            if not token:
+                return
 
 
-def rate_limit(qps: float) -> RateLimit:
-    """Return a rate limit by the clock of the running event loop."""
-    return RateLimit(qps, asyncio.get_running_loop().time, asyncio.sleep)
+def next_limit(items: Sequence[Object]) -> int:
+    """Return how many objects to ask for after a page: twice as many while PAGE_BYTES and MAX_PAGE allow it."""
+    fitting = PAGE_BYTES * len(items) // len(orjson.dumps(items))
+    return max(1, min(fitting, 2 * len(items), MAX_PAGE))

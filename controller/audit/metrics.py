@@ -1,11 +1,12 @@
 """Metrics of the audit (prometheus_client types)."""
 
+from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Gauge
 
 from controller.audit.judge import Judged
-from controller.audit.reports import counts
 
 MAX_SERIES = 1_000
 OTHER = "other"  # the labels of what exceeds MAX_SERIES
@@ -32,15 +33,19 @@ class AuditMetrics:
             registry=registry,
         )
 
-    def finished(self, judged: Iterable[Judged], objects: int, seconds: float) -> None:
-        """Show the results of an audit that took `seconds`."""
+    def judged(self, found: Iterable[Judged], objects: int) -> None:
+        """Show the violations that an audit found in `objects` objects."""
+        violations = Counter(
+            (each.policy, judged.namespace, each.severity) for judged in found for each in judged.findings
+        )
         self._violations.clear()
-        for index, (policy, namespace, severity, number) in enumerate(counts(judged)):
-            labels = (policy, namespace, severity) if index < MAX_SERIES else (OTHER, OTHER, OTHER)
-            self._violations.labels(*labels).inc(number)
+        ordered = sorted(violations.items(), key=lambda item: (-item[1], item[0]))
+        for index, (labels, number) in enumerate(ordered):
+            self._violations.labels(*(labels if index < MAX_SERIES else (OTHER, OTHER, OTHER))).inc(number)
         self._objects.set(objects)
-        self._duration.set(seconds)
 
-    def succeeded(self, timestamp: float) -> None:
-        """Remember the Unix time of an audit without any failure."""
-        self._success.set(timestamp)
+    def finished(self, seconds: float, succeeded: datetime | None) -> None:
+        """Show that an audit ended after so many `seconds`; `succeeded` is when, if nothing failed."""
+        self._duration.set(seconds)
+        if succeeded is not None:
+            self._success.set(succeeded.timestamp())

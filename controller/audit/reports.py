@@ -5,7 +5,7 @@ failures, warnings and errors are reported, and at most MAX_REPORTS objects, in 
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import accumulate
@@ -62,11 +62,10 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The writes that bring the reports in the cluster up to date; `there` names the reports that exist."""
+    """The writes that bring the reports in the cluster up to date."""
 
     apply: tuple[Object, ...]
     delete: tuple[Stored, ...]
-    there: frozenset[str] = frozenset()
 
 
 def stored_of(metadata: Mapping[str, Any]) -> Stored:
@@ -98,7 +97,12 @@ def changes(
             apply.append(notice)
     kept = wanted.keys() | ({("", TRUNCATED)} if left_out else set())
     gone = (each for key, each in there.items() if key not in kept and each.audited_kind not in unread)
-    return Changes(tuple(apply), tuple(gone), frozenset(name for _, name in there))
+    return Changes(tuple(apply), tuple(gone))
+
+
+def label(group: str, kind: str) -> str:
+    """Return what names a kind in KIND_LABEL."""
+    return f"{kind}.{group}".rstrip(".")
 
 
 def digest(judged: Judged) -> str:
@@ -117,7 +121,7 @@ def report(judged: Judged, format: Format, now: datetime) -> Object:
         "metadata": {
             "name": judged.uid,
             **named,
-            "labels": {**MANAGED, KIND_LABEL: f"{judged.kind}.{group}".rstrip(".")},
+            "labels": {**MANAGED, KIND_LABEL: label(group, judged.kind)},
             "annotations": {HASH: digest(judged)},
             "ownerReferences": [reference],
         },
@@ -147,9 +151,9 @@ def truncated(left_out: int, total: int, format: Format, now: datetime) -> Objec
     return _of_format(KINDS[format].cluster, body, format)
 
 
-def with_first_seen(new: Object, old: Mapping[str, Any] | None) -> Object:
+def with_first_seen(new: Object, old: Mapping[str, Any]) -> Object:
     """Return a report whose results keep the time at which the stored one first had them."""
-    seen = {_same(each): each["timestamp"] for each in (old or {}).get("results") or () if "timestamp" in each}
+    seen = {_same(each): each["timestamp"] for each in old.get("results") or () if "timestamp" in each}
     results = [{**each, "timestamp": seen.get(_same(each), each["timestamp"])} for each in new["results"]]
     return {**new, "results": results}
 
@@ -190,14 +194,3 @@ def _result(finding: Finding, now: datetime) -> Object:
         "properties": {"path": finding.path} if finding.path else {},
     }
     return {key: value for key, value in result.items() if value not in ("", {}, False)}
-
-
-def counts(judged: Iterable[Judged]) -> Iterator[tuple[str, str, str, int]]:
-    """Yield policy, namespace, severity and number of the violations, most first."""
-    found: dict[tuple[str, str, str], int] = {}
-    for each in judged:
-        for finding in each.findings:
-            key = finding.policy, each.namespace, finding.severity
-            found[key] = found.get(key, 0) + 1
-    for (policy, namespace, severity), number in sorted(found.items(), key=lambda item: (-item[1], item[0])):
-        yield policy, namespace, severity, number

@@ -113,7 +113,7 @@ class Comparison:
             return
         try:
             async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
-                live = Live(client)
+                live = Live(client, self._home)
                 context, served = await live.context(*self._engines), await live.served()
                 if manifests or reviews:
                     self._compare(manifests, reviews, namespace, labels, context, served)

@@ -107,6 +107,14 @@ async def test_what_a_judged_object_owns_is_left_out(server, check):
     assert verdicts(report) == ["denied shop/big", "denied shop/alone"]
 
 
+async def test_namespaces_that_the_webhook_never_sees_are_left_out(server, check):
+    """The system's and Gatewright's own: nothing is denied there."""
+    policy(server, match={})
+    for namespace in ("kube-system", "kube-node-lease", "gatewright-system", "shop"):
+        deployment(server, "big", namespace=namespace)
+    assert verdicts((await check())[1]) == ["denied shop/big"]
+
+
 async def test_the_charts_policies_are_in_force(server, check):
     """They are in a ConfigMap where Gatewright is installed; an object replaces the one of its name."""
     spec = json.dumps({"policy": "replica-limits", "params": {"maximum": 5}})

@@ -166,15 +166,43 @@ async def test_without_the_report_crds_metrics_are_all(server, auditor):
     assert auditor.registry.get_sample_value("gatewright_audit_objects") == 1
 
 
+def pages(server):
+    """The limit of each list of Deployments so far."""
+    return [each.query.get("limit") for each in server.requests.log if each.path.endswith("/deployments")]
+
+
 async def test_a_list_is_read_page_by_page(server, auditor):
-    """One request for 500 objects, and one for each kind that policies in force look at."""
-    for index in range(1001):
+    """500 objects first, then twice as many each time while they are small."""
+    for index in range(1501):
         server.create(DEPLOYMENT, deployment(f"few-{index}", 3))
-    server.requests.log.clear()
     assert await auditor.run() == []
-    deployments = [each for each in server.requests.log if each.path.endswith("/deployments")]
-    assert [each.query.get("limit") for each in deployments] == ["500"] * 3
-    assert auditor.audit.totals.objects == 1001
+    assert pages(server) == ["500", "1000", "2000"]
+    assert auditor.audit.totals.objects == 1501
+
+
+async def test_large_objects_come_in_small_pages(server, auditor):
+    """So that a page needs about as much memory whatever is in it."""
+    for index in range(501):
+        server.create(DEPLOYMENT, deployment(f"few-{index}", 3, annotations={"notes": "x" * 20_000}))
+    assert await auditor.run() == []
+    assert pages(server) == ["500", "153"]
+
+
+async def test_kinds_that_the_cluster_does_not_have_cost_nothing(server, auditor):
+    """One request tells which groups it has."""
+    await auditor.run()
+    asked = [each.path for each in server.requests.log]
+    assert asked.count("/apis") == 1
+    assert not [each for each in asked if "keda.sh" in each]
+
+
+async def test_a_server_that_is_overloaded_is_asked_again(server, auditor):
+    """As it asks for; such as in the first second of a CRD. Nothing is skipped, and nothing fails."""
+    server.create(DEPLOYMENT, deployment("many", 30))
+    server.fail(2, 429, path="/reports", retry_after="0")
+    await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE]}
+    assert auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds") is not None
 
 
 async def test_audits_do_not_follow_one_another_at_once(auditor):

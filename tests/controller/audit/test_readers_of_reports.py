@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from controller.audit.judge import Finding, Judged
-from controller.audit.reports import Format, report, truncated, with_first_seen
+from controller.audit.reports import Format, report, truncated
 from tests.controlplane.fixtures import available
 from tests.controlplane.gobuild import build
 
@@ -36,8 +36,7 @@ def as_written(format: Format) -> list[dict[str, Any]]:
     """A report of each kind, as an audit writes it: of an object in a namespace, of one in none, and of a limit."""
     namespaced = Judged("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
     cluster = Judged("v1", "Namespace", "", "web", "uid-web", FINDINGS)
-    of_objects = [with_first_seen(report(each, format, NOW), None) for each in (namespaced, cluster)]
-    return [*of_objects, truncated(5, 10, format, NOW)]
+    return [report(namespaced, format, NOW), report(cluster, format, NOW), truncated(5, 10, format, NOW)]
 
 
 @pytest.mark.controlplane

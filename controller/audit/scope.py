@@ -1,0 +1,64 @@
+"""Which objects an audit judges: those of kinds that policies judge, unless their owner answers for them. Pure."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from webhook.engine import BoundPolicy, Engine
+from webhook.engine.kinds import Kind
+
+Object = dict[str, Any]
+
+
+class Scope:
+    """What is judged by one engine, or by several of which each judges the same objects."""
+
+    def __init__(
+        self, engines: Sequence[Engine], excluded: Collection[str] = (), planned: Collection[tuple[str, str]] = ()
+    ) -> None:
+        """Take the engines, and the namespaces that the webhook never sees.
+
+        `planned` are group and plural of the kinds whose children are judged with them.
+        """
+        self._excluded, self._planned = frozenset(excluded), planned
+        judges: dict[Kind, set[tuple[int, str]]] = {}
+        for index, engine in enumerate(engines):
+            for kind in _judged_kinds(engine):
+                titles = (each.title for each in engine.policies if _judges(each, kind))
+                judges.setdefault(kind, set()).update((index, title) for title in titles)
+        self._judges = {kind: judges[kind] for kind in sorted(judges, key=lambda each: (each.group, each.kind))}
+        self._by_name = {(kind.group, kind.kind): kind for kind in self._judges}
+
+    @property
+    def kinds(self) -> Collection[Kind]:
+        """The kinds whose objects are judged, by group and name."""
+        return self._judges.keys()
+
+    def includes(self, kind: Kind, object: Object) -> bool:
+        """Whether an object is judged: not where it is being deleted, or its owner is judged by the same policies."""
+        metadata = object["metadata"]
+        if metadata.get("namespace") in self._excluded or "deletionTimestamp" in metadata:
+            return False
+        return not any(self._answers_for(kind, each) for each in metadata.get("ownerReferences") or ())
+
+    def _answers_for(self, kind: Kind, owner: Object) -> bool:
+        group = owner["apiVersion"].rpartition("/")[0]
+        above = self._by_name.get((group, owner["kind"])) if owner.get("controller") else None
+        if above is None:
+            return False
+        return self._judges[kind] <= self._judges[above] or (above.group, above.plural) in self._planned
+
+
+def _judged_kinds(engine: Engine) -> set[Kind]:
+    """Return the kinds whose objects some policy judges when they are created."""
+    return {
+        target.kind
+        for fails_closed in (True, False)
+        for target in engine.targets(mutating=False, fails_closed=fails_closed)
+        if not target.subresource and "CREATE" in target.operations
+    }
+
+
+def _judges(policy: BoundPolicy, kind: Kind) -> bool:
+    if policy.policy.validate is None or policy.match.for_kind(kind) is None:
+        return False
+    return any(target.kind == kind for target in policy.policy.targets)
