@@ -1,14 +1,13 @@
-"""The closures that nodes compile to."""
+"""The closures of selections, lists and maps, and of the operators that decide themselves what is evaluated."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.frames import Code, Frame, charge, decide
-from webhook.cel.functions import Function, weigh
-from webhook.cel.syntax import ListNode, Node
-from webhook.cel.values import NONE, Optional, Uint, equal, field, has, index, optional_index, type_name
+from webhook.cel.functions import Code, Frame, charge, function, weigh
+from webhook.cel.values import KEYS, NONE, Optional, equal, field, has, index, optional_index, type_name
 
-KEYS = frozenset({str, bool, int, Uint})  # what a key of a map can be
+_SCALARS = frozenset({bool, int, float})
 
 
 def constant(value: Any) -> Code:
@@ -27,8 +26,6 @@ def raising(text: str) -> Code:
 
 def path_of(base: Code, path: list[str]) -> Code:
     """Return the selection of one field after the other."""
-    if len(path) == 1:
-        return _field(base, path[0])
 
     def selected(frame: Frame) -> Any:
         found = first = base(frame)
@@ -44,126 +41,98 @@ def path_of(base: Code, path: list[str]) -> Code:
     return selected
 
 
-def _field(base: Code, name: str) -> Code:
-    def selected(frame: Frame) -> Any:
-        found = base(frame)
-        try:
-            return found[name]
-        except (KeyError, TypeError):
-            return field(found, name)
-
-    return selected
-
-
-def indexed(container: Code, key: Code, *, optional: bool) -> Code:
-    """Return `container[key]`, or `container[?key]`."""
-    if optional:
-        return lambda frame: optional_index(container(frame), key(frame))
-    return lambda frame: index(container(frame), key(frame))
-
-
-def test(base: Code, path: list[str], last: str) -> Code:
-    """Return `has()` of the field `last` behind `path`."""
-    operand = path_of(base, path) if path else base
+def test(base: Code, name: str) -> Code:
+    """Return `has()` of a field."""
 
     def tested(frame: Frame) -> bool:
-        found = operand(frame)
-        return last in found if type(found) is dict else has(found, last)
+        found = base(frame)
+        return name in found if type(found) is dict else has(found, name)
 
     return tested
 
 
-LARGE = frozenset({str, list, dict})  # what takes time to compare
+def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
+    """Return `absorbing` if any term is that, else the opposite; an error counts only where no term decides."""
+    error: EvaluationError | None = None
+    for term in terms:
+        try:
+            value = term(frame)
+        except EvaluationError as caught:
+            error = error or caught
+            continue
+        if value is absorbing:
+            return bool(absorbing)
+        if value is not (not absorbing):
+            error = error or no_overload()
+    if error is not None:
+        raise error
+    return not absorbing
 
 
-def logic(terms: list[Code], *, absorbing: bool) -> Code:
-    """Return `&&` (False decides) or `||` (True decides) of the terms."""
-    return lambda frame: decide(frame, terms, absorbing)
+@function("_&&_(bool...) -> bool", compiles=True)
+def _all(*terms: Code) -> Code:
+    return lambda frame: decide(frame, terms, False)
 
 
-def constant_equality(other: Code, known: str | bool, *, wanted: bool) -> Code:
-    """Return the comparison with a constant text or boolean."""
-    if isinstance(known, bool):
-        return lambda frame: (other(frame) is known) is wanted
-    return (lambda frame: other(frame) == known) if wanted else (lambda frame: other(frame) != known)
+@function("_||_(bool...) -> bool", compiles=True)
+def _any(*terms: Code) -> Code:
+    return lambda frame: decide(frame, terms, True)
 
 
-def equality(left: Code, right: Code, *, wanted: bool) -> Code:
-    """Return `==`, or `!=` where `wanted` is False."""
-
-    def compared(frame: Frame) -> bool:
-        one, two = left(frame), right(frame)
-        if type(one) in LARGE and type(two) is type(one):
-            charge(frame, len(one) >> 8 if isinstance(one, str) else 2 * weigh(one))
-        return equal(one, two) is wanted
-
-    return compared
-
-
-def conditional(condition: Code, yes: Code, no: Code) -> Code:
-    """Return `condition ? yes : no`."""
-
+@function("_?_:_(bool, A, A) -> A", compiles=True)
+def _conditional(condition: Code, yes: Code, no: Code) -> Code:
     def chosen(frame: Frame) -> Any:
         found = condition(frame)
-        if found is True:
-            return yes(frame)
-        if found is False:
-            return no(frame)
+        if found is True or found is False:
+            return yes(frame) if found else no(frame)
         raise no_overload()
 
     return chosen
 
 
-def constant_texts(node: Node) -> list[Any] | None:
-    """Return the items of a list of texts."""
-    if not isinstance(node, ListNode):
-        return None
-    values = [getattr(item, "value", None) if not optional else None for item, optional in node.items]
-    return values if all(type(value) is str for value in values) else None
+def _same(frame: Frame, one: Any, two: Any) -> bool:
+    kind = type(one)
+    if kind is type(two):
+        if kind in _SCALARS:
+            return bool(one == two)
+        if kind is str:
+            charge(frame, len(one) >> 8)
+            return bool(one == two)
+        charge(frame, 2 * weigh(one))
+    return equal(one, two)
 
 
-def in_constants(item: Code, items: list[str]) -> Code:
-    """Return `item in items` of constant texts."""
-    known = frozenset(items)
-
-    def contained(frame: Frame) -> bool:
-        found = item(frame)
-        return type(found) is str and found in known
-
-    return contained
+@function("_==_(A, A) -> bool", compiles=True)
+def _equal(left: Code, right: Code) -> Code:
+    return lambda frame: _same(frame, left(frame), right(frame))
 
 
-def call(entry: Function, args: list[Code]) -> Code:
-    """Return the call of a function, chosen by the types of its arguments."""
-    table, resolve, cost = entry.table, entry.resolve, entry.cost
-    if cost is None and len(args) == 1:
-        only = args[0]
+@function("_!=_(A, A) -> bool", compiles=True)
+def _unequal(left: Code, right: Code) -> Code:
+    return lambda frame: not _same(frame, left(frame), right(frame))
 
-        def unary(frame: Frame) -> Any:
-            value = only(frame)
-            return (table.get((type(value),)) or resolve(value))(value)
 
-        return unary
-    if len(args) == 2:
-        left, right = args
+@function(
+    "_[_](list(A), int) -> A",
+    "_[_](map(A, B), A) -> B",
+    "_[_](optional_type(list(A)), int) -> optional_type(A)",
+    "_[_](optional_type(map(A, B)), A) -> optional_type(B)",
+    compiles=True,
+)
+def _indexed(container: Code, key: Code) -> Code:
+    return lambda frame: index(container(frame), key(frame))
 
-        def binary(frame: Frame) -> Any:
-            one, two = left(frame), right(frame)
-            found = table.get((type(one), type(two))) or resolve(one, two)
-            if cost is not None:
-                charge(frame, cost(one, two))
-            return found(one, two)
 
-        return binary
-
-    def called(frame: Frame) -> Any:
-        values = [arg(frame) for arg in args]
-        found = table.get(tuple([type(value) for value in values])) or resolve(*values)
-        if cost is not None:
-            charge(frame, cost(*values))
-        return found(*values)
-
-    return called
+@function(
+    "_[?_](list(A), int) -> optional_type(A)",
+    "_[?_](map(A, B), A) -> optional_type(B)",
+    "_[?_](optional_type(list(A)), int) -> optional_type(A)",
+    "_[?_](optional_type(map(A, B)), A) -> optional_type(B)",
+    compiles=True,
+)
+def optionally_indexed(container: Code, key: Code) -> Code:
+    """Return `container[?key]`, or `container.?key` where the key is a constant."""
+    return lambda frame: optional_index(container(frame), key(frame))
 
 
 def list_of(items: list[tuple[Code, bool]]) -> Code:
@@ -190,10 +159,10 @@ def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
                 raise EvaluationError(f"unsupported key type: {type_name(name)}")
             if name in found:
                 raise EvaluationError(f"failed with repeated key: {name}")
-            if optional and (given := _present(given)) is not NONE:
-                found[name] = given.value
-            elif not optional:
+            if not optional:
                 found[name] = given
+            elif (present := _present(given)) is not NONE:
+                found[name] = present.value
         return found
 
     return built

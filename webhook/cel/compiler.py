@@ -1,113 +1,249 @@
-"""Compile a checked expression to Python closures, each of which takes the frame of an evaluation."""
+"""Compile an expression to a Python closure, and check it: names, functions, numbers of arguments, types."""
 
-from webhook.cel.checker import TYPE_NAMES
-from webhook.cel.closures import (
-    call,
-    conditional,
-    constant,
-    constant_equality,
-    constant_texts,
-    equality,
-    in_constants,
-    indexed,
-    list_of,
-    logic,
-    map_of,
-    path_of,
-    raising,
-    test,
-)
-from webhook.cel.frames import Code
-from webhook.cel.functions import FUNCTIONS, Function
-from webhook.cel.macros import compile_macro
-from webhook.cel.parser import qualified
-from webhook.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select
-from webhook.cel.values import TypeValue, optional_index
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
+
+from config.faults import did_you_mean
+from webhook.cel import closures
+from webhook.cel.errors import CelError, CompileError
+from webhook.cel.functions import FUNCTIONS, Code
+from webhook.cel.library.formatting import format_fault
+from webhook.cel.macros import MACROS, Macro
+from webhook.cel.signatures import Signature, applied, result_type
+from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
+from webhook.cel.types import BOOL, DYN, STRING, Type, assignable, joined, list_of, optional_of, parse_type
+from webhook.cel.values import NAMES, TypeValue
+
+if TYPE_CHECKING:
+    from webhook.cel.program import Environment
+
+TYPE_NAMES = frozenset(NAMES.values())
+Typed = tuple[Type, Code]  # what a node compiles to: the type of its value, and what evaluates it
+_JSON_PATCH = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
+_TRIED = {"matches": 1, "find": 1, "findAll": 1}  # the argument that is tried at once where it is a constant
+_TRIED |= dict.fromkeys(("timestamp", "duration", "int", "uint", "double", "bool", "string"), 0)
 
 
 class Compiler:
     """Compiles one expression; `size` is how long its frames are."""
 
-    def __init__(self, names: list[str]) -> None:
-        self.slots = {name: slot for slot, name in enumerate(names, start=1)}
-        self.used = self.size = len(names) + 1
+    def __init__(self, source: str, environment: "Environment", *, checked: bool) -> None:
+        self.source = source
+        self.environment = environment
+        self.checked = checked
+        self.homogeneous = environment.homogeneous
+        self.scope = {name: (type_, slot) for slot, (name, type_) in enumerate(environment.variables.items(), start=1)}
+        self.size = len(self.scope) + 1
         self.nodes = 0
+        self.item_types: dict[int, list[Type]] = {}
 
-    def compile(self, node: Node) -> Code:
-        """Return the closure of `node`."""
+    def fail(self, node: Node, text: str) -> NoReturn:
+        """Refuse the expression for what stands at `node`."""
+        raise CompileError(self.source, node.at, text)
+
+    def compile(self, node: Node) -> Typed:
+        """Return the type and the closure of `node`; unchecked, dyn, and its faults are errors of the evaluation."""
         self.nodes += 1
+        if self.checked:
+            return self._compiled(node)
+        try:
+            return DYN, self._compiled(node)[1]
+        except CompileError as error:
+            return DYN, closures.raising(error.text)
+
+    def _compiled(self, node: Node) -> Typed:
+        name = qualified(node)
+        if name in TYPE_NAMES and name.split(".")[0] not in self.scope:
+            return Type("type", (parse_type(name),)), closures.constant(TypeValue(name))
         match node:
             case Literal():
-                return constant(node.value)
+                return parse_type(NAMES[type(node.value)]), closures.constant(node.value)
             case Ident():
-                return self._identifier(node)
+                return self._variable(node)
             case Select():
                 return self._selection(node)
             case Call():
                 return self._call(node)
             case ListNode():
-                return list_of([(self.compile(item), optional) for item, optional in node.items])
-            case MapNode():
-                entries = [(self.compile(key), self.compile(value), optional) for key, value, optional in node.entries]
-                return map_of(entries)
-        assert isinstance(node, Comprehension)
-        return self._comprehension(node)
+                items = [self._item(*each) for each in node.items]
+                types = self.item_types[node.at] = [type_ for type_, _ in items]
+                codes = [(code, optional) for (_, code), (_, optional) in zip(items, node.items, strict=True)]
+                return list_of(self._aggregate(node, types)), closures.list_of(codes)
+        assert isinstance(node, MapNode)
+        return self._map(node)
 
-    def _identifier(self, node: Ident) -> Code:
-        slot = self.slots.get(node.name)
-        if slot is not None:
-            return lambda frame: frame[slot]
-        if node.name in TYPE_NAMES:
-            return constant(TypeValue(node.name))
-        return raising(f"no such attribute(s): {node.name}")
+    def _variable(self, node: Ident) -> Typed:
+        if node.name not in self.scope:
+            self.fail(node, f"undeclared reference to '{node.name}'{did_you_mean(node.name, self.scope)}")
+        type_, slot = self.scope[node.name]
+        return type_, lambda frame: frame[slot]
 
-    def _selection(self, node: Select) -> Code:
-        name = qualified(node)
-        if name in TYPE_NAMES and name.split(".")[0] not in self.slots:
-            return constant(TypeValue(name))
-        if node.optional:
-            operand, field = self.compile(node.operand), node.field
-            return lambda frame: optional_index(operand(frame), field)
-        path, base = [node.field], node.operand
-        while isinstance(base, Select) and not base.test and not base.optional and qualified(base) not in TYPE_NAMES:
-            path.append(base.field)
+    def _selection(self, node: Select) -> Typed:
+        path, base = [node], node.operand
+        while isinstance(base, Select) and qualified(base) not in TYPE_NAMES:
+            path.append(base)
             base = base.operand
         path.reverse()
-        if node.test:
-            return test(self.compile(base), path[:-1], path[-1])
-        return path_of(self.compile(base), path)
+        type_, code = self.compile(base)
+        for each in path:
+            type_ = self._field(each, type_, each.field)
+        return type_, closures.path_of(code, [each.field for each in path])
 
-    def _call(self, node: Call) -> Code:
+    def _field(self, node: Node, operand: Type, field: str, *, optional: bool = False) -> Type:
+        """Return the type of a field; of an optional, an optional."""
+        if operand.name == "optional_type":
+            return optional_of(self._field(node, operand.params[0] if operand.params else DYN, field))
+        fields = self.environment.objects.get(operand.name)
+        found = DYN
+        if fields is not None:
+            if field not in fields:
+                known = did_you_mean(field, fields)
+                self.fail(node, f"undefined field '{field}' of '{operand.name.rpartition('.')[2]}'{known}")
+            found = fields[field]
+        elif operand.name == "map" and operand.params:
+            found = operand.params[1]
+        elif not operand.may_be("map") and not operand.name.startswith("Object"):
+            self.fail(node, f"type '{operand}' does not support field selection")
+        return optional_of(found) if optional else found
+
+    def _call(self, node: Call) -> Typed:
+        if node.target is not None:
+            name = f"{qualified(node.target)}.{node.function}"
+            if name in FUNCTIONS:
+                return self._call(Call(node.at, name, None, node.args))
+            if macro := MACROS.get((node.function, len(node.args))):
+                return self._macro(node, node.target, macro)
+        elif node.function == "has" and len(node.args) == 1:
+            return self._has(node.args[0])
+        elif node.function == "_?._":
+            return self._optional_field(*node.args)
+        known = FUNCTIONS.get(node.function)
+        if known is None:
+            meant = get_close_matches(node.function, FUNCTIONS, n=1)
+            hint = f'; did you mean "{meant[0]}()"?' if meant else ""
+            self.fail(node, f"undeclared reference to '{node.function}()'{hint}")
         operands = [*([] if node.target is None else [node.target]), *node.args]
-        match node.function:
-            case "_&&_":
-                return logic([self.compile(operand) for operand in operands], absorbing=False)
-            case "_||_":
-                return logic([self.compile(operand) for operand in operands], absorbing=True)
-            case "_?_:_":
-                return conditional(*(self.compile(operand) for operand in operands))
-            case "_==_" | "_!=_":
-                left, right = map(self.compile, operands)
-                texts = [arg.value for arg in operands if isinstance(arg, Literal) and type(arg.value) in {str, bool}]
-                if len(texts) == 1:
-                    other = left if isinstance(operands[1], Literal) else right
-                    return constant_equality(other, texts[0], wanted=node.function == "_==_")
-                return equality(left, right, wanted=node.function == "_==_")
-            case "_[_]" | "_[?_]":
-                container, key = map(self.compile, operands)
-                return indexed(container, key, optional=node.function == "_[?_]")
-            case "@in" if (items := constant_texts(operands[1])) is not None:
-                return in_constants(self.compile(operands[0]), items)
-        entry = FUNCTIONS.get(node.function) or Function(node.function)
-        return call(entry, [self.compile(operand) for operand in operands])
+        homogeneous, self.homogeneous = self.homogeneous, self.homogeneous and node.function != "format"
+        compiled = [self.compile(operand) for operand in operands]
+        self.homogeneous = homogeneous
+        is_member = node.target is not None
+        signatures = [each for each, _ in known.versions]
+        result = self._result(node, signatures, [type_ for type_, _ in compiled], is_member=is_member)
+        self._try_constants(node.function, operands)
+        return result, known.code([code for _, code in compiled])
 
-    def _comprehension(self, node: Comprehension) -> Code:
-        target = self.compile(node.target)
-        outer, used, before = dict(self.slots), self.used, self.nodes
-        slots = range(self.used, self.used + len(node.names))
-        self.slots.update(zip(node.names, slots, strict=True))
-        self.used += len(node.names)
-        self.size = max(self.size, self.used)
-        args = [self.compile(arg) for arg in node.args]
-        self.slots, self.used = outer, used
-        return compile_macro(node.macro, target, tuple(slots), args, self.nodes - before + 4)
+    def _result(
+        self,
+        node: Call,
+        signatures: list[Signature],
+        types: list[Type],
+        bound: dict[str, Type] | None = None,
+        *,
+        is_member: bool,
+    ) -> Type:
+        found = result_type([each for each in signatures if each.is_member is is_member], types, bound or {})
+        if found is None:
+            takes = sorted({each.takes for each in signatures})
+            hint = f"; it takes {' or '.join(takes)}" if len(takes) <= 4 else ""
+            shown = applied(types, is_member=is_member)
+            self.fail(node, f"found no matching overload for '{node.function}' applied to '{shown}'{hint}")
+        return found
+
+    def _has(self, node: Node) -> Typed:
+        if not isinstance(node, Select):
+            self.fail(node, "invalid argument to has() macro; it takes a field, such as has(object.spec)")
+        type_, code = self.compile(node.operand)
+        self._field(node, type_, node.field)
+        return BOOL, closures.test(code, node.field)
+
+    def _optional_field(self, operand: Node, field: Node) -> Typed:
+        assert isinstance(field, Literal)
+        type_, code = self.compile(operand)
+        found = self._field(field, type_, field.value)
+        return (
+            found if type_.name == "optional_type" else optional_of(found),
+            closures.optionally_indexed(code, closures.constant(field.value)),
+        )
+
+    def _try_constants(self, function: str, operands: list[Node]) -> None:
+        """Try what a constant text says, such as a regular expression, before any object comes."""
+        if function == "format" and self.checked:
+            text, items = operands
+            if isinstance(text, Literal) and isinstance(items, ListNode):
+                position, fault = format_fault(text.value, self.item_types[items.at])
+                if fault:
+                    self.fail(items if position is None else items.items[position][0], fault)
+        position = _TRIED.get(function)
+        if position is not None and isinstance(constant := operands[position], Literal):
+            samples = ("",) * position + (constant.value,)
+            try:
+                FUNCTIONS[function].resolve(*samples)(*samples)
+            except CelError as error:
+                self.fail(constant, f"invalid {function} argument: {error}")
+
+    def _macro(self, node: Call, target: Node, macro: Macro) -> Typed:
+        names = [self._variable_name(each) for each in node.args[: macro.variables]]
+        if len(set(names)) < len(names):
+            self.fail(node.args[1], f"duplicate variable name {names[0]!r}")
+        type_, over = self.compile(target)
+        if not type_.may_be(*macro.ranges):
+            text = f"expression of type '{type_}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            self.fail(target, text)
+        bound, outer, before = macro.bound(type_), self.scope, self.nodes
+        slots = tuple(range(self.size, self.size + len(names)))
+        self.size += len(names)
+        self.scope = outer | {
+            name: (bound[letter], slot) for name, letter, slot in zip(names, "AB", slots, strict=False)
+        }
+        compiled = [self.compile(arg) for arg in node.args[macro.variables :]]
+        self.scope = outer
+        result = self._result(node, [macro.signature], [each for each, _ in compiled], bound, is_member=False)
+        return result, macro.code(over, slots, [code for _, code in compiled], self.nodes - before + 4)
+
+    def _variable_name(self, arg: Node) -> str:
+        if not isinstance(arg, Ident):
+            self.fail(arg, "argument must be a simple name")
+        return arg.name
+
+    def _item(self, node: Node, optional: bool) -> Typed:
+        type_, code = self.compile(node)
+        if not optional:
+            return type_, code
+        if not type_.may_be("optional_type"):
+            self.fail(node, f"expected an optional value after '?', found {type_}")
+        return type_.params[0] if type_.params else DYN, code
+
+    def _aggregate(self, node: Node, types: list[Type]) -> Type:
+        for each in types if self.homogeneous else ():
+            if each != types[0] and not (each.params and assignable(types[0], each, {})):
+                self.fail(node, f"expected type '{types[0]}' but found '{each}'")
+        return joined(types)
+
+    def _map(self, node: MapNode) -> Typed:
+        is_struct = node.name == "JSONPatch" or node.name.split(".")[0] == "Object"
+        if node.name and not (is_struct and self.environment.structs):
+            self.fail(node, f"undeclared reference to '{node.name}'")
+        keys = [self.compile(key) for key, _, _ in node.entries]
+        values = [self._item(value, optional) for _, value, optional in node.entries]
+        code = closures.map_of(
+            [(key, value, entry[2]) for (_, key), (_, value), entry in zip(keys, values, node.entries, strict=True)]
+        )
+        key_types, types = [type_ for type_, _ in keys], [type_ for type_, _ in values]
+        if node.name:
+            for (key, _, _), type_ in zip(node.entries, types, strict=True):
+                self._struct_field(node, key, type_)
+            return Type(node.name), code
+        for (key, _, _), type_ in zip(node.entries, key_types, strict=True):
+            if not type_.may_be("string", "int", "uint", "bool"):
+                self.fail(key, f"unsupported key type: {type_}")
+        return Type("map", (self._aggregate(node, key_types), self._aggregate(node, types))), code
+
+    def _struct_field(self, node: MapNode, key: Node, found: Type) -> None:
+        assert isinstance(key, Literal)
+        wanted = Type(f"{node.name}.{key.value}") if found.name.startswith("Object") else DYN
+        if node.name == "JSONPatch":
+            if key.value not in _JSON_PATCH:
+                self.fail(key, f"undefined field '{key.value}'{did_you_mean(key.value, _JSON_PATCH)}")
+            wanted = _JSON_PATCH[key.value]
+        if not assignable(wanted, found, {}):
+            self.fail(key, f"expected type of field '{key.value}' is '{wanted}' but provided type is '{found}'")

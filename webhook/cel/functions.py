@@ -1,44 +1,29 @@
 """The table of functions: what an expression may call, with which types, what it costs, and how it is done."""
 
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from webhook.cel.errors import EvaluationError
-from webhook.cel.types import Signature, parse_signature
-from webhook.cel.values import Duration, Opaque, Optional, Timestamp, TypeValue, Uint, size_of, type_name
+from webhook.cel.errors import BudgetError, EvaluationError, no_overload
+from webhook.cel.signatures import Signature, parse_signature
+from webhook.cel.types import Type
+from webhook.cel.values import type_name
 
+Frame = list[Any]  # of an evaluation: the meter of its cost, the declared variables in order, then what macros bind
+Code = Callable[[Frame], Any]
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
-Cost = Callable[..., int]
 
-_PYTHON: dict[str, type] = {
-    "null_type": type(None),
-    "bool": bool,
-    "int": int,
-    "uint": Uint,
-    "double": float,
-    "string": str,
-    "bytes": bytes,
-    "list": list,
-    "timestamp": Timestamp,
-    "duration": Duration,
-    "type": TypeValue,
-    "optional_type": Optional,
+_RECEIVERS = " string google.protobuf.Timestamp google.protobuf.Duration"
+_OPERATORS = {
+    "_+_": "int uint double bytes list",
+    **dict.fromkeys(("_-_", "_*_", "_/_"), "int uint double"),
+    "_%_": "int uint",
+    "-_": "int double",
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), "bool int uint double bytes"),
+    **dict.fromkeys(("size", "sort"), ""),
 }
-
-
-_RECEIVERS = frozenset({"string", "google.protobuf.Timestamp", "google.protobuf.Duration"})
-_ORDERED = frozenset({"bool", "int", "uint", "double", "string", "bytes"})
-_OPERANDS = {  # the types on the left that an operator is defined for at all
-    "_+_": frozenset({"int", "uint", "double", "bytes", "list"}),
-    "_-_": frozenset({"int", "uint", "double"}),
-    "_*_": frozenset({"int", "uint", "double"}),
-    "_/_": frozenset({"int", "uint", "double"}),
-    "_%_": frozenset({"int", "uint"}),
-    "-_": frozenset({"int", "double"}),
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), _ORDERED),
-}
-_PLAIN = frozenset({"!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"})
-_NAMED = frozenset({"size", "sort"})
+_TERSE = {name: frozenset((types + _RECEIVERS).split()) for name, types in _OPERATORS.items()}
+_ALWAYS_TERSE = frozenset({"!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"})
 
 
 class Function:
@@ -46,55 +31,91 @@ class Function:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.cost: Cost | None = None
+        self.form: Callable[..., Code] | None = None
+        self.cost: Callable[..., int] | None = None
         self.versions: list[tuple[Signature, Callable[..., Any]]] = []
         self.table: dict[tuple[type, ...], Callable[..., Any]] = {}
 
     def resolve(self, *args: Any) -> Callable[..., Any]:
         """Return the version that takes these values. EvaluationError where none does."""
+        names = [type_name(value) for value in args]
         for signature, call in self.versions:
-            if len(signature.params) == len(args) and all(map(_takes, signature.params, args)):
+            types = signature.types(len(args))
+            if types is not None and all(map(Type.may_be, types, names)):
                 self.table[tuple(map(type, args))] = call
                 return call
-        raise self._unknown([type_name(value) for value in args])
+        raise self._no_version(names)
 
-    def _unknown(self, types: list[str]) -> EvaluationError:
+    def _no_version(self, names: list[str]) -> EvaluationError:
         """Return the error for arguments of these types, in cel-go's words."""
-        known = _OPERANDS.get(self.name)
-        if self.name in _PLAIN or (types and (types[0] in _RECEIVERS and (known or self.name in _NAMED))):
-            return EvaluationError("no such overload")
-        if known is not None or self.name in _NAMED:
-            text = "" if known is not None and types[0] in known else f": {self.name}"
-            return EvaluationError(f"no such overload{text}")
-        return EvaluationError(f"no such overload: {self.name}({', '.join(types)})")
+        if self.name in _ALWAYS_TERSE or (names and names[0] in _TERSE.get(self.name, ())):
+            return no_overload()
+        shown = "" if self.name in _TERSE else f"({', '.join(names)})"
+        return EvaluationError(f"no such overload: {self.name}{shown}")
+
+    def code(self, args: list[Code]) -> Code:
+        """Return the closure of a call, which chooses the version by the types of the arguments."""
+        if self.form is not None:
+            return self.form(*args)
+        table, resolve, cost = self.table, self.resolve, self.cost
+        if len(args) == 2:
+            left, right = args
+
+            def binary(frame: Frame) -> Any:
+                one, two = left(frame), right(frame)
+                found = table.get((type(one), type(two))) or resolve(one, two)
+                if cost is not None:
+                    charge(frame, cost(one, two))
+                return found(one, two)
+
+            return binary
+
+        def called(frame: Frame) -> Any:
+            values = [arg(frame) for arg in args]
+            found = table.get(tuple([type(value) for value in values])) or resolve(*values)
+            if cost is not None:
+                charge(frame, cost(*values))
+            return found(*values)
+
+        return called
 
 
 FUNCTIONS: dict[str, Function] = {}
 
 
-def declare(call: Callable[..., Any], *signatures: str, cost: Cost | None = None) -> None:
-    """Declare what `call` implements; `cost` returns what a call costs, in units, from its arguments."""
-    for signature in map(parse_signature, signatures):
-        entry = FUNCTIONS.setdefault(signature.name, Function(signature.name))
-        entry.versions.append((signature, call))
-        entry.cost = cost or entry.cost
+def function(
+    *signatures: str, cost: Callable[..., int] | None = None, compiles: bool = False
+) -> Callable[[Implementation], Implementation]:
+    """Declare what the decorated function implements.
 
-
-def function(*signatures: str, cost: Cost | None = None) -> Callable[[Implementation], Implementation]:
-    """Declare what the decorated function implements, as `declare` does."""
+    `cost` returns what a call costs, in units, from its arguments. With `compiles`, the function takes the closures of
+    its operands and returns the closure of the call, so that it decides what is evaluated.
+    """
 
     def declared(call: Implementation) -> Implementation:
-        declare(call, *signatures, cost=cost)
+        for signature in (each for text in signatures for each in parse_signature(text)):
+            entry = FUNCTIONS.setdefault(signature.name, Function(signature.name))
+            entry.versions.append((signature, call))
+            entry.cost = cost or entry.cost
+            entry.form = call if compiles else entry.form
         return call
 
     return declared
 
 
-def declare_order(type_: str) -> None:
-    """Declare `isGreaterThan`, `isLessThan` and `compareTo` of an opaque type, by its key."""
-    declare(lambda one, two: one.key > two.key, f"({type_}).isGreaterThan({type_}) -> bool")
-    declare(lambda one, two: one.key < two.key, f"({type_}).isLessThan({type_}) -> bool")
-    declare(lambda one, two: (one.key > two.key) - (one.key < two.key), f"({type_}).compareTo({type_}) -> int")
+def ordered(type_: str) -> None:
+    """Declare `isGreaterThan`, `isLessThan` and `compareTo` of a type of a library, whose values Python can order."""
+    function(f"({type_}).isGreaterThan({type_}) -> bool")(operator.gt)
+    function(f"({type_}).isLessThan({type_}) -> bool")(operator.lt)
+    function(f"({type_}).compareTo({type_}) -> int")(lambda one, two: (one > two) - (one < two))
+
+
+def charge(frame: Frame, cost: int) -> None:
+    """Take `cost` from the budget. BudgetError where it is used up."""
+    meter = frame[0]
+    meter[0] -= cost
+    if meter[0] < 0:
+        raise BudgetError
 
 
 def linear(text: str | bytes, *_: Any) -> int:
@@ -104,7 +125,7 @@ def linear(text: str | bytes, *_: Any) -> int:
 
 def per_item(*args: Any) -> int:
     """Cost of copying the arguments."""
-    return sum(len(each) if isinstance(each, list | dict) else size_of(each) >> 3 for each in args)
+    return sum(len(each) if type(each) is list else len(each) >> 3 for each in args if type(each) in {list, str, bytes})
 
 
 def compared(items: list[Any], *_: Any) -> int:
@@ -128,13 +149,3 @@ def weigh(value: Any) -> int:
         elif type(each) is str:
             total += len(each) >> 3
     return total + len(open_) if open_ else total
-
-
-def _takes(declared: Any, value: Any) -> bool:
-    if declared.name == "dyn" or declared.is_parameter:
-        return True
-    if declared.name == "map":
-        return isinstance(value, dict)
-    if isinstance(value, Opaque):
-        return bool(value.type_name == declared.name)
-    return type(value) is _PYTHON.get(declared.name)

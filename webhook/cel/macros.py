@@ -1,85 +1,96 @@
 """The macros: `all`, `exists`, `map`, `filter` and their kin over lists and maps, `optMap` over optionals."""
 
-from collections.abc import Callable, Iterator
-from functools import cmp_to_key
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
+from webhook.cel.closures import decide
 from webhook.cel.errors import BudgetError, EvaluationError, no_overload
-from webhook.cel.frames import Code, Frame, decide
-from webhook.cel.values import NONE, ORDERED, Optional, compare, type_name
+from webhook.cel.functions import Code, Frame
+from webhook.cel.signatures import Signature, parse_signature
+from webhook.cel.types import DYN, INT, Type
+from webhook.cel.values import NONE, Optional, sorted_by, type_name
 
-Rounds = Callable[[Frame], Iterator[Any]]
-
-
-def compile_macro(macro: str, target: Code, slots: tuple[int, ...], args: list[Code], weight: int) -> Code:
-    """Return the closure of a macro whose body costs `weight` a round."""
-    if macro in {"optMap", "optFlatMap"}:
-        return _optional(target, slots[0], args[0], flat=macro == "optFlatMap")
-    rounds = _rounds(_listed(target) if macro == "sortBy" else target, slots, weight)
-    match macro:
-        case "all" | "exists":
-            return lambda frame: decide(frame, (args[0] for _ in rounds(frame)), macro == "exists")
-        case "exists_one" | "existsOne":
-            return lambda frame: sum(_truth(args[0](frame)) for _ in rounds(frame)) == 1
-        case "filter":
-            return lambda frame: [item for item in rounds(frame) if _truth(args[0](frame))]
-        case "sortBy":
-            return lambda frame: sorted_by([(args[0](frame), item) for item in rounds(frame)])
-    body, kept = args[-1], args[0] if len(args) > 1 else None
-    chosen = rounds if kept is None else _filtered(rounds, kept)
-    match macro:
-        case "transformMap":
-            return lambda frame: {key: body(frame) for key in chosen(frame)}
-        case "transformMapEntry":
-            return lambda frame: _merged(body(frame) for _ in chosen(frame))
-    return lambda frame: [body(frame) for _ in chosen(frame)]
+Rounds = Callable[[Frame], Iterator[Any]]  # binds the variables to one item after the other, and yields the first
 
 
-def _rounds(target: Code, slots: tuple[int, ...], weight: int) -> Rounds:
-    first, second = slots[0], slots[-1]
+class Macro(NamedTuple):
+    """A macro: how many variables it binds, what it takes besides, and what it compiles to.
 
-    def single(frame: Frame) -> Iterator[Any]:
+    In its signature, A and B are the types of the variables and R that of what it goes over.
+    """
+
+    variables: int
+    signature: Signature
+    build: Callable[[Rounds, Code], Code]
+
+    @property
+    def ranges(self) -> tuple[str, ...]:
+        """The types that it goes over."""
+        return {"optMap": ("optional_type",), "optFlatMap": ("optional_type",), "sortBy": ("list",)}.get(
+            self.signature.name, ("list", "map")
+        )
+
+    def bound(self, target: Type) -> dict[str, Type]:
+        """Return the types of the variables, and of what it goes over."""
+        first, second = (*target.params, DYN, DYN)[:2]
+        if target.name == "list" and self.variables == 2:
+            first, second = INT, first
+        return {"A": first, "B": second, "R": target}
+
+    def code(self, target: Code, slots: tuple[int, ...], args: list[Code], weight: int) -> Code:
+        """Return the closure of the macro over `target`, whose `args` cost `weight` a round."""
+        pairs = _PAIRS.get(self.signature.name, _one_by_one if len(slots) == 1 else _with_keys)
+        rounds = _rounds(target, slots, weight, pairs)
+        return self.build(rounds if len(args) == 1 else _filtered(rounds, args[0]), args[-1])
+
+
+def _rounds(
+    target: Code, slots: tuple[int, ...], weight: int, pairs: Callable[[Any], Iterable[tuple[Any, Any]]]
+) -> Rounds:
+    one, two = slots[0], slots[-1]
+
+    def rounds(frame: Frame) -> Iterator[Any]:
         meter = frame[0]
-        for item in _iterable(target(frame)):
+        for first, second in pairs(target(frame)):
             meter[0] -= weight
             if meter[0] < 0:
                 raise BudgetError
-            frame[first] = item
-            yield item
+            frame[one] = first
+            frame[two] = second
+            yield first
 
-    def double(frame: Frame) -> Iterator[Any]:
-        meter = frame[0]
-        container = target(frame)
-        if not isinstance(container, list | dict):
-            raise EvaluationError(f"unsupported comprehension range type: {_go_type(container)}")
-        for key, item in container.items() if isinstance(container, dict) else enumerate(container):
-            meter[0] -= weight
-            if meter[0] < 0:
-                raise BudgetError
-            frame[first], frame[second] = key, item
-            yield key
-
-    return single if first == second else double
+    return rounds
 
 
 def _filtered(rounds: Rounds, kept: Code) -> Rounds:
     return lambda frame: (item for item in rounds(frame) if _truth(kept(frame)))
 
 
-def _iterable(value: Any) -> Any:
+def _one_by_one(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, list | dict):
-        return value
+        return zip(value, value, strict=True)
     raise EvaluationError(f"got '{_go_type(value)}', expected iterable type")
 
 
-def _listed(target: Code) -> Code:
-    def listed(frame: Frame) -> Any:
-        found = target(frame)
-        if isinstance(found, dict):
-            raise EvaluationError("no such overload: @sortByAssociatedKeys")
-        return found
+def _with_keys(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, list | dict):
+        return value.items() if isinstance(value, dict) else enumerate(value)
+    raise EvaluationError(f"unsupported comprehension range type: {_go_type(value)}")
 
-    return listed
+
+def _of_list(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        raise EvaluationError("no such overload: @sortByAssociatedKeys")
+    return _one_by_one(value)
+
+
+def _of_optional(value: Any) -> Iterable[tuple[Any, Any]]:
+    if type(value) is not Optional:
+        raise no_overload()
+    return () if value is NONE else [(value.value, value.value)]
+
+
+_PAIRS = {"sortBy": _of_list, "optMap": _of_optional, "optFlatMap": _of_optional}
 
 
 def _go_type(value: Any) -> str:
@@ -92,42 +103,46 @@ def _truth(value: Any) -> bool:
     raise no_overload()
 
 
-def _optional(target: Code, slot: int, body: Code, *, flat: bool) -> Code:
-    def mapped(frame: Frame) -> Optional:
-        found = target(frame)
-        if type(found) is not Optional:
-            raise no_overload()
-        if found is NONE:
-            return NONE
-        frame[slot] = found.value
-        value = body(frame)
-        if not flat:
-            return Optional(value)
-        if type(value) is not Optional:
-            raise no_overload()
+def _optional(value: Any) -> Optional:
+    if type(value) is Optional:
         return value
-
-    return mapped
+    raise no_overload()
 
 
 def _merged(maps: Iterator[Any]) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
-    for each in maps:
-        for key, value in _iterable(each).items():
-            if key in found:
-                raise EvaluationError(f"insert failed: key {key} already exists")
-            found[key] = value
+    for key, value in (entry for each in maps for entry in _with_keys(each)):
+        if key in found:
+            raise EvaluationError(f"insert failed: key {key} already exists")
+        found[key] = value
     return found
 
 
-def _by_first(one: tuple[Any, Any], two: tuple[Any, Any]) -> int:
-    return compare(one[0], two[0])
-
-
-def sorted_by(pairs: list[tuple[Any, Any]]) -> list[Any]:
-    """Return the second of each pair in the order of the first, all of one ordered type."""
-    if any(type(key) is not type(pairs[0][0]) for key, _ in pairs):
-        raise EvaluationError("list elements must have the same type")
-    if pairs and type(pairs[0][0]) not in ORDERED:
-        raise EvaluationError("list elements must be comparable")
-    return [item for _, item in sorted(pairs, key=cmp_to_key(_by_first))]
+_BUILDS: dict[str, Callable[[Rounds, Code], Code]] = {
+    "all": lambda rounds, body: lambda frame: decide(frame, (body for _ in rounds(frame)), False),
+    "exists": lambda rounds, body: lambda frame: decide(frame, (body for _ in rounds(frame)), True),
+    "exists_one": lambda rounds, body: lambda frame: sum(_truth(body(frame)) for _ in rounds(frame)) == 1,
+    "filter": lambda rounds, body: lambda frame: [item for item in rounds(frame) if _truth(body(frame))],
+    "map": lambda rounds, body: lambda frame: [body(frame) for _ in rounds(frame)],
+    "sortBy": lambda rounds, body: lambda frame: sorted_by([(body(frame), item) for item in rounds(frame)]),
+    "transformMap": lambda rounds, body: lambda frame: {key: body(frame) for key in rounds(frame)},
+    "transformMapEntry": lambda rounds, body: lambda frame: _merged(body(frame) for _ in rounds(frame)),
+    "optMap": lambda rounds, body: lambda frame: next((Optional(body(frame)) for _ in rounds(frame)), NONE),
+    "optFlatMap": lambda rounds, body: lambda frame: next((_optional(body(frame)) for _ in rounds(frame)), NONE),
+}
+_BUILDS |= {"existsOne": _BUILDS["exists_one"], "transformList": _BUILDS["map"]}
+_SIGNATURES = {
+    1: """all(bool) -> bool; exists(bool) -> bool; exists_one(bool) -> bool; existsOne(bool) -> bool;
+        filter(bool) -> list(A); map(T) -> list(T); map(bool, T) -> list(T); sortBy(T) -> R;
+        optMap(T) -> optional_type(T); optFlatMap(optional_type(T)) -> optional_type(T)""",
+    2: """all(bool) -> bool; exists(bool) -> bool; exists_one(bool) -> bool; existsOne(bool) -> bool;
+        transformList(T) -> list(T); transformList(bool, T) -> list(T);
+        transformMap(T) -> map(A, T); transformMap(bool, T) -> map(A, T);
+        transformMapEntry(map(K, V)) -> map(K, V); transformMapEntry(bool, map(K, V)) -> map(K, V)""",
+}
+MACROS = {  # by name and number of arguments, variables included
+    (signature.name, count + len(signature.params)): Macro(count, signature, _BUILDS[signature.name])
+    for count, texts in _SIGNATURES.items()
+    for text in texts.split(";")
+    for signature in parse_signature(text.strip())
+}

@@ -1,37 +1,22 @@
-"""Parse an expression into nodes: CEL's grammar, by precedence, with its macros."""
+"""Parse an expression into nodes: CEL's grammar, by precedence."""
 
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 from webhook.cel.errors import CompileError
-from webhook.cel.functions import FUNCTIONS
 from webhook.cel.lexer import Token, tokens
-from webhook.cel.syntax import Call, Comprehension, Ident, ListNode, Literal, MapNode, Node, Select
+from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
 from webhook.cel.values import MAX_INT
 
 MAX_DEPTH = 80  # parentheses, brackets and macros within each other
 MAX_CHAIN = 200  # operators or selections after each other
 
-RESERVED = {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"}
-RESERVED |= {"namespace", "return", "var", "void", "while"}
+RESERVED = {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "in", "let", "loop"}
+RESERVED |= {"namespace", "package", "return", "var", "void", "while"}
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _PRECEDENCE = ("||", "&&", "< <= > >= == != in", "+ -", "* / %")
 _LEVELS = {mark: level for level, marks in enumerate(_PRECEDENCE, start=1) for mark in marks.split()}
-LOGICAL = 2  # the level of `&&`
-_MACROS = {  # name: numbers of arguments, and how many of them are variables
-    "all": {2: 1, 3: 2},
-    "exists": {2: 1, 3: 2},
-    "exists_one": {2: 1, 3: 2},
-    "existsOne": {2: 1, 3: 2},
-    "map": {2: 1, 3: 1},
-    "filter": {2: 1},
-    "optMap": {2: 1},
-    "optFlatMap": {2: 1},
-    "sortBy": {2: 1},
-    "transformList": {3: 2, 4: 2},
-    "transformMap": {3: 2, 4: 2},
-    "transformMapEntry": {3: 2, 4: 2},
-}
+_LOGICAL = 2  # the level of `&&`
 
 
 def parse(source: str) -> Node:
@@ -70,6 +55,11 @@ class _Parser:
         if not self.taken(mark):
             self.unexpected(f"'{mark}'")
 
+    def name(self) -> Token:
+        if self.token.sort not in {"name", "escaped"} or self.token.text in {"in", *_CONSTANTS}:
+            self.unexpected("the name of a field")
+        return self.take()
+
     def unexpected(self, wanted: str) -> NoReturn:
         self.fail(self.token.at, f"syntax error: found {self.token.text[:40]!r}, expected {wanted}")
 
@@ -95,7 +85,7 @@ class _Parser:
             operator, chain = self.take(), chain + 1
             right = self.binary(level + 1)
             name = "@in" if operator.text == "in" else f"_{operator.text}_"
-            if level <= LOGICAL and isinstance(left, Call) and left.function == name:
+            if level <= _LOGICAL and isinstance(left, Call) and left.function == name:
                 left.args.append(right)  # `a && b && c` is one node, as deep as its deepest term
                 continue
             if chain > MAX_CHAIN:
@@ -110,8 +100,7 @@ class _Parser:
         while self.taken(token.text):
             count += 1
         if token.text == "-" and count % 2 and self.token.sort == "literal" and type(self.token.value) in {int, float}:
-            number = self.take()
-            return self.members(Literal(token.at, -number.value))
+            return self.members(Literal(token.at, -self.take().value))
         operand = self.members(self.primary())
         return Call(token.at, f"{token.text}_", None, [operand]) if count % 2 else operand
 
@@ -119,42 +108,26 @@ class _Parser:
         for _ in range(MAX_CHAIN):
             at = self.token.at
             if self.taken("."):
-                node = self.selected(node, at)
+                node = self.member(node)
             elif self.taken("["):
                 name = "_[?_]" if self.taken("?") else "_[_]"
                 node = Call(at, name, None, [node, self.expression()])
                 self.expect("]")
             elif self.token.text == "{" and self.token.sort == "mark" and (name := qualified(node)):
                 self.take()
-                node = MapNode(node.at, self.entries(self.field_name), name)
+                node = MapNode(node.at, self.entries(self.field), name)
             else:
                 return node
         return self.fail(self.token.at, f"more than {MAX_CHAIN} selections after each other")
 
-    def selected(self, node: Node, at: int) -> Node:
-        optional = self.taken("?")
-        if self.token.sort not in {"name", "escaped"} or self.token.text in {"in", *_CONSTANTS}:
-            self.unexpected("the name of a field")
-        name = self.take()
-        if optional or name.sort == "escaped" or not self.taken("("):
-            return Select(name.at, node, name.text, optional=optional)
-        args = self.listed(")", self.expression)
-        full = f"{qualified(node)}.{name.text}"
-        if full in FUNCTIONS:
-            return Call(name.at, full, None, args)
-        if variables := _MACROS.get(name.text, {}).get(len(args)):
-            return self.macro(name, node, args, variables)
-        return Call(name.at, name.text, node, args)
-
-    def macro(self, name: Token, target: Node, args: list[Node], count: int) -> Node:
-        names = tuple(arg.name for arg in args[:count] if isinstance(arg, Ident))
-        if len(names) < count:
-            if name.text in {"all", "exists", "exists_one", "map", "filter"} or len(args) > 2:
-                self.fail(args[0].at, "argument must be a simple name")
-            self.fail(args[0].at, f"{name.text}() variable name must be a simple identifier")
-        if len(set(names)) < count:
-            self.fail(args[1].at, f"duplicate variable name {names[0]!r}")
-        return Comprehension(name.at, name.text, target, names, args[count:])
+    def member(self, node: Node) -> Node:
+        if self.taken("?"):
+            name = self.name()
+            return Call(name.at, "_?._", None, [node, Literal(name.at, name.text)])
+        name = self.name()
+        if name.sort == "name" and self.taken("("):
+            return Call(name.at, name.text, node, self.listed(")", self.expression))
+        return Select(name.at, node, name.text)
 
     def primary(self) -> Node:
         token = self.take()
@@ -170,7 +143,7 @@ class _Parser:
                 self.expect(")")
                 return node
             case "[":
-                return ListNode(token.at, self.listed("]", self.optional_item))
+                return ListNode(token.at, self.listed("]", self.item))
             case "{":
                 return MapNode(token.at, self.entries(self.expression))
             case "." if self.token.sort == "name":
@@ -181,17 +154,11 @@ class _Parser:
     def named(self, token: Token) -> Node:
         if token.text in _CONSTANTS:
             return Literal(token.at, _CONSTANTS[token.text])
-        if token.text in RESERVED or token.text == "in":
+        if token.text in RESERVED:
             self.fail(token.at, f"reserved identifier: {token.text}")
-        if not self.taken("("):
-            return Ident(token.at, token.text)
-        args = self.listed(")", self.expression)
-        if token.text != "has" or len(args) != 1:
-            return Call(token.at, token.text, None, args)
-        if not isinstance(args[0], Select) or args[0].optional:
-            self.fail(args[0].at, "invalid argument to has() macro; it takes a field, such as has(object.spec)")
-        args[0].test = True
-        return args[0]
+        if self.taken("("):
+            return Call(token.at, token.text, None, self.listed(")", self.expression))
+        return Ident(token.at, token.text)
 
     def listed(self, end: str, item: Callable[[], Any]) -> list[Any]:
         items: list[Any] = []
@@ -202,7 +169,7 @@ class _Parser:
                 break
         return items
 
-    def optional_item(self) -> tuple[Node, bool]:
+    def item(self) -> tuple[Node, bool]:
         optional = self.taken("?")
         return self.expression(), optional
 
@@ -214,18 +181,6 @@ class _Parser:
 
         return self.listed("}", entry)
 
-    def field_name(self) -> Node:
-        if self.token.sort not in {"name", "escaped"}:
-            self.unexpected("the name of a field")
-        token = self.take()
+    def field(self) -> Node:
+        token = self.name()
         return Literal(token.at, token.text)
-
-
-def qualified(node: Node) -> str:
-    """Return `a.b.c` for a chain of names, "" for anything else."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.test and not node.optional:
-        prefix = qualified(node.operand)
-        return prefix and f"{prefix}.{node.field}"
-    return ""

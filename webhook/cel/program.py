@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import webhook.cel.library  # noqa: F401  (declares the functions)
-from webhook.cel.checker import Checker
 from webhook.cel.compiler import Compiler
 from webhook.cel.errors import CelError, CompileError, EvaluationError
-from webhook.cel.frames import Code
+from webhook.cel.functions import Code
 from webhook.cel.parser import parse
-from webhook.cel.types import DYN, Type
+from webhook.cel.types import Type
 
 BUDGET = 100_000  # units of 0.1 to 0.3 us, for all expressions that share an activation
 
@@ -59,17 +57,12 @@ class Environment:
         CompileError names line and column. Without `checked`, types are looked at only in an evaluation.
         """
         try:
-            node = parse(source)
-            found = DYN
-            if checked:
-                checker = Checker(source, self.variables, self.objects, self.structs, self.homogeneous)
-                found = checker.check(node)
-            if results and str(found) not in results:
-                raise CompileError(source, 0, f"must evaluate to {' or '.join(results)} but got {found}")
-            compiler = Compiler(list(self.variables))
-            code = compiler.compile(node)
+            compiler = Compiler(source, self, checked=checked)
+            found, code = compiler.compile(parse(source))
         except RecursionError:
             raise CompileError(source, 0, "nested too deeply") from None
+        if results and str(found) not in results:
+            raise CompileError(source, 0, f"must evaluate to {' or '.join(results)} but got {found}")
         return Program(source, found, code, (None,) * (compiler.size - len(self.variables) - 1))
 
     def activation(self, values: Mapping[str, Any]) -> Activation:

@@ -27,17 +27,15 @@ class Ident(Node):
 
 @dataclass(slots=True)
 class Select(Node):
-    """`operand.field`; with `test`, `has(operand.field)`; with `optional`, `operand.?field`."""
+    """`operand.field`."""
 
     operand: Node
     field: str
-    test: bool = False
-    optional: bool = False
 
 
 @dataclass(slots=True)
 class Call(Node):
-    """A function or operator (by its name in cel-spec, such as `_+_`); `target` for `target.function(args)`."""
+    """A function, macro or operator (by its name in cel-spec, such as `_+_`); `target` for `target.function(args)`."""
 
     function: str
     target: Node | None
@@ -59,11 +57,9 @@ class MapNode(Node):
     name: str = ""
 
 
-@dataclass(slots=True)
-class Comprehension(Node):
-    """A macro over `target` that binds `names` in each of `args`."""
-
-    macro: str
-    target: Node
-    names: tuple[str, ...]
-    args: list[Node]
+def qualified(node: Node | None) -> str:
+    """Return `a.b.c` for a chain of names, "" for anything else."""
+    if isinstance(node, Select):
+        prefix = qualified(node.operand)
+        return prefix and f"{prefix}.{node.field}"
+    return node.name if isinstance(node, Ident) else ""

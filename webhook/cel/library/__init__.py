@@ -1,6 +1,6 @@
 """The functions that expressions may call; importing this package declares them all."""
 
-from webhook.cel.library import (
+from webhook.cel.library import (  # noqa: F401
     authorizer,
     collections,
     conversions,
@@ -10,24 +10,9 @@ from webhook.cel.library import (
     network,
     operators,
     quantities,
+    regexes,
     semver,
     text,
     times,
     urls,
 )
-
-__all__ = [
-    "authorizer",
-    "collections",
-    "conversions",
-    "formats",
-    "formatting",
-    "maths",
-    "network",
-    "operators",
-    "quantities",
-    "semver",
-    "text",
-    "times",
-    "urls",
-]

@@ -4,47 +4,44 @@ from typing import Any
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import function
-from webhook.cel.values import Opaque
+from webhook.cel.values import named
 
-_A, _PATH, _GROUP, _RESOURCE, _DECISION = (
-    f"kubernetes.authorization.{name}"
-    for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
-)
+_PACKAGE = "kubernetes.authorization."
+_PATH, _GROUP, _RESOURCE = "PathCheck", "GroupCheck", "ResourceCheck"
 
 
-class Check(Opaque):
+class Check:
     """The authorizer, or a check that is being built."""
 
-    def __init__(self, type_name: str) -> None:
-        self.type_name = type_name
-
-    def __getitem__(self, field: str) -> "Check":
-        """Return `authorizer.requestResource`, its only field."""
-        return Check(_RESOURCE)
+    def __getitem__(self, field: str) -> Any:
+        """Return `authorizer.requestResource`, the only field."""
+        return _CHECKS[_RESOURCE]
 
 
-AUTHORIZER = Check(_A)
+_CHECKS = {
+    name: named(f"{_PACKAGE}{name}")(type(name, (Check,), {}))() for name in ("Authorizer", _PATH, _GROUP, _RESOURCE)
+}
+AUTHORIZER = _CHECKS["Authorizer"]
 
 
-def _step(signature: str) -> None:
-    result = Check(signature.rpartition(" -> ")[2])
-    function(signature)(lambda *_: result)
+def _step(target: str, call: str, result: str) -> None:
+    function(f"({_PACKAGE}{target}).{call} -> {_PACKAGE}{result}")(lambda *_: _CHECKS[result])
 
 
-_step(f"({_A}).path(string) -> {_PATH}")
-_step(f"({_A}).group(string) -> {_GROUP}")
-_step(f"({_A}).serviceAccount(string, string) -> {_A}")
-_step(f"({_GROUP}).resource(string) -> {_RESOURCE}")
+_step("Authorizer", "path(string)", _PATH)
+_step("Authorizer", "group(string)", _GROUP)
+_step("Authorizer", "serviceAccount(string, string)", "Authorizer")
+_step(_GROUP, "resource(string)", _RESOURCE)
 for _name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector"):
-    _step(f"({_RESOURCE}).{_name}(string) -> {_RESOURCE}")
+    _step(_RESOURCE, f"{_name}(string)", _RESOURCE)
 
 
-@function(f"({_PATH}).check(string) -> {_DECISION}", f"({_RESOURCE}).check(string) -> {_DECISION}")
+@function(*(f"({_PACKAGE}{target}).check(string) -> {_PACKAGE}Decision" for target in (_PATH, _RESOURCE)))
 def _check(_: Any, verb: str) -> Any:
     raise EvaluationError(f"authorizer: whether {verb!r} is allowed cannot be decided outside the API server")
 
 
-@function(f"({_DECISION}).allowed() -> bool", f"({_DECISION}).errored() -> bool")
-@function(f"({_DECISION}).reason() -> string", f"({_DECISION}).error() -> string")
+@function(*(f"({_PACKAGE}Decision).{call} -> bool" for call in ("allowed()", "errored()")))
+@function(*(f"({_PACKAGE}Decision).{call} -> string" for call in ("reason()", "error()")))
 def _decision(_: Any) -> Any:
     raise AssertionError

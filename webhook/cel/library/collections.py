@@ -1,18 +1,15 @@
 """Lists, sets and optionals: cel-go's extensions and Kubernetes' list library."""
 
+from functools import reduce
 from itertools import pairwise
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import FUNCTIONS, compared, declare, function, per_item, product, weigh
-from webhook.cel.macros import sorted_by
-from webhook.cel.values import NONE, ORDERED, Optional, compare, equal, is_zero, type_name
+from webhook.cel.functions import FUNCTIONS, compared, function, per_item, product, weigh
+from webhook.cel.values import NONE, ORDERED, Optional, Timestamp, compare, equal, sorted_by, type_name
 
-_COMPARABLE = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"]
-
-
-def _each(signature: str, types: list[str]) -> tuple[str, ...]:
-    return tuple(signature.replace("T", each) for each in types)
+_UNORDERED = {"list", "map", "null_type", "type", "optional_type"}
+_WITHOUT_SUM = _UNORDERED | {"string", "bytes", "bool", "google.protobuf.Timestamp"}
 
 
 def _order(one: Any, two: Any) -> int:
@@ -25,49 +22,40 @@ def _order(one: Any, two: Any) -> int:
         return 0
 
 
-def _check_items(name: str, items: list[Any], *unknown: str) -> None:
+def _check_first(name: str, items: list[Any], unknown: set[str]) -> None:
     """Refuse what the first item decides: that there is no such function for this list."""
-    if items and type_name(items[0]) in {"list", "map", "null_type", "type", "optional_type", *unknown}:
+    if items and type_name(items[0]) in unknown:
         raise EvaluationError(f"no such overload: {name}(list)")
 
 
-@function(*_each("(list(T)).isSorted() -> bool", _COMPARABLE), cost=compared)
+@function("(list(C)).isSorted() -> bool", cost=compared)
 def _is_sorted(items: list[Any]) -> bool:
-    _check_items("isSorted", items)
+    _check_first("isSorted", items, _UNORDERED)
     return all(_order(one, two) <= 0 for one, two in pairwise(items))
 
 
-@function(*_each("(list(T)).sum() -> T", ["int", "uint", "double", "duration"]), cost=compared)
+@function("(list(N)).sum() -> N", "(list(duration)).sum() -> duration", cost=compared)
 def _sum(items: list[Any]) -> Any:
-    _check_items("sum", items, "string", "bytes", "bool", "google.protobuf.Timestamp")
-    add, total = FUNCTIONS["_+_"], items[0] if items else 0
-    for item in items[1:]:
-        total = (add.table.get((type(total), type(item))) or add.resolve(total, item))(total, item)
-    return total
+    _check_first("sum", items, _WITHOUT_SUM)
+    return reduce(lambda one, two: FUNCTIONS["_+_"].resolve(one, two)(one, two), items) if items else 0
+
+
+def _best(name: str, items: list[Any], worse: int) -> Any:
+    if not items:
+        raise EvaluationError(f"{name} called on empty list")
+    _check_first(name, items, _UNORDERED)
+    return reduce(lambda best, item: item if _order(best, item) == worse else best, items)
 
 
 def _position(items: list[Any], wanted: Any, places: range) -> int:
     return next((place for place in places if equal(items[place], wanted)), -1)
 
 
-def _best(items: list[Any], name: str, worse: int) -> Any:
-    if not items:
-        raise EvaluationError(f"{name} called on empty list")
-    _check_items(name, items)
-    best = items[0]
-    for item in items[1:]:
-        if _order(best, item) == worse:
-            best = item
-    return best
-
-
-declare(lambda items: _best(items, "min", 1), *_each("(list(T)).min() -> T", _COMPARABLE), cost=compared)
-declare(lambda items: _best(items, "max", -1), *_each("(list(T)).max() -> T", _COMPARABLE), cost=compared)
-declare(lambda items, item: _position(items, item, range(len(items))), "(list(A)).indexOf(A) -> int", cost=compared)
-declare(
-    lambda items, item: _position(items, item, range(len(items) - 1, -1, -1)),
-    "(list(A)).lastIndexOf(A) -> int",
-    cost=compared,
+function("(list(C)).min() -> C", cost=compared)(lambda items: _best("min", items, 1))
+function("(list(C)).max() -> C", cost=compared)(lambda items: _best("max", items, -1))
+function("(list(A)).indexOf(A) -> int", cost=compared)(lambda items, item: _position(items, item, range(len(items))))
+function("(list(A)).lastIndexOf(A) -> int", cost=compared)(
+    lambda items, item: _position(items, item, range(len(items))[::-1])
 )
 
 
@@ -83,8 +71,14 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     return items[start:end]
 
 
-@function("(list(list(A))).flatten() -> list(A)", "(list(A)).flatten() -> list(dyn)", cost=per_item)
-@function("(list(dyn)).flatten(int) -> list(dyn)", cost=per_item)
+_FLATTEN = (
+    "(list(dyn)).flatten(int) -> list(dyn)",
+    "(list(list(A))).flatten() -> list(A)",
+    "(list(A)).flatten() -> list(dyn)",
+)
+
+
+@function(*_FLATTEN, cost=per_item)
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
@@ -96,15 +90,9 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     return found
 
 
-@function(*_each("(list(T)).sort() -> list(T)", _COMPARABLE), cost=lambda items: 32 * weigh(items))
+@function("(list(C)).sort() -> list(C)", cost=lambda items: 32 * weigh(items))
 def _sort(items: list[Any]) -> list[Any]:
     return sorted_by([(item, item) for item in items])
-
-
-declare(lambda count: list(range(count)), "lists.range(int) -> list(int)", cost=lambda count: max(count, 0) >> 2)
-declare(lambda items: items[::-1], "(list(A)).reverse() -> list(A)", cost=per_item)
-declare(lambda items: Optional(items[0]) if items else NONE, "(list(A)).first() -> optional_type(A)")
-declare(lambda items: Optional(items[-1]) if items else NONE, "(list(A)).last() -> optional_type(A)")
 
 
 @function("(list(A)).distinct() -> list(A)", cost=lambda items: product(items, items) >> 1)
@@ -116,27 +104,37 @@ def _distinct(items: list[Any]) -> list[Any]:
     return found
 
 
+function("lists.range(int) -> list(int)", cost=lambda count: max(count, 0) >> 2)(lambda count: list(range(count)))
+function("(list(A)).reverse() -> list(A)", cost=per_item)(lambda items: items[::-1])
+function("(list(A)).first() -> optional_type(A)")(lambda items: Optional(items[0]) if items else NONE)
+function("(list(A)).last() -> optional_type(A)")(lambda items: Optional(items[-1]) if items else NONE)
+
+
+@function("sets.contains(list(A), list(A)) -> bool", cost=product)
 def _contains(items: list[Any], wanted: list[Any]) -> bool:
     return all(any(equal(each, item) for item in items) for each in wanted)
 
 
-declare(_contains, "sets.contains(list(A), list(A)) -> bool", cost=product)
-declare(
-    lambda one, two: _contains(one, two) and _contains(two, one),
-    "sets.equivalent(list(A), list(A)) -> bool",
-    cost=product,
-)
-declare(
-    lambda one, two: any(equal(each, item) for each in one for item in two),
-    "sets.intersects(list(A), list(A)) -> bool",
-    cost=product,
-)
-declare(Optional, "optional.of(A) -> optional_type(A)")
-declare(lambda value: NONE if is_zero(value) else Optional(value), "optional.ofNonZeroValue(A) -> optional_type(A)")
-declare(lambda: NONE, "optional.none() -> optional_type(A)")
-declare(lambda optional: optional is not NONE, "(optional_type(A)).hasValue() -> bool")
-declare(lambda one, two: two if one is NONE else one, "(optional_type(A)).or(optional_type(A)) -> optional_type(A)")
-declare(lambda one, value: value if one is NONE else one.value, "(optional_type(A)).orValue(A) -> A")
+@function("sets.equivalent(list(A), list(A)) -> bool", cost=product)
+def _equivalent(one: list[Any], two: list[Any]) -> bool:
+    return _contains(one, two) and _contains(two, one)
+
+
+@function("sets.intersects(list(A), list(A)) -> bool", cost=product)
+def _intersects(one: list[Any], two: list[Any]) -> bool:
+    return any(equal(each, item) for each in one for item in two)
+
+
+function("optional.of(A) -> optional_type(A)")(Optional)
+function("optional.none() -> optional_type(A)")(lambda: NONE)
+function("(optional_type(A)).hasValue() -> bool")(lambda one: one is not NONE)
+function("(optional_type(A)).or(optional_type(A)) -> optional_type(A)")(lambda one, two: two if one is NONE else one)
+function("(optional_type(A)).orValue(A) -> A")(lambda one, value: value if one is NONE else one.value)
+
+
+@function("optional.ofNonZeroValue(A) -> optional_type(A)")
+def _of_non_zero(value: Any) -> Optional:
+    return Optional(value) if value or type(value) is Timestamp else NONE
 
 
 @function("(optional_type(A)).value() -> A")

@@ -6,92 +6,80 @@ from decimal import Decimal
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, function, linear
-from webhook.cel.library.times import SECOND, written_duration, written_timestamp
-from webhook.cel.values import MAX_INT, MAX_UINT, MIN_INT, Duration, Timestamp, TypeValue, Uint, type_name
+from webhook.cel.functions import function, linear
+from webhook.cel.library.times import written_duration, written_timestamp
+from webhook.cel.values import (
+    MAX_INT,
+    MAX_UINT,
+    MIN_INT,
+    SECOND,
+    Duration,
+    Timestamp,
+    TypeValue,
+    Uint,
+    checked,
+    type_name,
+)
 
-_BOOLS = {"1": True, "t": True, "T": True, "true": True, "TRUE": True, "True": True}
-_BOOLS |= {"0": False, "f": False, "F": False, "false": False, "FALSE": False, "False": False}
+_BOOLS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
+_BOOLS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
 _INT = re.compile(r"[+-]?\d{1,20}", re.ASCII)
 _DOUBLE = re.compile(r"[+-]?(?:inf(?:inity)?|nan|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.ASCII | re.IGNORECASE)
 
 
-def _error(from_: str, to: str, found: Any = "") -> EvaluationError:
-    return EvaluationError(f"type conversion error from '{from_}' to '{to}'{f': {found}' if found else ''}")
+def _unreadable(to: str) -> EvaluationError:
+    return EvaluationError(f"type conversion error from 'string' to '{to}'")
 
 
-@function("int(int) -> int", "int(uint) -> int")
-def _int(value: int) -> int:
-    if value > MAX_INT:
-        raise EvaluationError("integer overflow")
-    return int(value)
+function("int(int) -> int", "int(uint) -> int")(lambda value: checked(int, value))
+function("int(timestamp) -> int")(lambda value: int(value) // SECOND)
+function("int(duration) -> int")(int)
+function("uint(uint) -> uint", "uint(int) -> uint")(lambda value: checked(Uint, value))
+function("double(N) -> double")(float)
+function("bool(bool) -> bool", "bytes(bytes) -> bytes", "dyn(A) -> dyn")(lambda value: value)
+function("bytes(string) -> bytes", cost=linear)(str.encode)
+function("type(A) -> type(A)")(lambda value: TypeValue(type_name(value)))
 
 
 @function("int(double) -> int")
 def _int_of_double(value: float) -> int:
-    if math.isfinite(value) and MIN_INT < value < MAX_INT:
-        return int(value)
-    raise EvaluationError("integer overflow")
+    return checked(int, value if MIN_INT < value < MAX_INT else math.inf)
+
+
+@function("uint(double) -> uint")
+def _uint_of_double(value: float) -> Uint:
+    return checked(Uint, value if 0 <= value < MAX_UINT else math.inf)
 
 
 @function("int(string) -> int")
 def _int_of_text(value: str) -> int:
     if _INT.fullmatch(value) and MIN_INT <= int(value) <= MAX_INT:
         return int(value)
-    raise _error("string", "int")
-
-
-declare(lambda value: int(value) // SECOND, "int(timestamp) -> int")
-declare(int, "int(duration) -> int")
-
-
-@function("uint(uint) -> uint", "uint(int) -> uint")
-def _uint(value: int) -> Uint:
-    if value < 0:
-        raise EvaluationError("unsigned integer overflow")
-    return Uint(value)
-
-
-@function("uint(double) -> uint")
-def _uint_of_double(value: float) -> Uint:
-    if math.isfinite(value) and 0 <= value < MAX_UINT:
-        return Uint(value)
-    raise EvaluationError("unsigned integer overflow")
+    raise _unreadable("int")
 
 
 @function("uint(string) -> uint")
 def _uint_of_text(value: str) -> Uint:
     if _INT.fullmatch(value) and value[0] not in "+-" and int(value) <= MAX_UINT:
         return Uint(value)
-    raise _error("string", "uint")
-
-
-declare(float, "double(double) -> double", "double(int) -> double", "double(uint) -> double")
+    raise _unreadable("uint")
 
 
 @function("double(string) -> double")
 def _double_of_text(value: str) -> float:
     if len(value) <= 400 and _DOUBLE.fullmatch(value):
         return float(value)
-    raise _error("string", "double")
+    raise _unreadable("double")
 
 
 @function("bool(string) -> bool")
 def _bool_of_text(value: str) -> bool:
     if value in _BOOLS:
         return _BOOLS[value]
-    raise _error("string", "bool")
+    raise _unreadable("bool")
 
 
-declare(lambda value: value, "bytes(bytes) -> bytes", "bool(bool) -> bool", "dyn(A) -> dyn")
-declare(str.encode, "bytes(string) -> bytes", cost=linear)
-declare(lambda value: TypeValue(type_name(value)), "type(A) -> type(A)")
-
-
-_WRITTEN = ("string", "bool", "int", "uint", "double", "bytes", "timestamp", "duration")
-
-
-@function(*(f"string({name}) -> string" for name in _WRITTEN))
+@function("string(C) -> string")
 def to_text(value: Any) -> str:
     """Return `value` as `string()` writes it."""
     match value:
@@ -104,7 +92,7 @@ def to_text(value: Any) -> str:
         case Duration():
             return written_duration(value)
         case float():
-            return written_double(value)
+            return _written_double(value)
         case bytes():
             try:
                 return value.decode()
@@ -113,18 +101,11 @@ def to_text(value: Any) -> str:
     return str(int(value))
 
 
-def written_double(value: float) -> str:
-    """Return the shortest text that says `value`, as Go's %g."""
+def _written_double(value: float) -> str:
+    """Return the shortest text that says `value`, with an exponent where Go's %g has one."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    text, point = "".join(map(str, digits)), len(digits) + exponent
-    prefix = "-" if sign else ""
-    if not value:
-        return f"{prefix}0"
-    if not -4 < point <= 6:  # where %g of the shortest text has an exponent
-        return f"{prefix}{text[0]}{'.' if text[1:] else ''}{text[1:]}e{'-' if point < 1 else '+'}{abs(point - 1):02}"
-    if point <= 0:
-        return f"{prefix}0.{'0' * -point}{text}"
-    return f"{prefix}{text.ljust(point, '0')[:point]}{'.' if text[point:] else ''}{text[point:]}"
+    exact = Decimal(repr(value)).normalize()
+    if not value or -4 <= exact.adjusted() < 6:
+        return f"{exact:f}"
+    return f"{value:.{len(exact.as_tuple().digits) - 1}e}"

@@ -1,86 +1,73 @@
 """cel-go's math extension."""
 
 import math
+import operator
 from collections.abc import Callable
-from operator import and_, invert, or_, xor
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, function, per_item
-from webhook.cel.values import MAX_UINT, Uint, checked_int, compare
-
-_NUMBERS = ("int", "uint", "double")
+from webhook.cel.functions import function, per_item
+from webhook.cel.values import MAX_UINT, NUMBERS, Uint, checked, compare
 
 
-def _extremes(name: str) -> tuple[str, ...]:
-    one = [f"{name}({each}) -> {each}" for each in _NUMBERS]
-    two = [f"{name}({a}, {b}) -> {a if a == b else 'dyn'}" for a in _NUMBERS for b in _NUMBERS]
-    lists = [f"{name}(list({each})) -> {each}" for each in _NUMBERS]
-    more = [f"{name}({', '.join(['dyn'] * count)}) -> dyn" for count in range(3, 17)]
-    return (*one, *two, *lists, *more)
+def _extreme(name: str, shown: str, worse: int) -> None:
+    many = f"{name}(N, M) -> dyn", f"{name}(dyn, dyn, dyn...) -> dyn"
+
+    @function(f"{name}(list(N)) -> N", f"{name}(N) -> N", *many, cost=per_item)
+    def extreme(*values: Any) -> Any:
+        items = values[0] if len(values) == 1 and type(values[0]) is list else values
+        if not items:
+            raise EvaluationError(f"{shown}(list) argument must not be empty")
+        best = items[0]
+        for item in items:
+            if type(item) not in NUMBERS:
+                raise EvaluationError(f"no such overload: {shown}")
+            best = item if compare(best, item) == worse else best
+        return best
 
 
-def _extreme(name: str, values: tuple[Any, ...], worse: int) -> Any:
-    items = values[0] if len(values) == 1 and type(values[0]) is list else values
-    if not items:
-        raise EvaluationError(f"{name}(list) argument must not be empty")
-    best = items[0]
-    for item in items:
-        if type(item) not in {int, Uint, float}:
-            raise EvaluationError(f"no such overload: {name}")
-        if compare(best, item) == worse:
-            best = item
-    return best
+_extreme("math.greatest", "math.@max", -1)
+_extreme("math.least", "math.@min", 1)
 
 
-declare(lambda *values: _extreme("math.@max", values, -1), *_extremes("math.greatest"), cost=per_item)
-declare(lambda *values: _extreme("math.@min", values, 1), *_extremes("math.least"), cost=per_item)
+def _rounding(name: str, call: Callable[[float], float]) -> None:
+    called = function(f"math.{name}(double) -> double")
+    called(lambda value: math.copysign(call(value), value) if math.isfinite(value) else value)
 
 
-def _rounded(call: Callable[[float], float]) -> Callable[[float], float]:
-    return lambda value: math.copysign(call(value), value) if math.isfinite(value) else value
+_rounding("ceil", math.ceil)
+_rounding("floor", math.floor)
+_rounding("trunc", math.trunc)
+_rounding("round", lambda value: math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value)
+function("math.isInf(double) -> bool")(math.isinf)
+function("math.isNaN(double) -> bool")(math.isnan)
+function("math.isFinite(double) -> bool")(math.isfinite)
+function("math.abs(double) -> double")(abs)
+function("math.abs(uint) -> uint")(lambda value: value)
+function("math.abs(int) -> int")(lambda value: checked(int, abs(value)))
+function("math.sign(N) -> N")(lambda value: value if value != value else type(value)((value > 0) - (value < 0)))
+function("math.sqrt(N) -> double")(lambda value: math.nan if value < 0 else math.sqrt(value))
 
 
-def _half_away(value: float) -> float:
-    return math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value
+def _bitwise(name: str, call: Callable[[int, int], int]) -> None:
+    function(f"math.{name}(I, I) -> I")(lambda one, two: type(one)(call(int(one), int(two))))
 
 
-for _name, _call in (("ceil", math.ceil), ("floor", math.floor), ("trunc", math.trunc), ("round", _half_away)):
-    declare(_rounded(_call), f"math.{_name}(double) -> double")
-for _name, _test in (("isInf", math.isinf), ("isNaN", math.isnan), ("isFinite", math.isfinite)):
-    declare(_test, f"math.{_name}(double) -> bool")
-declare(abs, "math.abs(double) -> double")
-declare(lambda value: value, "math.abs(uint) -> uint")
-declare(lambda value: checked_int(abs(value)), "math.abs(int) -> int")
-declare(
-    lambda value: value if value != value else type(value)((value > 0) - (value < 0)),
-    *(f"math.sign({each}) -> {each}" for each in _NUMBERS),
-)
-declare(
-    lambda value: math.nan if value < 0 else math.sqrt(value),
-    *(f"math.sqrt({each}) -> double" for each in _NUMBERS),
-)
-for _name, _bits in (("bitAnd", and_), ("bitOr", or_), ("bitXor", xor)):
-    for _each in ("int", "uint"):
-        declare(
-            lambda one, two, bits=_bits: type(one)(bits(int(one), int(two))),
-            f"math.{_name}({_each}, {_each}) -> {_each}",
-        )
-declare(invert, "math.bitNot(int) -> int")
-declare(lambda value: Uint(MAX_UINT ^ value), "math.bitNot(uint) -> uint")
+_bitwise("bitAnd", operator.and_)
+_bitwise("bitOr", operator.or_)
+_bitwise("bitXor", operator.xor)
+function("math.bitNot(int) -> int")(operator.invert)
+function("math.bitNot(uint) -> uint")(lambda value: Uint(MAX_UINT ^ value))
 
 
-@function("math.bitShiftLeft(int, int) -> int", "math.bitShiftLeft(uint, int) -> uint")
-def _shift_left(value: int, count: int) -> int:
-    return _shifted(value, count, "bitShiftLeft", (int(value) << min(max(count, 0), 64)) & MAX_UINT)
+def _shift(name: str, call: Callable[[int, int], int]) -> None:
+    @function(f"math.{name}(I, int) -> I")
+    def shifted(value: int, count: int) -> int:
+        if count < 0:
+            raise EvaluationError(f"math.{name}() negative offset: {count}")
+        bits = call(int(value) & MAX_UINT, min(count, 64)) & MAX_UINT
+        return Uint(bits) if type(value) is Uint else bits - 2**64 if bits >= 2**63 else bits
 
 
-@function("math.bitShiftRight(int, int) -> int", "math.bitShiftRight(uint, int) -> uint")
-def _shift_right(value: int, count: int) -> int:
-    return _shifted(value, count, "bitShiftRight", (int(value) & MAX_UINT) >> min(max(count, 0), 64))
-
-
-def _shifted(value: int, count: int, name: str, bits: int) -> int:
-    if count < 0:
-        raise EvaluationError(f"math.{name}() negative offset: {count}")
-    return Uint(bits) if type(value) is Uint else bits - 2**64 if bits >= 2**63 else bits
+_shift("bitShiftLeft", operator.lshift)
+_shift("bitShiftRight", operator.rshift)

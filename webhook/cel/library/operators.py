@@ -1,78 +1,55 @@
-"""Arithmetic, comparison, `in`, indexes and sizes (cel-spec, "Standard definitions")."""
+"""Arithmetic, comparison, `in` and sizes (cel-spec, "Standard definitions")."""
 
 import math
-from operator import add, mul, not_, sub
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, function, linear, per_item, weigh
-from webhook.cel.library.times import checked_duration, checked_timestamp
-from webhook.cel.values import (
-    MIN_INT,
-    NONE,
-    Uint,
-    checked_int,
-    checked_uint,
-    compare,
-    equal,
-    find,
-    index,
-    optional_index,
-)
-
-_PAIRS = [(one, two) for one in ("int", "uint", "double") for two in ("int", "uint", "double")]
-_PAIRS += [(each, each) for each in ("bool", "string", "bytes", "timestamp", "duration")]
+from webhook.cel.functions import function, linear, per_item, weigh
+from webhook.cel.values import MIN_INT, NONE, Duration, Timestamp, Uint, checked, compare, equal, find
 
 
 def _text_compared(one: Any, _: Any) -> int:
     return len(one) >> 8 if type(one) is str else 0
 
 
-def _comparison(operator: str, call: Any) -> None:
-    declare(call, *(f"_{operator}_({one}, {two}) -> bool" for one, two in _PAIRS), cost=_text_compared)
+def _comparison(sign: str, holds: Callable[[int, int], bool]) -> None:
+    called = function(f"_{sign}_(N, M) -> bool", f"_{sign}_(C, C) -> bool", cost=_text_compared)
+    called(lambda one, two: holds(compare(one, two), 0))
 
 
-_comparison("<", lambda one, two: compare(one, two) < 0)
-_comparison("<=", lambda one, two: compare(one, two) <= 0)
-_comparison(">", lambda one, two: compare(one, two) > 0)
-_comparison(">=", lambda one, two: compare(one, two) >= 0)
-declare(equal, "_==_(A, A) -> bool")
-declare(lambda one, two: not equal(one, two), "_!=_(A, A) -> bool")
-declare(not_, "!_(bool) -> bool")
-declare(lambda value: checked_int(-value), "-_(int) -> int")
-declare(lambda value: -value, "-_(double) -> double")
-
-for _sign, _call in (("+", add), ("-", sub), ("*", mul)):
-    declare(lambda one, two, call=_call: checked_int(call(one, two)), f"_{_sign}_(int, int) -> int")
-    declare(lambda one, two, call=_call: checked_uint(call(int(one), int(two))), f"_{_sign}_(uint, uint) -> uint")
-    declare(_call, f"_{_sign}_(double, double) -> double")
-declare(
-    add,
-    "_+_(string, string) -> string",
-    "_+_(bytes, bytes) -> bytes",
-    "_+_(list(A), list(A)) -> list(A)",
-    cost=per_item,
-)
-declare(
-    lambda one, two: checked_timestamp(int(one) + int(two)),
-    "_+_(timestamp, duration) -> timestamp",
-    "_+_(duration, timestamp) -> timestamp",
-)
-declare(lambda one, two: checked_duration(int(one) + int(two)), "_+_(duration, duration) -> duration")
-declare(
-    lambda one, two: checked_duration(int(one) - int(two)),
-    "_-_(timestamp, timestamp) -> duration",
-    "_-_(duration, duration) -> duration",
-)
-declare(lambda one, two: checked_timestamp(int(one) - int(two)), "_-_(timestamp, duration) -> timestamp")
+_comparison("<", operator.lt)
+_comparison("<=", operator.le)
+_comparison(">", operator.gt)
+_comparison(">=", operator.ge)
+function("!_(bool) -> bool")(operator.not_)
+function("-_(int) -> int")(lambda value: checked(int, -value))
+function("-_(double) -> double")(operator.neg)
 
 
-@function("_/_(int, int) -> int", "_/_(uint, uint) -> uint")
+def _exact(kind: type[int], calculate: Callable[[int, int], int], *signatures: str) -> None:
+    function(*signatures)(lambda one, two: checked(kind, calculate(int(one), int(two))))
+
+
+for _sign, _calculate in (("+", operator.add), ("-", operator.sub), ("*", operator.mul)):
+    _exact(int, _calculate, f"_{_sign}_(int, int) -> int")
+    _exact(Uint, _calculate, f"_{_sign}_(uint, uint) -> uint")
+    function(f"_{_sign}_(double, double) -> double")(_calculate)
+_exact(Duration, operator.add, "_+_(duration, duration) -> duration")
+_exact(Timestamp, operator.add, "_+_(timestamp, duration) -> timestamp", "_+_(duration, timestamp) -> timestamp")
+_exact(Duration, operator.sub, "_-_(duration, duration) -> duration", "_-_(timestamp, timestamp) -> duration")
+_exact(Timestamp, operator.sub, "_-_(timestamp, duration) -> timestamp")
+_JOINED = ("_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes", "_+_(list(A), list(A)) -> list(A)")
+function(*_JOINED, cost=per_item)(operator.add)
+
+
+@function("_/_(I, I) -> I")
 def _divide(one: int, two: int) -> int:
     if not two:
         raise EvaluationError("division by zero")
     found = abs(int(one)) // abs(int(two))
-    return Uint(found) if type(one) is Uint else checked_int(found if (one < 0) == (two < 0) else -found)
+    return checked(type(one), found if (one < 0) == (two < 0) else -found)
 
 
 @function("_/_(double, double) -> double")
@@ -83,7 +60,7 @@ def _divide_double(one: float, two: float) -> float:
     return math.nan if not one or math.isnan(one) else sign * math.inf
 
 
-@function("_%_(int, int) -> int", "_%_(uint, uint) -> uint")
+@function("_%_(I, I) -> I")
 def _remainder(one: int, two: int) -> int:
     if not two:
         raise EvaluationError("modulus by zero")
@@ -104,14 +81,8 @@ def _in(item: Any, container: Any) -> bool:
     return item in container if type(item) is str else any(equal(item, each) for each in container)
 
 
-_INDEXED = "list(A), int", "map(A, B), A", "optional_type(list(A)), int", "optional_type(map(A, B)), A"
-for _args, _result in zip(_INDEXED, ("A", "B", "A", "B"), strict=True):
-    _optional = f"optional_type({_result})"
-    declare(index, f"_[_]({_args}) -> {_optional if _args.startswith('opt') else _result}")
-    declare(optional_index, f"_[?_]({_args}) -> {_optional}")
-
 for _sized in ("string", "bytes", "list(A)", "map(A, B)"):
-    declare(len, f"size({_sized}) -> int", f"({_sized}).size() -> int")
-declare(str.startswith, "(string).startsWith(string) -> bool", cost=_text_compared)
-declare(str.endswith, "(string).endsWith(string) -> bool", cost=_text_compared)
-declare(str.__contains__, "(string).contains(string) -> bool", cost=linear)
+    function(f"size({_sized}) -> int", f"({_sized}).size() -> int")(len)
+function("(string).startsWith(string) -> bool", cost=_text_compared)(str.startswith)
+function("(string).endsWith(string) -> bool", cost=_text_compared)(str.endswith)
+function("(string).contains(string) -> bool", cost=linear)(str.__contains__)

@@ -1,33 +1,33 @@
 """Kubernetes' `url()`: absolute URLs and paths, as Go's net/url parses a request's."""
 
 import re
-from urllib.parse import parse_qsl, quote
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, quote
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, function, linear
-from webhook.cel.library.network import is_valid
-from webhook.cel.values import Opaque
+from webhook.cel.functions import function, linear
+from webhook.cel.library.network import valid
+from webhook.cel.values import named
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PORT = re.compile(r"(?::\d*)?", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HOST = re.compile(r"(?:[-A-Za-z0-9._~!$&'()*+,;=:\[\]<>\"]|[^\x00-\x7f]|%[8-9a-fA-F][0-9a-fA-F])*")
+_BAD_USER = re.compile(r"[^-A-Za-z0-9._~!$&'()*+,;=:%@]")
 _PATH_SAFE = "/-_.~!$&'()*+,;=:@%[]"
 
 
-class URL(Opaque):
+@named("kubernetes.URL")
+@dataclass(frozen=True, slots=True)
+class URL:
     """A parsed URL."""
 
-    type_name = "kubernetes.URL"
-
-    def __init__(self, text: str, scheme: str, host: str, path: str, query: str) -> None:
-        self.key = text
-        self.scheme, self.host, self.path, self.query = scheme, host, path, query
-
-
-def _of_url(url: URL) -> int:
-    return linear(url.key)
+    text: str
+    scheme: str = field(compare=False)
+    host: str = field(default="", compare=False)
+    path: str = field(default="", compare=False)
+    query: str = field(default="", compare=False)
 
 
 @function("url(string) -> kubernetes.URL", cost=linear)
@@ -43,9 +43,10 @@ def parse_url(text: str) -> URL:
     match = _SCHEME.match(text)
     scheme = match.group()[:-1].lower() if match else ""
     rest, _, query = (text[match.end() :] if match else text).partition("?")
+    query = query.partition("#")[0]
     if not rest.startswith("/"):
         if scheme:
-            return URL(text, scheme, "", "", query.partition("#")[0])
+            return URL(text, scheme, query=query)
         if text != "*":
             raise EvaluationError(f"{fail}invalid URI for request")
     host, path = "", rest
@@ -54,13 +55,12 @@ def parse_url(text: str) -> URL:
         host, path = _host(fail, authority), slash + path
     if bad := _BAD_ESCAPE.search(path):
         raise EvaluationError(f'{fail}invalid URL escape "{path[bad.start() : bad.start() + 3]}"')
-    path = path.partition("#")[0]
-    return URL(text, scheme, host.partition("#")[0], path, query.partition("#")[0] if "#" not in rest else "")
+    return URL(text, scheme, host.partition("#")[0], path.partition("#")[0], "" if "#" in rest else query)
 
 
 def _host(fail: str, authority: str) -> str:
     user, at, host = authority.rpartition("@")
-    if at and re.search(r"[^-A-Za-z0-9._~!$&'()*+,;=:%@]", user):
+    if at and _BAD_USER.search(user):
         raise EvaluationError(f"{fail}net/url: invalid userinfo")
     end = host.rfind("]")
     if host.startswith("[") and end < 0:
@@ -81,21 +81,23 @@ def _hostname(url: URL) -> str:
     return bracketed or url.host.partition(":")[0]
 
 
-declare(is_valid(parse_url), "isURL(string) -> bool", cost=linear)
-declare(lambda url: url.scheme, "(kubernetes.URL).getScheme() -> string")
-declare(lambda url: url.host, "(kubernetes.URL).getHost() -> string")
-declare(_hostname, "(kubernetes.URL).getHostname() -> string")
-declare(
-    lambda url: url.host[url.host.rfind("]") + 1 :].rpartition(":")[2] if ":" in url.host else "",
-    "(kubernetes.URL).getPort() -> string",
-)
-declare(lambda url: quote(url.path, safe=_PATH_SAFE), "(kubernetes.URL).getEscapedPath() -> string", cost=_of_url)
+def _port(url: URL) -> str:
+    return url.host[url.host.rfind("]") + 1 :].rpartition(":")[2] if ":" in url.host else ""
 
 
-@function("(kubernetes.URL).getQuery() -> map(string, list(string))", cost=_of_url)
+def _size(url: URL) -> int:
+    return linear(url.text)
+
+
+valid("isURL(string) -> bool", parse_url)
+function("(kubernetes.URL).getScheme() -> string")(lambda url: url.scheme)
+function("(kubernetes.URL).getHost() -> string")(lambda url: url.host)
+function("(kubernetes.URL).getHostname() -> string")(_hostname)
+function("(kubernetes.URL).getPort() -> string")(_port)
+function("(kubernetes.URL).getEscapedPath() -> string", cost=_size)(lambda url: quote(url.path, safe=_PATH_SAFE))
+
+
+@function("(kubernetes.URL).getQuery() -> map(string, list(string))", cost=_size)
 def _query(url: URL) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
     pairs = [part for part in url.query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part)]
-    for key, value in parse_qsl("&".join(pairs), keep_blank_values=True):
-        found.setdefault(key, []).append(value)
-    return found
+    return parse_qs("&".join(pairs), keep_blank_values=True)

@@ -1,0 +1,93 @@
+"""Regular expressions: RE2's, which take linear time."""
+
+from typing import Any
+
+import re2
+
+from webhook.cel.errors import EvaluationError
+from webhook.cel.functions import function
+from webhook.cel.values import NONE, Optional
+
+MAX_PATTERN = 1024  # characters of a regular expression
+MAX_COMPILED = 1024  # regular expressions that are kept
+_COMPILED: dict[str, Any] = {}
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
+_OPTIONS.max_mem = 1 << 18  # bytes of one
+
+
+def compiled(pattern: str) -> Any:
+    """Return a compiled regular expression. EvaluationError where it is none, or too large."""
+    found = _COMPILED.get(pattern)
+    if found is not None:
+        return found
+    if len(pattern) > MAX_PATTERN:
+        raise EvaluationError(f"regular expression of {len(pattern)} characters; at most {MAX_PATTERN} are allowed")
+    try:
+        found = re2.compile(pattern, _OPTIONS)
+    except re2.error as error:
+        text = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+        raise EvaluationError(f"error parsing regexp: {text}") from None
+    if len(_COMPILED) >= MAX_COMPILED:
+        _COMPILED.clear()
+    _COMPILED[pattern] = found
+    return found
+
+
+def _searched(text: str, pattern: str, *_: int) -> int:
+    """Cost of a search; a pattern that has not been compiled costs more, by about what compiling it takes."""
+    return (len(text) >> 3) + (4 if pattern in _COMPILED else 1000 + 100 * len(pattern))
+
+
+def _repeated(text: str, pattern: str, *_: int) -> int:
+    return 4 * len(text) + _searched(text, pattern)
+
+
+@function("(string).matches(string) -> bool", "matches(string, string) -> bool", cost=_searched)
+def _matches(text: str, pattern: str) -> bool:
+    return compiled(pattern).search(text.encode()) is not None
+
+
+@function("(string).find(string) -> string", cost=_searched)
+def _find(text: str, pattern: str) -> str:
+    match = compiled(pattern).search(text)
+    return "" if match is None else str(match.group())
+
+
+@function("(string).findAll(string, ?int) -> list(string)", cost=_repeated)
+def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
+    return [match.group() for match in _matched(text, pattern, count)]
+
+
+def _matched(text: str, pattern: str, count: int = -1) -> list[Any]:
+    found: list[Any] = []
+    end = -1
+    for match in compiled(pattern).finditer(text) if count else ():
+        if match.start() < match.end() or match.start() != end:  # an empty match beside another does not count
+            found.append(match)
+        end = match.end()
+        if len(found) == count:
+            break
+    return found
+
+
+@function("regex.extract(string, string) -> optional_type(string)", cost=_searched)
+def _extract(text: str, pattern: str) -> Optional:
+    group = _group(pattern)
+    match = compiled(pattern).search(text)
+    found = None if match is None else match.group(group)
+    return NONE if found is None else Optional(found)
+
+
+@function("regex.extractAll(string, string) -> list(string)", cost=_repeated)
+def _extract_all(text: str, pattern: str) -> list[str]:
+    group = _group(pattern)
+    return [found for match in _matched(text, pattern) if (found := match.group(group))]
+
+
+def _group(pattern: str) -> int:
+    """Return which group to extract: the only one, or 0 for the whole match."""
+    count = int(compiled(pattern).groups)
+    if count > 1:
+        raise EvaluationError(f"regular expression has more than one capturing group: {pattern!r}")
+    return count
