@@ -19,7 +19,8 @@ NEVER = 1_000
 HEAD = '''"""Generated from k8s.io/api's lifecycle markers by `python -m tests.policies.api_lifecycles`; do not edit."""
 
 LATEST = "1.{minor}"  # the release of Kubernetes that the markers are from
-# Group and version, kinds, what to use instead, and the minor releases of Kubernetes 1 that deprecated and removed it.
+# Group and version, kinds, the version to use instead (with its group, where that is another one), and the minor
+# releases of Kubernetes 1 that deprecated and removed it.
 LIFECYCLES = (
 '''
 NO_RESOURCES = {"AdmissionReview", "APIGroupDiscovery", "DeploymentRollback", "Scale"}  # kinds that nobody creates
@@ -57,7 +58,7 @@ def table() -> str:
     latest = int(module["Version"].split(".")[1])
     rows = sorted(_rows([*_lifecycles(Path(module["Dir"]))], latest))
     lines = [
-        f'    ("{key[0]}", "{" ".join(sorted(row[1] for row in same))}", "{key[1]}", {key[2]}, {key[3]}),\n'
+        f'    ("{key[0]}", "{" ".join(sorted(row[1] for row in same))}", "{_short(*key[:2])}", {key[2]}, {key[3]}),\n'
         for key, same in groupby(sorted(rows, key=_key), _key)
     ]
     return "".join([HEAD.format(minor=latest), *map(_wrapped, lines), ")\n"])
@@ -65,6 +66,11 @@ def table() -> str:
 
 def _key(row: tuple[str, str, str, int, int]) -> tuple[str, str, int, int]:
     return row[0], row[2], row[3], row[4]
+
+
+def _short(old: str, new: str) -> str:
+    """Return the new version without the group of the old one."""
+    return new.removeprefix(f"{old.rpartition('/')[0]}/")
 
 
 def _wrapped(line: str) -> str:

@@ -15,20 +15,16 @@ Fix: the message names the field, its value and the allowed values.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._component_checks import MAKES, of_containers, of_database, of_database_version, of_name
-
-DATABASE = "spec.database"
+from webhook.policies._component_checks import CHILDREN, judge_components
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation for each thing that could not be made."""
-    yield from of_name(request, [component for component in MAKES if request.is_set(f"spec.{component}")])
-    before = request.before()
-    if request.is_set(DATABASE):
-        had = before is not None and before.is_set(DATABASE)
-        yield from of_database(request.fields(DATABASE), before.fields(DATABASE) if before and had else None)
-    yield from of_database_version(request)
-    yield from of_containers(request)
+    """Yield a violation for each thing that could not be made of the components that are set."""
+    yield from judge_components(request, _set)
+
+
+def _set(request: Request) -> list[str]:
+    return [component for component in CHILDREN if request.is_set(f"spec.{component}")]
 
 
 POLICY = Policy("appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True)

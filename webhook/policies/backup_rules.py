@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.violation import shown
 from webhook.policies._container_checks import of_resources
-from webhook.policies._names import too_long
-from webhook.policies._schedules import of_schedule
+from webhook.policies._field_checks import of_schedule, too_long
 
 CRONJOB_LIMIT = 52
 LIMIT = CRONJOB_LIMIT - len("-cronjob")
+PORT, BUCKET, ENDPOINT = "spec.source.connection.port", "spec.destination.bucket", "spec.destination.endpoint"
 BUCKETS = {
     "s3": re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"),
     "gcs": re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"),
@@ -34,35 +34,23 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each thing that the CronJob could not be or do."""
     limit = f"the CronJob <name>-cronjob has a limit of {CRONJOB_LIMIT} characters, which leaves {LIMIT}"
     yield from too_long(request, LIMIT, limit)
-    yield from of_schedule("spec.schedule", request.string("spec.schedule"))
-    port = request.integer_or_string("spec.source.connection.port")
+    yield from of_schedule(request, "spec.schedule")
+    port = request.integer_or_string(PORT)
     if port is not None and not is_port(port):
-        yield request.violation(
-            "spec.source.connection.port", port, rule="no port", fix="write a number from 1 to 65535"
-        )
-    yield from of_destination(request)
-    yield from of_resources(request.fields("spec"))
-
-
-def of_destination(request: Request) -> Violations:
-    """Yield a violation where there can be no such store."""
-    store = request.string("spec.destination.type") or "s3"
-    bucket = request.string("spec.destination.bucket")
+        yield request.violation(PORT, port, "no port", "write a number from 1 to 65535")
+    store, bucket = request.string("spec.destination.type") or "s3", request.string(BUCKET)
     if bucket and store in BUCKETS and not BUCKETS[store].fullmatch(bucket):
+        rule = f"no {store} {'container' if store == 'azure' else 'bucket'} can have that name"
         yield request.violation(
-            "spec.destination.bucket",
-            bucket,
-            rule=f"no {store} {'container' if store == 'azure' else 'bucket'} can have that name",
-            fix="write its name alone, in lower case; what follows belongs into prefix",
+            BUCKET, bucket, rule, "write its name alone, in lower case; what follows belongs into prefix"
         )
-    endpoint = request.string("spec.destination.endpoint")
+    endpoint = request.string(ENDPOINT)
     if endpoint and not is_endpoint(endpoint):
-        yield Violation(
-            "spec.destination.endpoint",
-            found=shown(re.sub(r"(?<=//).*@", "…@", endpoint)),
-            rule="no URL of a store: http or https, a host, and no login",
-            fix="write it as http://minio:9000, and the login into the Secret that secretRef names",
-        )
+        found = shown(re.sub(r"(?<=//).*@", "…@", endpoint))
+        rule = "no URL of a store: http or https, a host, and no login"
+        fix = "write it as http://minio:9000, and the login into the Secret that secretRef names"
+        yield Violation(ENDPOINT, found, rule, fix)
+    yield from of_resources(request.fields("spec"))
 
 
 def is_port(port: int | str) -> bool:

@@ -25,14 +25,14 @@ from webhook.policies._api_lifecycles import LATEST, LIFECYCLES
 OTHERS = (
     ("extensions/v1beta1", "PodSecurityPolicy", "", 11, 16),
     ("policy/v1beta1", "PodSecurityPolicy", "", 21, 25),
-    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "apiextensions.k8s.io/v1", 16, 22),
-    ("apiregistration.k8s.io/v1beta1", "APIService", "apiregistration.k8s.io/v1", 19, 22),
-    (f"{RBAC}/v1alpha1", "ClusterRole ClusterRoleBinding Role RoleBinding", f"{RBAC}/v1", 17, 22),
-    ("autoscaling/v2beta1", "HorizontalPodAutoscaler", "autoscaling/v2", 22, 25),
-    ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "autoscaling/v2", 23, 26),
+    ("apiextensions.k8s.io/v1beta1", "CustomResourceDefinition", "v1", 16, 22),
+    ("apiregistration.k8s.io/v1beta1", "APIService", "v1", 19, 22),
+    (f"{RBAC}/v1alpha1", "ClusterRole ClusterRoleBinding Role RoleBinding", "v1", 17, 22),
+    ("autoscaling/v2beta1", "HorizontalPodAutoscaler", "v2", 22, 25),
+    ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "v2", 23, 26),
 )
 BY_KIND = {
-    (old, kind): (new, deprecated, removed)
+    (old, kind): (new if "/" in new or not new else f"{old.rpartition('/')[0]}/{new}", deprecated, removed)
     for old, kinds, new, deprecated, removed in (*LIFECYCLES, *OTHERS)
     for kind in kinds.split()
 }

@@ -21,8 +21,7 @@ from config.data_versions import denial
 from config.roles import SUPERUSER, faults
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies._container_checks import of_resources
-from webhook.policies._names import no_dns_label, of_object_name, too_long
-from webhook.policies._schedules import of_schedule
+from webhook.policies._field_checks import no_dns_label, of_object_name, of_schedule, of_storage, too_long
 
 REVISION_LIMIT = 63 - len("-0123456789")
 JOB_LIMIT = 63 - len("-roles-01234567")
@@ -39,16 +38,14 @@ def validate(request: Request, params: Params) -> Violations:
     version, data = request.string("spec.version"), request.string("status.version")
     if version and data and (refused := denial("postgresql", version, data)):
         yield Violation("spec.version", version, *refused)
-    for path in ("spec.storage", "spec.backup.storage"):
-        storage = request.quantity(path)
-        if storage is not None and storage.value <= 0:
-            yield Violation(path, found=str(storage), rule="a volume has a size", fix="write 1Gi or more")
+    yield from of_storage(request, "spec.storage")
+    yield from of_storage(request, "spec.backup.storage")
     yield from of_resources(request.fields("spec"))
-    yield from of_object_name("spec.storageClassName", request.string("spec.storageClassName"))
+    yield from of_object_name(request, "spec.storageClassName")
     for fault in faults(users, databases):
         yield Violation(*fault)
     if not request.is_set("spec.backup.destination"):
-        yield from of_schedule("spec.backup.schedule", request.string("spec.backup.schedule"))
+        yield from of_schedule(request, "spec.backup.schedule")
 
 
 def of_name(request: Request, *, has_job: bool) -> Violations:
@@ -58,10 +55,8 @@ def of_name(request: Request, *, has_job: bool) -> Violations:
         limit, why = JOB_LIMIT, "the Job <name>-roles-<hash> has a limit of 63 characters"
     if request.boolean("spec.backup.enabled"):
         suffix = "-backup-cronjob" if request.is_set("spec.backup.destination") else "-backup"
-        limit, why = (
-            CRONJOB_LIMIT - len(suffix),
-            f"the CronJob <name>{suffix} has a limit of {CRONJOB_LIMIT} characters",
-        )
+        limit = CRONJOB_LIMIT - len(suffix)
+        why = f"the CronJob <name>{suffix} has a limit of {CRONJOB_LIMIT} characters"
     yield from too_long(request, limit, f"{why}, which leaves {limit}")
     yield from no_dns_label(request, "the Service of this name must have a DNS label as its name")
 

@@ -9,24 +9,16 @@ Fix: choose a name of at most 63 characters: lower-case letters, digits and `-`,
 See: RFC 1035, section 2.3.1.
 """
 
-import re
+from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._field_checks import no_dns_label
 
-from webhook.engine import Params, Policy, Request, Violation, Violations
-from webhook.engine.violation import shown
-
-DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+LIMIT = 63
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation where the Service could not be made."""
-    name = request.string("metadata.name")
-    if name and not DNS_LABEL.fullmatch(name):
-        yield Violation(
-            "metadata.name",
-            found=f"{shown(name)} has {len(name)} characters" if len(name) > 63 else shown(name),
-            rule="the Service of this name must have a DNS label as its name, which has a limit of 63 characters",
-            fix="use lower-case letters, digits and '-', beginning with a letter",
-        )
+    rule = f"the Service of this name must have a DNS label as its name, which has a limit of {LIMIT} characters"
+    yield from no_dns_label(request, rule, LIMIT)
 
 
 POLICY = Policy("webapp-names", validate=validate, kinds=("WebApp",), category="webapp", always=True)

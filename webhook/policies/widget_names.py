@@ -9,7 +9,7 @@ Fix: choose a shorter name.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._names import too_long
+from webhook.policies._field_checks import too_long
 
 LIMIT = 63
 
