@@ -48,6 +48,9 @@ class MatchClause(ApiModel):
     object_selector: LabelSelector | None = Field(
         None, description="labels of the object itself; the object's author can set them"
     )
+    pod_selector: LabelSelector | None = Field(
+        None, description="labels of the Pod, or of the pod template of a workload; the object's author can set them"
+    )
 
 
 class Exclude(ApiModel):

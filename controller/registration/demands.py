@@ -77,7 +77,7 @@ def _judging_children(
 def places_of(bound: BoundPolicy, kind: Kind, subresource: str, operation: str) -> Iterator[Place]:
     """Yield where a policy can apply to requests of a target.
 
-    An objectSelector never narrows: the labels are those of the object, which its author sets. Nor do names of objects.
+    Labels of objects and pods never narrow, since the author of the object sets them. Nor do names of objects.
     """
     has_namespace = kind.namespaced or (kind.group, kind.plural) == NAMESPACES
     if bound.namespace is not None and not kind.namespaced:
@@ -92,6 +92,7 @@ def places_of(bound: BoundPolicy, kind: Kind, subresource: str, operation: str) 
             and (clause.operations is None or operation in clause.operations)
             and (clause.subresources is None or subresource in clause.subresources)
             and (has_namespace or not restricts)
+            and (clause.pod_selector is None or kind.pod_metadata is not None)
         )
         place = place_of(clause) if selects else None
         if place is not None and (narrowed := simplified(place | tenant)) is not None:

@@ -25,11 +25,14 @@ class Clause:
     names: Globs | None = None
     namespaces: Globs | None = None
     object_selector: Callable[[Labels], bool] | None = None
+    pod_selector: Callable[[Labels], bool] | None = None
     namespace_selector: Callable[[Labels], bool] | None = None
 
     def can_select(self, kind: Kind) -> bool:
         """Return whether it can select any object of a kind: cluster-scoped ones but Namespaces have no namespace."""
         if self.kinds is not None and kind.kind not in self.kinds:
+            return False
+        if self.pod_selector is not None and kind.pod_metadata is None:
             return False
         is_anywhere = self.namespaces is None and self.namespace_selector is None
         return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
@@ -48,15 +51,15 @@ class Clause:
             return None
         if self.namespace_selector is not None and not namespace:
             return None
-        return Clause(
-            names=self.names, object_selector=self.object_selector, namespace_selector=self.namespace_selector
-        )
+        return replace(self, kinds=None, operations=None, subresources=None, namespaces=None)
 
     def selects(self, request: Request) -> bool:
-        """Return whether what is left holds: an objectSelector for the new or for the old object."""
+        """Return whether what is left holds: selectors of labels for the new or for the old object."""
         if self.names is not None and not self.names.match(request.name):
             return False
         if self.object_selector is not None and not any(map(self.object_selector, request.selectable())):
+            return False
+        if self.pod_selector is not None and not any(map(self.pod_selector, request.selectable(of_pod=True))):
             return False
         return self.namespace_selector is None or self.namespace_selector(request.namespace_labels())
 
@@ -106,7 +109,7 @@ class Match:
         needed = set()
         if any(clause.namespace_selector for clause in self.clauses):
             needed.add(NAMESPACE_LABELS)
-        if subresource in OF_A_PARENT and any(clause.object_selector for clause in self.clauses):
+        if subresource in OF_A_PARENT and any(clause.object_selector or clause.pod_selector for clause in self.clauses):
             needed.add(PARENT)
         return frozenset(needed)
 
@@ -134,6 +137,7 @@ def _compile_clause(spec: MatchClauseSpec) -> Clause:
         names=globs(spec.names),
         namespaces=globs(spec.namespaces),
         object_selector=None if spec.object_selector is None else compile_selector(spec.object_selector),
+        pod_selector=None if spec.pod_selector is None else compile_selector(spec.pod_selector),
         namespace_selector=None if spec.namespace_selector is None else compile_selector(spec.namespace_selector),
     )
 

@@ -167,17 +167,16 @@ class Request(Fields):
             return self.texts("metadata.labels") | {NAME_LABEL: self.name}
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
 
-    def selectable(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the labels that an objectSelector selects by: those of the new and of the old object.
+    def selectable(self, *, of_pod: bool = False) -> Iterator[Mapping[str, Any]]:
+        """Yield the labels that selectors select by: those of the new and of the old object, or of the pods in them.
 
         A subresource that is an object of its own (/scale, exec) is selected by the labels of its parent.
         """
-        if self.attributes.subresource and self.kind != self.resource_kind:
-            yield Fields(self.lookup(PARENT)).mapping("metadata.labels")
-            return
-        for object in (self.object, self.old_object):
+        metadata = self._kind.pod_metadata if of_pod and self._kind is not None else "metadata"
+        is_of_parent = self.attributes.subresource and self.kind != self.resource_kind
+        for object in (self.lookup(PARENT),) if is_of_parent else (self.object, self.old_object):
             if object is not None:
-                yield Fields(object).mapping("metadata.labels")
+                yield Fields(object).mapping(f"{metadata}.labels")
 
     def pod(self) -> Fields | None:
         """Return the spec of the pod, or of the pod template, that this object carries; None where it carries none."""

@@ -124,6 +124,8 @@ def test_what_has_no_namespace_is_selected_by_no_namespace():
         ([{"namespaces": ["*"]}, {"namespaceSelector": {}}], "ClusterRole", None),
         ([{"namespaces": ["a"]}, {"names": ["a"]}], "ClusterRole", 1),
         ([{"namespaces": ["a"]}], "Namespace", 1),
+        ([{"podSelector": {}}], "Deployment", 1),
+        ([{"podSelector": {}}], "Service", None),
     ],
 )
 def test_kinds_are_decided_beforehand(clauses, kind, left):
@@ -138,7 +140,10 @@ def test_only_a_selector_needs_labels():
     assert match({"namespaces": ["a"]}, {"kinds": ["Pod"]}).needs() == frozenset()
 
 
-DEPLOYMENT = {"metadata": {"labels": {"tier": "web"}, "generateName": "shop-"}}
+DEPLOYMENT = {
+    "metadata": {"labels": {"tier": "web"}, "generateName": "shop-"},
+    "spec": {"template": {"metadata": {"labels": {"app": "shop"}}}},
+}
 
 
 @pytest.mark.parametrize(
@@ -158,11 +163,13 @@ DEPLOYMENT = {"metadata": {"labels": {"tier": "web"}, "generateName": "shop-"}}
         ({"names": ["shop-?????"]}, {"name": ""}, True),
         ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {}, True),
         ({"objectSelector": {"matchLabels": {"tier": "db"}}}, {}, False),
+        ({"podSelector": {"matchLabels": {"app": "shop"}}}, {}, True),
+        ({"podSelector": {"matchLabels": {"tier": "web"}}}, {}, False),
         ({"names": ["it"], "operations": ["DELETE"]}, {}, False),
     ],
 )
 def test_a_clause_may_say_more(clause, asked, selected):
-    """Operations, subresources, names and the object's own labels restrict it, all that are set together."""
+    """Operations, subresources, names and labels of the object or its pods restrict it, all that are set together."""
     assert selects(match(clause), ask(DEPLOYMENT, "Deployment", **asked)) is selected
 
 

@@ -134,6 +134,22 @@ def test_a_label_that_comes_or_goes_hides_nothing(old, new):
     assert outcome(engine("privileged-containers", match=SELECTED), new, old).denies
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [({}, {"tier": "web"}), ({"tier": "web"}, {}), ({"tier": "web"}, {"tier": "web"})]
+)
+def test_a_pod_template_is_selected_by_its_labels_before_and_after(old, new):
+    """A podSelector selects a Deployment by the labels of its pods, however it is labelled itself."""
+
+    def deployment(labels, spec):
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        return {"kind": "Deployment", "metadata": {"name": "it"}, "spec": {"template": template}}
+
+    judge = engine("privileged-containers", match=OF_PODS)
+    before, after = deployment(old, {}), deployment(new, PRIVILEGED)
+    assert outcome(judge, after, before, kind="Deployment").denies
+    assert outcome(judge, deployment({}, PRIVILEGED), deployment({}, {}), kind="Deployment") is None
+
+
 def test_an_object_without_the_label_is_not_selected():
     """Neither as it was nor as it is going to be."""
     judge = engine("privileged-containers", match=SELECTED)
@@ -147,11 +163,16 @@ def test_a_deleted_object_is_selected_by_its_labels():
     assert outcome(judge, None, role, kind="Role", operation="DELETE").denies
 
 
+OF_PODS = {"any": [{"podSelector": {"matchLabels": {"tier": "web"}}}]}
+
+
+@pytest.mark.parametrize("match", [SELECTED, OF_PODS], ids=["object", "pod"])
 @pytest.mark.parametrize(("labels", "is_denied"), [({"tier": "web"}, True), ({}, False)])
-def test_a_subresource_is_selected_by_the_labels_of_its_parent(labels, is_denied):
-    """/scale carries no labels of its own; those of the parent are looked up."""
-    parent = {PARENT: {"metadata": {"labels": labels}}}
-    judge = engine("replica-limits", match=SELECTED, maximum=3)
+def test_a_subresource_is_selected_by_the_labels_of_its_parent(labels, is_denied, match):
+    """/scale carries no labels of its own; those of the parent, or of its pod template, are looked up."""
+    own = {"metadata": {"labels": labels}}
+    parent = {PARENT: own if match is SELECTED else {"spec": {"template": own}}}
+    judge = engine("replica-limits", match=match, maximum=3)
     scale = {"kind": "Scale", "spec": {"replicas": 50}}
     asked = {"kind": "Deployment", "subresource": "scale", "looked_up": parent}
     assert judge.needs(ask(scale, "Deployment", "scale")) == {PARENT}
