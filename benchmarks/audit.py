@@ -2,6 +2,8 @@
 
 Deployments are created, a tenth of them against the production set; then the audit runs twice in this process, and once
 more after one object is mended. Nothing else of the controller runs, so that CPU and memory are the audit's.
+
+`--etcd` measures another thing: how much larger etcd's database becomes by the reports of 100,000 violations.
 """
 
 import argparse
@@ -10,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -22,6 +25,7 @@ from prometheus_client import CollectorRegistry
 from config import report_crds
 from controller.audit.audit import REQUEST, SOON, Audit
 from controller.audit.reports import KINDS
+from controller.registration.configurations import SYSTEM_NAMESPACES
 from gatewright.policies import HOME, engine_of
 from kube.client import Client
 from kube.credentials import load
@@ -34,6 +38,7 @@ DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 POLICIES = Path(__file__).parents[1] / "config/policies/production.yaml"
 AT_ONCE = 20  # creations
+MB = 1_000_000
 
 
 def deployment(number: int) -> dict[str, Any]:
@@ -52,7 +57,15 @@ def deployment(number: int) -> dict[str, Any]:
     return {"metadata": {"name": f"app-{number}", "namespace": "production"}, "spec": spec}
 
 
-async def prepare(client: Client, objects: int) -> None:
+def worst(number: int) -> dict[str, Any]:
+    """Return a Deployment with ten violations: the images and limits of five containers."""
+    containers = [{"name": f"container-{each}", "image": f"nginx:1.2{each}"} for each in range(5)]
+    bad = deployment(number * 10 + 1)
+    bad["spec"]["template"]["spec"]["containers"] = containers
+    return bad
+
+
+async def prepare(client: Client, objects: int, make: Callable[[int], dict[str, Any]]) -> None:
     """Create the CRDs of the reports and the Deployments."""
     for each in yaml.safe_load_all(report_crds.render()["openreports.io.yaml"]):
         await client.create(CRD, each)
@@ -60,7 +73,7 @@ async def prepare(client: Client, objects: int) -> None:
         await until_served(client, resource)
     for first in range(0, objects, AT_ONCE):
         numbers = range(first, min(first + AT_ONCE, objects))
-        await asyncio.gather(*(client.create(DEPLOYMENT, deployment(number)) for number in numbers))
+        await asyncio.gather(*(client.create(DEPLOYMENT, make(number)) for number in numbers))
         if numbers.stop % 1_000 == 0:
             print(f"created {numbers.stop:,} of {objects:,}", file=sys.stderr, flush=True)
 
@@ -78,24 +91,29 @@ async def until_served(client: Client, resource: Resource) -> None:
                 return
 
 
+def audit_of(client: Client, qps: float, now: Callable[[], datetime]) -> Audit:
+    """Return an audit by the production set."""
+    engine = engine_of([POLICIES], HOME, Planners())
+    return Audit(
+        client,
+        lambda: engine,
+        CollectorRegistry(),
+        interval=timedelta(minutes=10),
+        qps=qps,
+        excluded_namespaces=SYSTEM_NAMESPACES,
+        now=now,
+    )
+
+
 async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
     """Run the audits and print what each cost."""
     endpoint = await load(plane.kubeconfig)
     async with Client(endpoint) as client:
-        await prepare(client, objects)
+        await prepare(client, objects, deployment)
     requests: Counter[str] = Counter()
     now = datetime.now(UTC)
-    engine = engine_of([POLICIES], HOME, Planners())
     async with Client(endpoint, on_response=lambda method, _, __: requests.update([method])) as client:
-        audit = Audit(
-            client,
-            lambda: engine,
-            CollectorRegistry(),
-            interval=timedelta(minutes=10),
-            qps=qps,
-            excluded_namespaces=("kube-system", "kube-node-lease"),
-            now=lambda: now,
-        )
+        audit = audit_of(client, qps, lambda: now)
         print(f"{'audit':<22}{'CPU s':>8}{'wall s':>8}{'RSS +MB':>9}{'GET':>7}{'PATCH':>7}{'DELETE':>8}{'objects':>9}")
         before = getrusage(RUSAGE_SELF).ru_maxrss
         for title in ("first", "second, unchanged", "one mended"):
@@ -113,10 +131,33 @@ async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
             )
 
 
+async def measure_etcd(plane: ControlPlane, objects: int, qps: float) -> None:
+    """Run one audit of objects with ten violations each, and print what its reports take in etcd."""
+    async with Client(await load(plane.kubeconfig)) as client:
+        await prepare(client, objects, worst)
+        before = database_size(plane)
+        audit = audit_of(client, qps, lambda: datetime.now(UTC))
+        await audit.reconcile(REQUEST)
+        after = database_size(plane)
+        assert audit.totals is not None
+        reports, summaries = [[each async for each in client.list(resource)] for resource in KINDS["openreports"]]
+    print(f"{sum(number for number, _ in audit.totals.policies.values()):,} violations of {objects:,} objects")
+    print(f"{len(reports):,} reports with {sum(len(each['results']) for each in reports):,} results")
+    print(*(f"{each['metadata']['name']}: {each['results'][0]['message']}" for each in summaries), sep="\n")
+    print(f"etcd: {before / MB:.1f} MB before, {after / MB:.1f} MB after: {(after - before) / MB:.1f} MB of reports")
+
+
+def database_size(plane: ControlPlane) -> float:
+    """Return the size of etcd's database in bytes, as the API server reads it when it is asked."""
+    lines = plane.kubectl("get", "--raw", "/metrics").stdout.splitlines()
+    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("apiserver_storage_size_bytes{"))
+
+
 def main() -> None:
     """Start a control plane, measure, and end it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description=__doc__)
     parser.add_argument("--objects", type=int, default=10_000)
+    parser.add_argument("--etcd", action="store_true", help="the size of 100,000 violations' reports in etcd")
     parser.add_argument("--qps", type=float, default=1000, help="requests a second; the chart's default is 20")
     arguments = parser.parse_args()
     with (
@@ -124,7 +165,8 @@ def main() -> None:
         ControlPlane.start(Path(directory) / "plane", parts=("etcd", "kube-apiserver")) as plane,
     ):
         plane.create_namespace("production")
-        uvloop.run(measure(plane, arguments.objects, arguments.qps))
+        run = measure_etcd if arguments.etcd else measure
+        uvloop.run(run(plane, arguments.objects, arguments.qps))
 
 
 if __name__ == "__main__":

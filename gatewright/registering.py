@@ -3,15 +3,16 @@
 It is imported only if a webhook is configured: X.509 and the policies are a seventh of a controller's memory.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry
 
 from config.crds import of_several_versions
 from config.settings import Settings
-from controller.audit.audit import REQUEST, Audit
+from controller.audit.audit import FIGURES, REQUEST, Audit
 from controller.reconcilers import planned_kinds
 from controller.registration.certificates import Certificates, Names, service_names
 from controller.registration.configurations import SYSTEM_NAMESPACES, Service, Timeouts
@@ -162,10 +163,12 @@ def add_policy_statuses(
     return look_again
 
 
-def _audited(audit: Audit | None, resource: Resource, key: str) -> dict[str, int]:
-    """Return what the last audit adds to the status of a policy object; nothing before the first one."""
-    if audit is None or audit.totals is None or resource == EXCEPTION:
+def _audited(audit: Audit | None, resource: Resource, key: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the figures of the last audit for the status of a policy object: those it has, before the first one."""
+    if audit is None or resource == EXCEPTION:
         return {}
+    if audit.totals is None:
+        return {field: status[field] for field in FIGURES if field in status}
     return audit.totals.status(key)
 
 

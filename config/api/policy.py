@@ -100,6 +100,7 @@ class AdmissionPolicySpec(ApiModel):
 class PolicyStatus(Status):
     """The status of a policy object; the numbers are those of the last audit."""
 
+    actions: str | None = Field(None, description="The actions of the spec, as kubectl lists them: `Warn, Audit`.")
     violations: int | None = Field(None, description="Violations that the last audit found.")
     would_deny: int | None = Field(None, description="Objects with a violation: they would be denied if created now.")
     audited_objects: int | None = Field(None, description="Objects that the last audit judged, by all policies.")
@@ -107,7 +108,7 @@ class PolicyStatus(Status):
 
 POLICY_COLUMNS = (
     Column("Policy", ".spec.policy", description="The policy that is in force."),
-    Column("Actions", ".spec.validationActions", description="What a violation leads to."),
+    Column("Actions", ".status.actions", description="What a violation leads to."),
     Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
     Column("Violations", ".status.violations", "integer", description="Violations that the last audit found."),
     AGE,

@@ -42,6 +42,7 @@ from webhook.engine.kinds import Kind
 
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = Request(None, "cluster")
+FIGURES = ("violations", "wouldDeny", "auditedObjects")  # of an audit, in the status of a policy object
 SOON = timedelta(seconds=15)  # at least, between the starts of two passes
 TIMEOUT = 3600.0  # seconds: 5,000 reports take minutes at the default rate
 YIELD_EVERY = 20  # objects judged before other tasks of the process run
@@ -57,19 +58,21 @@ class Totals:
     policies: Mapping[str, tuple[int, int]]
 
     @classmethod
-    def of(cls, found: Iterable[Judged], objects: int) -> Self:
-        """Return the totals of a pass that judged that many `objects`."""
+    def of(cls, engine: Engine, found: Iterable[Judged], objects: int) -> Self:
+        """Return the totals of a pass that judged that many `objects` by an engine."""
         violations, violating = Counter[str](), Counter[str]()
         for each in found:
             number = Counter(finding.policy for finding in each.findings)
             violations.update(number)
             violating.update(number.keys())
-        return cls(objects, {policy: (violations[policy], violating[policy]) for policy in violations})
+        titles = {*(each.title for each in engine.policies), *violations}
+        return cls(objects, {title: (violations[title], violating[title]) for title in titles})
 
     def status(self, policy: str) -> dict[str, int]:
-        """Return the fields of a policy object's status; the key of a namespaced one is `namespace/name`."""
-        violations, objects = self.policies.get(policy, (0, 0))
-        return {"violations": violations, "wouldDeny": objects, "auditedObjects": self.objects}
+        """Return FIGURES of a policy object's status, by its name or `namespace/name`; none where it is newer."""
+        if policy not in self.policies:
+            return {}
+        return dict(zip(FIGURES, (*self.policies[policy], self.objects), strict=True))
 
 
 class Audit:
@@ -119,7 +122,7 @@ class Audit:
         began = time.monotonic()
         lister = Lister(self._client, self._limit, self._namespaces)
         found, objects, unread = await self._judge(engine, lister, now)
-        self.totals = Totals.of(found, objects)
+        self.totals = Totals.of(engine, found, objects)
         self._metrics.judged(found, objects)
         self.on_finished()
         written = await self._report(found, lister, now, unread)

@@ -36,7 +36,8 @@ class Scope:
     def includes(self, kind: Kind, object: Object) -> bool:
         """Whether an object is judged: not where it is being deleted, or its owner is judged by the same policies."""
         metadata = object["metadata"]
-        if metadata.get("namespace") in self._excluded or "deletionTimestamp" in metadata:
+        namespace = metadata["name"] if kind.plural == "namespaces" else metadata.get("namespace")
+        if namespace in self._excluded or "deletionTimestamp" in metadata:
             return False
         return not any(self._answers_for(kind, each) for each in metadata.get("ownerReferences") or ())
 

@@ -1,7 +1,7 @@
 """The reconciler of the condition Ready of policy objects and exceptions: in force or not, and why."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -35,13 +35,13 @@ class PolicyStatuses:
         home: str,
         *,
         conflict: Callable[[str], str | None] = lambda key: None,
-        audited: Callable[[str], Object] = lambda key: {},
+        audited: Callable[[str, Object], Mapping[str, Any]] = lambda key, status: {},
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take a function that returns the policies in force; None until all were read.
 
         Exceptions from cluster policies are in the namespace `home`. `conflict` returns why the object with a key
-        cannot be in force beside others; `audited` returns what the last audit adds to its status.
+        cannot be in force beside others; `audited` returns what the last audit adds to its status, from the one it has.
         """
         self._client = client
         self._cache = cache
@@ -59,7 +59,7 @@ class PolicyStatuses:
         return controller
 
     async def reconcile(self, request: Request) -> Result:
-        """Write the condition Ready where it differs."""
+        """Write the status where it differs."""
         stored, now = self._cache.get(request.key), self._now()
         judged = None if stored is None else await asyncio.to_thread(self.judged, request.key, stored, now)
         if stored is None or judged is None:
@@ -70,7 +70,8 @@ class PolicyStatuses:
         new = {
             "observedGeneration": generation,
             "conditions": dated([ready], old.get("conditions") or [], generation=generation, now=now),
-            **self._audited(request.key),
+            **_actions(stored["spec"]),
+            **self._audited(request.key, old),
         }
         if new != old:
             named = {"name": request.name, "namespace": request.namespace, "uid": stored["metadata"]["uid"]}
@@ -105,3 +106,9 @@ class PolicyStatuses:
             return condition(READY, False, "Expired", f"it ended at {exception.spec.expires.isoformat()}"), None
         check_exception(exception, policies, self._home)
         return condition(READY, True, "InForce"), exception.spec.expires - now
+
+
+def _actions(spec: Object) -> Object:
+    """Return the actions of a policy object as kubectl lists them; exceptions have none."""
+    actions = spec.get("validationActions")
+    return {"actions": ", ".join(actions)} if actions else {}

@@ -155,6 +155,15 @@ async def test_a_kind_that_cannot_be_listed_hides_no_other(server, auditor):
     assert auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds") == succeeded
 
 
+async def test_totals_are_those_of_the_policies_that_were_in_force(server, auditor):
+    """Violations, objects that have one, and all that were judged; a policy that came later has none of them."""
+    server.create(DEPLOYMENT, deployment("many", 30))
+    server.create(DEPLOYMENT, deployment("few", 3))
+    await auditor.run()
+    assert auditor.audit.totals.status("few") == {"violations": 1, "wouldDeny": 1, "auditedObjects": 2}
+    assert auditor.audit.totals.status("later") == {}
+
+
 async def test_without_the_report_crds_metrics_are_all(server, auditor):
     """They are installed by the chart or by another tool; the audit says so in the log."""
     for resource in KINDS["openreports"]:

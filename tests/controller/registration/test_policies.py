@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -119,9 +120,9 @@ def statuses(server: FakeApiServer):
     return running
 
 
-def ready(status: str, reason: str, message: str = "", *, generation: int = 1, since: datetime = TODAY) -> dict:
-    """The whole status with this condition Ready."""
-    condition = {
+def condition(status: str, reason: str, message: str = "", *, generation: int = 1, since: datetime = TODAY) -> dict:
+    """The whole status of an exception with this condition Ready."""
+    found = {
         "type": "Ready",
         "status": status,
         "reason": reason,
@@ -129,7 +130,12 @@ def ready(status: str, reason: str, message: str = "", *, generation: int = 1, s
         "observedGeneration": generation,
         "lastTransitionTime": since.isoformat().replace("+00:00", "Z"),
     }
-    return {"observedGeneration": generation, "conditions": [condition]}
+    return {"observedGeneration": generation, "conditions": [found]}
+
+
+def ready(*arguments: str, **options: Any) -> dict:
+    """The whole status of a policy with this condition Ready, and its one action."""
+    return condition(*arguments, **options) | {"actions": "Deny"}
 
 
 def status_writes(server: FakeApiServer) -> int:
@@ -215,17 +221,24 @@ async def test_what_is_gone_is_left_alone(server, statuses):
     assert status_writes(server) == 0
 
 
+async def test_the_status_has_the_actions_as_kubectl_lists_them(server, statuses):
+    """A printed column cannot join a list."""
+    server.create(CLUSTER, policy(validationActions=["Warn", "Audit"]))
+    async with statuses(CLUSTER) as running:
+        assert (await running.reconciled("few"))[0]["actions"] == "Warn, Audit"
+
+
 async def test_an_exception_is_looked_at_again_when_it_ends(server, statuses):
     """In force until its last second, and ended from then on, by nobody's doing but the clock's."""
     server.create(EXCEPTION, exception(expires="2026-11-21T12:00:10Z"))
     async with statuses(EXCEPTION) as running:
         running.policies = [bind(policy(), catalogue())]
-        assert await running.reconciled("why-not", HOME) == (ready("True", "InForce"), timedelta(seconds=10))
+        assert await running.reconciled("why-not", HOME) == (condition("True", "InForce"), timedelta(seconds=10))
         running.now += timedelta(seconds=9)
-        assert await running.reconciled("why-not", HOME) == (ready("True", "InForce"), timedelta(seconds=1))
+        assert await running.reconciled("why-not", HOME) == (condition("True", "InForce"), timedelta(seconds=1))
         assert status_writes(server) == 1
         ended = running.now = running.now + timedelta(seconds=1)
-        expired = ready("False", "Expired", "it ended at 2026-11-21T12:00:10+00:00", since=ended)
+        expired = condition("False", "Expired", "it ended at 2026-11-21T12:00:10+00:00", since=ended)
         assert await running.reconciled("why-not", HOME) == (expired, None)
         assert await running.reconciled("why-not", HOME) == (expired, None)
         assert status_writes(server) == 2
@@ -271,7 +284,7 @@ async def test_an_exception_that_does_not_count_says_so(server, statuses, from_,
     async with statuses(EXCEPTION) as running:
         running.policies = [bind(from_, catalogue())]
         status, _ = await running.reconciled("why-not", namespace)
-        assert status == (ready("False", "Invalid", message) if message else ready("True", "InForce"))
+        assert status == (condition("False", "Invalid", message) if message else condition("True", "InForce"))
 
 
 async def test_an_exception_waits_for_the_policies(server, statuses):
@@ -281,4 +294,4 @@ async def test_an_exception_waits_for_the_policies(server, statuses):
         running.policies = None
         assert await running.reconciled("why-not", HOME) == ({}, None)
         running.policies = [bind(policy(), catalogue())]
-        assert (await running.reconciled("why-not", HOME))[0] == ready("True", "InForce")
+        assert (await running.reconciled("why-not", HOME))[0] == condition("True", "InForce")
