@@ -138,6 +138,29 @@ def test_mutants_of_a_policy_set(run):
     assert "survived  few: validationActions: Deny changed to Warn" not in survived
 
 
+def test_mutants_of_rules_in_cel(run):
+    """Each comparison, logical operator and literal, by its line and column."""
+    Path("rule.yaml").write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\nspec:\n"
+        "  match: {any: [{kinds: [Deployment]}]}\n  validations:\n    - expression: |-\n"
+        "        has(object.spec.replicas) &&\n          object.spec.replicas <= 5\n      path: spec.replicas\n"
+    )
+    one = "object: {kind: Deployment, spec: {replicas: 7}}, expect: {denied: [{path: spec.replicas, policy: few}]}"
+    two = "object: {kind: Deployment, spec: {replicas: 5}}, expect: allowed"
+    Path("cases.yaml").write_text(f"policies: rule.yaml\ncases: [{{name: a, {one}}}, {{name: b, {two}}}]\n")
+    lines = run("--mutate", "cases.yaml")[1].splitlines()
+    assert [line for line in lines if "expression" in line] == [
+        "survived  few: validations[0].expression:2:27: 5 changed to 6",
+    ]
+    Path("cases.yaml").write_text(f"policies: rule.yaml\ncases: [{{name: a, {one}}}]\n")
+    lines = run("--mutate", "cases.yaml")[1].splitlines()
+    assert [line for line in lines if "expression" in line] == [
+        "survived  few: validations[0].expression:2:24: <= changed to <",
+        "survived  few: validations[0].expression:2:27: 5 changed to 6",
+        "survived  few: validations[0].expression:2:27: 5 changed to 4",
+    ]
+
+
 @pytest.mark.long
 def test_watch_runs_again_at_each_change():
     """In a process of its own, until it is interrupted."""

@@ -10,9 +10,7 @@ class CompileError(CelError):
 
     def __init__(self, source: str, at: int, text: str) -> None:
         """Translate the offset `at` in `source` into line and column."""
-        before = source[:at]
-        self.line = before.count("\n") + 1
-        self.column = at - (before.rfind("\n") + 1) + 1
+        self.line, self.column = line_and_column(source, at)
         self.text = text
         super().__init__(f"{self.line}:{self.column}: {text}")
 
@@ -30,6 +28,11 @@ class BudgetError(CelError):
 
     def __init__(self) -> None:
         super().__init__("the expression costs too much: operation cancelled since actual cost limit exceeded")
+
+
+def line_and_column(source: str, at: int) -> tuple[int, int]:
+    """Return the line and the column, both from 1, of the offset `at` in `source`."""
+    return source.count("\n", 0, at) + 1, at - source.rfind("\n", 0, at)
 
 
 def no_overload() -> EvaluationError:

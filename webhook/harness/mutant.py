@@ -22,15 +22,15 @@ class Mutant:
 
 
 def in_spec(
-    index: int, path: tuple[str, ...], default: Any, change: Change
+    index: int, path: tuple[str | int, ...], default: Any, change: Change
 ) -> Callable[[Subject, Catalogue], tuple[Subject, Catalogue] | None]:
     """Return the change of the field at `path` in the spec of the policy object at `index`."""
 
     def changed(subject: Subject, catalogue: Catalogue) -> tuple[Subject, Catalogue] | None:
         value = copy.deepcopy(subject.documents[index].value)
-        parent = value["spec"]
+        parent: Any = value["spec"]
         for step in path[:-1]:
-            parent = parent.setdefault(step, {})
+            parent = parent[step] if isinstance(step, int) else parent.setdefault(step, {})
         old = parent.get(path[-1], default)
         new = change(old)
         if new is UNCHANGED or new == old:

@@ -1,7 +1,8 @@
 """Change a policy set in one place at a time, to find what its cases would not notice (mutation testing).
 
-A mutant changes one parameter, one part of `match`, an action, or one comparison of a policy's Python module. It is
-killed where a case gets another answer than it expects; one that survives names what no case holds.
+A mutant changes one parameter, one part of `match`, an action, one comparison of a policy's Python module, or one
+comparison or literal of a CEL expression. It is killed where a case gets another answer than it expects; one that
+survives names what no case holds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +14,11 @@ from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.harness.cases import Trial
 from webhook.harness.mutant import UNCHANGED, Change, Mutant, in_spec
 from webhook.harness.mutated_code import of_module
+from webhook.harness.mutated_rules import of_rules
 from webhook.harness.subject import Subject, WatchedEngine
 from webhook.harness.trial import differences
+
+POLICIES = frozenset({"ClusterAdmissionPolicy", "AdmissionPolicy"})
 
 
 def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
@@ -49,9 +53,9 @@ def mutants(subjects: Sequence[Subject], catalogue: Catalogue) -> Iterator[Mutan
     modules: dict[str, None] = {}
     for subject in subjects:
         for index, document in enumerate(subject.documents):
-            policy = document.value["spec"].get("policy")
-            if policy in catalogue:
-                modules[policy] = None
+            if isinstance(spec := document.value.get("spec"), dict):
+                if spec.get("policy") in catalogue:
+                    modules[spec["policy"]] = None
                 for mutant in _of_document(index, document.value, catalogue):
                     found.setdefault((mutant.policy, mutant.description), mutant)
     yield from found.values()
@@ -61,18 +65,23 @@ def mutants(subjects: Sequence[Subject], catalogue: Catalogue) -> Iterator[Mutan
 
 def _of_document(index: int, value: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Mutant]:
     name, spec = value["metadata"]["name"], value["spec"]
-    policy = catalogue[spec["policy"]]
-    for field in policy.params.model_fields:
-        yield from _of_parameter(index, name, field, catalogue[spec["policy"]].params)
-    for number in range(len(spec.get("match", {}).get("any", ()))):
-        yield Mutant(name, f"match.any[{number}] left out", in_spec(index, ("match", "any"), None, _without(number)))
-    if "match" in spec:
-        yield Mutant(name, "match left out", in_spec(index, ("match",), None, lambda _: {}))
-    if policy.validate is not None:
-        actions = in_spec(index, ("validationActions",), ["Deny"], _warned)
-        yield Mutant(name, "validationActions: Deny changed to Warn", actions)
-        reverse = in_spec(index, ("allowExistingViolations",), True, lambda allows: not allows)
-        yield Mutant(name, "allowExistingViolations reversed", reverse)
+    policy = catalogue.get(spec.get("policy"))
+    if policy is not None:
+        for field in policy.params.model_fields:
+            yield from _of_parameter(index, name, field, policy.params)
+    if value["kind"] in POLICIES:
+        for number in range(len(spec.get("match", {}).get("any", ()))):
+            yield Mutant(
+                name, f"match.any[{number}] left out", in_spec(index, ("match", "any"), None, _without(number))
+            )
+        if "match" in spec:
+            yield Mutant(name, "match left out", in_spec(index, ("match",), None, lambda _: {}))
+        if "validations" in spec if policy is None else policy.validate is not None:
+            actions = in_spec(index, ("validationActions",), ["Deny"], _warned)
+            yield Mutant(name, "validationActions: Deny changed to Warn", actions)
+            reverse = in_spec(index, ("allowExistingViolations",), True, lambda allows: not allows)
+            yield Mutant(name, "allowExistingViolations reversed", reverse)
+    yield from of_rules(index, value)
 
 
 def _of_parameter(index: int, name: str, parameter: str, params: Any) -> Iterator[Mutant]:
