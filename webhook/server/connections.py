@@ -17,7 +17,7 @@ GOODBYE_SECONDS = 1.0
 MAX_CONNECTIONS = 1000  # about 45 kB each
 MAX_OF_ADDRESS = 400  # of them; an API server keeps 25, and opens one more for each call beyond
 IDLE_SECONDS = 5.0  # a connection that has been idle for longer makes room for a new one
-RECEIVE_BUFFER = 32 * 1024  # bytes of the kernel's for each connection: what one read may cost at most
+RECEIVE_BUFFER = 64 * 1024  # bytes of the kernel's for each connection: what one read may cost at most
 
 log = logging.getLogger("gatewright.webhook")
 
