@@ -18,8 +18,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, ControllerUser, Request
-from webhook.engine.planners import Served
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, ControllerUser
 from webhook.policies import catalogue
 from webhook.server.admission import LookUp
 from webhook.server.look_ups import LookUps
@@ -31,6 +30,10 @@ from webhook.server.recording import Recorder
 from webhook.server.serve import ServerConfig, serve
 from webhook.server.tls import ServingCertificate
 
+WITHOUT_CLUSTER: dict[str, LookUp] = {
+    NOW: lambda _: datetime.now(UTC),
+    SERVED: lambda _: (),  # nothing is served that a cluster may be without
+}
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
@@ -77,7 +80,7 @@ async def webhook_of(
     serving = ServingCertificate(certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     background: dict[str, Background] = {}
     home = settings.namespace
-    look_ups: dict[str, LookUp] = {NOW: _now, SERVED: _nothing}
+    look_ups: dict[str, LookUp] = dict(WITHOUT_CLUSTER)
     if settings.cluster:
         endpoint = await load(settings.kubeconfig, settings.context)
         home = home or endpoint.namespace
@@ -121,12 +124,3 @@ def _recorder(path: Path, share: float) -> Callable[[bytes], None]:
         return Recorder(path, share).record
     except OSError as error:
         raise DocumentError(f"{path}: reviews cannot be recorded there: {error.strerror or error}") from None
-
-
-def _now(_: Request) -> datetime:
-    return datetime.now(UTC)
-
-
-def _nothing(_: Request) -> Served:
-    """Without a cluster nothing is served that one may be without."""
-    return ()

@@ -1,6 +1,7 @@
 """AdmissionReview (admission.k8s.io/v1) to Request, and Verdict to AdmissionReview, as pure functions."""
 
 import base64
+from collections.abc import Mapping
 from typing import Annotated, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 LONGEST_UID = 256  # characters; the API server's are 36
 PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
 ABSENT = msgspec.Raw(b"null")
+NOTHING: Mapping[str, Any] = {}
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -90,13 +92,16 @@ class Envelope(NamedTuple):
     object: msgspec.Raw
     old_object: msgspec.Raw
 
-    def request(self) -> Request:
-        """Decode the objects. NotAReviewError or MalformedRequestError where they are not what the request says."""
+    def request(self, looked_up: Mapping[str, Any] = NOTHING) -> Request:
+        """Return the request with its objects decoded, and what was looked up for it.
+
+        NotAReviewError or MalformedRequestError where the objects are not what the request says.
+        """
         object, old_object = self._decoded(self.object, "object"), self._decoded(self.old_object, "oldObject")
         operation = self.attributes.operation
         if object is None and operation in ("CREATE", "UPDATE"):
             raise MalformedRequestError(self.attributes.uid, f"request.object: missing; {operation} needs it")
-        return Request(self.attributes, object, old_object)
+        return Request(self.attributes, object, old_object, looked_up)
 
     def _decoded(self, raw: msgspec.Raw, which: str) -> dict[str, Any] | None:
         try:
@@ -183,7 +188,8 @@ def answer(request: Request, verdict: Verdict) -> bytes:
         response["status"] = status(request, verdict)
     elif verdict.operations:
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(orjson.dumps(verdict.operations)).decode()
+        patch = base64.b64encode(orjson.dumps(verdict.operations))
+        response["patch"] = orjson.Fragment(b'"%b"' % patch)  # needs no escaping, for which orjson takes much memory
     if lines := warnings(verdict):
         response["warnings"] = lines
     if annotations := audit_annotations(verdict):

@@ -27,9 +27,9 @@ from config.settings import Settings
 from gatewright.commands.certs import write_pairs
 from gatewright.planning import planners_of
 from gatewright.policies import HOME, engine_of
+from gatewright.serving import WITHOUT_CLUSTER
 from gatewright.terminal import echo, say, table
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Request
-from webhook.engine.planners import Served
+from webhook.engine import NAMESPACE_LABELS, Attributes
 from webhook.harness.reviews import Admission, review
 from webhook.server.admission import AdmissionHandler
 from webhook.server.metrics import Metrics
@@ -91,7 +91,7 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     in_force = Policies([policies], lambda: engine_of([policies], HOME, planners_of(Settings(), HOME)), metrics)
     in_force.refresh()
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
-    handler = AdmissionHandler(in_force, metrics, {NAMESPACE_LABELS: _labels, NOW: _now, SERVED: _nothing})
+    handler = AdmissionHandler(in_force, metrics, WITHOUT_CLUSTER | {NAMESPACE_LABELS: _labels})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())
     async with (
         listening(ServerConfig(host="127.0.0.1", port=0), handler, certificate, metrics) as listener,
@@ -105,16 +105,8 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     return f"https://127.0.0.1:{listener.port}", replies
 
 
-def _labels(request: Request) -> dict[str, str]:
-    return {"kubernetes.io/metadata.name": request.attributes.namespace}
-
-
-def _now(_: Request) -> datetime:
-    return datetime.now(UTC)
-
-
-def _nothing(_: Request) -> Served:
-    return ()
+def _labels(about: Attributes) -> dict[str, str]:
+    return {"kubernetes.io/metadata.name": about.namespace}
 
 
 async def _admit(session: aiohttp.ClientSession, admission: Admission) -> Reply:

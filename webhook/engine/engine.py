@@ -71,17 +71,17 @@ class Engine:
             not mutating and self.planners.asked_about(attributes) is not None
         )
 
-    def needs(self, request: Request, *, mutating: bool = False) -> frozenset[str]:
-        """Return what must be looked up in the cluster before this request can be judged, or its object changed.
+    def needs(self, attributes: Attributes, *, mutating: bool = False) -> frozenset[str]:
+        """Return what must be looked up in the cluster before such a request can be judged, or its object changed.
 
         Children are looked at only where the request is judged.
         """
         if mutating:
-            return self._mutating.asked(request.attributes).needs
-        own = self._validating.asked(request.attributes).needs
+            return self._mutating.asked(attributes).needs
+        own = self._validating.asked(attributes).needs
         if not self._needs_of_children:
             return own
-        return own | self._needs_of_children.get(request.attributes.target, NOTHING_NEEDED)
+        return own | self._needs_of_children.get(attributes.target, NOTHING_NEEDED)
 
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all violations are in the verdict.

@@ -106,8 +106,8 @@ def differences(trial: Trial) -> list[str]:
 def _unused(trial: Trial) -> Iterator[str]:
     """Yield what the case says was looked up though no policy looks it up: it decides nothing."""
     if trial.looks_up:
-        request = review.read(encode(trial.admission))
-        needed = trial.engine.needs(request) | trial.engine.needs(request, mutating=True)
+        about = review.envelope(encode(trial.admission)).attributes
+        needed = trial.engine.needs(about) | trial.engine.needs(about, mutating=True)
         for name in sorted(trial.looks_up - needed):
             yield f"looked_up.{name}: no policy looks this up for the request"
 

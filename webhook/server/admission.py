@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from types import CoroutineType
 from typing import Any, Protocol, TypeVar
 
@@ -15,7 +14,7 @@ from aiohttp.hdrs import TRANSFER_ENCODING
 from config.api.policy import API_VERSION
 from kube.errors import ApiError
 from webhook import review
-from webhook.engine import Engine, Request, Verdict
+from webhook.engine import Attributes, Engine, Request, Verdict
 from webhook.server import convert
 from webhook.server.answers import REVIEWED, Answer, Refusal
 from webhook.server.bodies import RETRY, Bodies, check_headers, is_light
@@ -27,7 +26,7 @@ from webhook.server.routes import Route, route_of
 LOOK_UP_SECONDS = 0.5
 POLICY_GROUP = API_VERSION.partition("/")[0]
 
-LookUp = Callable[[Request], Any]
+LookUp = Callable[[Attributes], Any]
 """Returns what a policy needs, or a coroutine where the API server has to be asked."""
 
 T = TypeVar("T")
@@ -113,25 +112,25 @@ class AdmissionHandler:
         if engine is None:
             raise Refusal(503, "the policies are not loaded yet", RETRY)
         is_mutating = route.hook == "mutate"
-        apart = partial(self._run_beside, route, started)
         try:
             envelope = review.envelope(body)
-            if self._record_review is None and not engine.judges(envelope.attributes, mutating=is_mutating):
-                self._metrics.reviews_of[route.hook, envelope.attributes.operation, "allowed"].inc()
-                return review.allow(envelope.attributes)
-            beside = None if is_light(body) else apart
-            request = envelope.request() if beside is None else await beside(envelope.request)
+            about = envelope.attributes
+            if self._record_review is None and not engine.judges(about, mutating=is_mutating):
+                self._metrics.reviews_of[route.hook, about.operation, "allowed"].inc()
+                return review.allow(about)
+            looked_up = review.NOTHING
+            if needs := engine.needs(about, mutating=is_mutating):
+                looked_up = await self._looked_up(about, needs, min(LOOK_UP_SECONDS, route.seconds / 2))
+            judge = engine.mutate if is_mutating else engine.validate
+            if is_light(body) and about.group != POLICY_GROUP:
+                verdict, answer = _judged(judge, envelope, looked_up)
+            else:  # a policy object is compiled, which may take longer than its size tells
+                verdict, answer = await self._run_beside(route, started, _judged, judge, envelope, looked_up)
         except review.MalformedRequestError as error:
             self._metrics.reviews_of[route.hook, "other", "malformed"].inc()
             log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})
             return review.deny_malformed(error)
-        if request.attributes.group == POLICY_GROUP:
-            beside = apart  # it is compiled, which may take longer than its size tells
-        if needs := engine.needs(request, mutating=is_mutating):
-            request = await self._looked_up(request, needs, min(LOOK_UP_SECONDS, route.seconds / 2))
-        judge = engine.mutate if is_mutating else engine.validate
-        verdict, answer = _judged(judge, request) if beside is None else await beside(_judged, judge, request)
-        record(self._metrics, route.hook, request, verdict, time.perf_counter() - started)
+        record(self._metrics, route.hook, about, verdict, time.perf_counter() - started)
         if self._record_review is not None and not is_mutating:
             self._record_review(body)
         return answer
@@ -144,13 +143,13 @@ class AdmissionHandler:
         except TimeoutError:
             raise _late(route) from None
 
-    async def _looked_up(self, request: Request, needs: frozenset[str], seconds: float) -> Request:
+    async def _looked_up(self, about: Attributes, needs: frozenset[str], seconds: float) -> Mapping[str, Any]:
         """Look up what the policies need. What is missing in the end, the engine makes an error of."""
         found: dict[str, Any] = {}
         deadline = None
         for name in needs & self._look_ups.keys():
             try:
-                answer = self._look_ups[name](request)
+                answer = self._look_ups[name](about)
                 if type(answer) is CoroutineType:
                     deadline = deadline or asyncio.get_running_loop().time() + seconds
                     async with asyncio.timeout_at(deadline):
@@ -158,11 +157,14 @@ class AdmissionHandler:
                 found[name] = answer
             except (ApiError, TimeoutError) as error:
                 reason = str(error) or "no answer in time"
-                log.warning("%s: look-up failed: %s", name, reason, extra={"fields": fields_of(request)})
-        return request.with_looked_up(found)
+                log.warning("%s: look-up failed: %s", name, reason, extra={"fields": fields_of(about)})
+        return found
 
 
-def _judged(judge: Callable[[Request], Verdict], request: Request) -> tuple[Verdict, bytes]:
+def _judged(
+    judge: Callable[[Request], Verdict], envelope: review.Envelope, looked_up: Mapping[str, Any]
+) -> tuple[Verdict, bytes]:
+    request = envelope.request(looked_up)
     verdict = judge(request)
     answer = review.answer(request, verdict)
     request.forget()  # its records refer to it: it would stay in memory until the garbage collector finds it

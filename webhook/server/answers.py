@@ -1,4 +1,4 @@
-"""HTTP answers. The head and the body of an answer are sent in one write."""
+"""HTTP answers. The head and the body of an answer are sent in one write unless they are large."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from webhook.server.connection import Connection
 
 NO_HEADERS: Mapping[str, str] = {}
+PIECE = 64 * 1024  # bytes of an answer in one write: the TLS buffer of a connection stays as large as its largest
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 
@@ -46,8 +47,11 @@ class Answer(web.StreamResponse):
             self._closes = True
         ending = b"Connection: close\r\n\r\n" if self._closes else b"\r\n"
         body = b"" if request.method == "HEAD" else self._answer
-        transport.write(b"%b%d\r\n%b%b" % (self._head, len(self._answer), ending, body))
-        await request.writer.drain()
+        data = b"%b%d\r\n%b%b" % (self._head, len(self._answer), ending, body)
+        for start in range(0, len(data), PIECE):
+            transport.write(data[start : start + PIECE])
+            await request.writer.drain()
+        self._answer = b""  # the connection keeps its last answer until the next one
         connection.answered()
 
     async def write_eof(self, data: bytes = b"") -> None:

@@ -3,31 +3,27 @@
 import logging
 from typing import Any
 
-from webhook.engine import Outcome, Request, Verdict
+from webhook.engine import Attributes, Outcome, Verdict
 from webhook.server.metrics import Metrics
-
-OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})  # others are counted as "other"
 
 log = logging.getLogger("gatewright.webhook")
 
 
-def record(metrics: Metrics, hook: str, request: Request, verdict: Verdict, seconds: float) -> None:
+def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict, seconds: float) -> None:
     """Record the verdict of one review."""
-    attributes = request.attributes
     decision = _decision(verdict)
-    metrics.reviews_of[hook, attributes.operation if attributes.operation in OPERATIONS else "other", decision].inc()
+    metrics.reviews_of[hook, attributes.operation, decision].inc()
     if decision in ("allowed", "patched"):
         return
     findings = {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
     for policy, finding in findings.items():
         metrics.findings.labels(policy, finding).inc()
-    fields = fields_of(request) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
+    fields = fields_of(attributes) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
     log.info("%s", decision, extra={"fields": fields})
 
 
-def fields_of(request: Request) -> dict[str, Any]:
+def fields_of(attributes: Attributes) -> dict[str, Any]:
     """Return what a log line says of a request: never anything of the object but its name."""
-    attributes = request.attributes
     return {
         "uid": attributes.uid,
         "operation": attributes.operation,

@@ -11,7 +11,7 @@ from kube.errors import NotFound
 from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import Request
+from webhook.engine import Attributes
 from webhook.engine.ingresses import summary
 from webhook.engine.kinds import OF_A_PARENT
 from webhook.engine.planners import ResourceKey, Served
@@ -76,40 +76,40 @@ class LookUps:
                 watch = Watch(self._client, store.resource, store)
                 group.create_task(watch.run(), name=f"watch {store.resource.plural}")
 
-    def limit_ranges(self, request: Request) -> Answer:
-        """Return the LimitRanges of the request's namespace."""
-        return self._all((LIMIT_RANGE,), request.attributes.namespace)
+    def limit_ranges(self, about: Attributes) -> Answer:
+        """Return the LimitRanges of a request's namespace."""
+        return self._all((LIMIT_RANGE,), about.namespace)
 
-    def services(self, request: Request) -> Answer:
-        """Return the Services of the request's namespace."""
-        return self._all((SERVICE,), request.attributes.namespace)
+    def services(self, about: Attributes) -> Answer:
+        """Return the Services of a request's namespace."""
+        return self._all((SERVICE,), about.namespace)
 
-    def ingresses(self, request: Request) -> Answer:
+    def ingresses(self, about: Attributes) -> Answer:
         """Return namespace, name and hosts of every Ingress."""
-        del request
+        del about
         return self._all((INGRESS,), shape=summary)
 
-    def disruption_budgets(self, request: Request) -> Answer:
-        """Return the PodDisruptionBudgets of the request's namespace."""
-        return self._all((BUDGET,), request.attributes.namespace)
+    def disruption_budgets(self, about: Attributes) -> Answer:
+        """Return the PodDisruptionBudgets of a request's namespace."""
+        return self._all((BUDGET,), about.namespace)
 
-    def workloads(self, request: Request) -> Answer:
+    def workloads(self, about: Attributes) -> Answer:
         """Return the objects that run replicas of a pod template in the request's namespace."""
-        return self._all(WORKLOADS, request.attributes.namespace)
+        return self._all(WORKLOADS, about.namespace)
 
-    async def parent(self, request: Request) -> Object:
+    async def parent(self, about: Attributes) -> Object:
         """Return the object that a subresource such as /scale or exec belongs to; nothing where it is about none."""
-        resource = self._parents.get((request.attributes.resource_group, request.attributes.resource))
-        if request.attributes.subresource not in OF_A_PARENT or resource is None:
+        resource = self._parents.get((about.resource_group, about.resource))
+        if about.subresource not in OF_A_PARENT or resource is None:
             return {}
         try:
-            return await self._client.get(resource, request.attributes.name, request.attributes.namespace)
+            return await self._client.get(resource, about.name, about.namespace)
         except NotFound:
             return {}  # the API server will say so itself
 
-    def served(self, request: Request) -> Served | Coroutine[Any, Any, Served]:
+    def served(self, about: Attributes) -> Served | Coroutine[Any, Any, Served]:
         """Return which of the optional resources the API server has, as it answered in the last moments."""
-        del request
+        del about
         return self._served if time.monotonic() < self._ask_again else self._ask_served()
 
     async def _ask_served(self) -> Served:

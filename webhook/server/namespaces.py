@@ -6,7 +6,7 @@ from typing import Any
 from kube.client import Client
 from kube.resource import Resource
 from kube.store import Store
-from webhook.engine import Request
+from webhook.engine import Attributes
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
@@ -18,9 +18,9 @@ class NamespaceLabels:
         self._client = client
         self._watched = watched
 
-    def __call__(self, request: Request) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
+    def __call__(self, about: Attributes) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
         """Return the labels, or a coroutine that asks the API server; ApiError where it does not answer."""
-        name = request.attributes.namespace
+        name = about.namespace
         if not name:
             return {}
         if (entry := self._watched.entry(name)) is not None:

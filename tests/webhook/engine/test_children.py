@@ -461,10 +461,12 @@ def test_what_is_needed_for_children_is_needed_for_the_parent():
     """The server gets the look-ups of all generations; changing the parent needs none of them."""
     looks = in_force(Policy("looks", validate=images, kinds=("Deployment",), needs=("limit_ranges",)))
     judging = engine(looks)
-    assert judging.needs(request(shop())) == judging.needs(request(mall())) == {NOW, "limit_ranges"}
-    assert judging.needs(request(shop(), None, "scale")) == {NOW, "limit_ranges", "parent"}
-    assert judging.needs(request(shop()), mutating=True) == frozenset()
-    assert judging.needs(request(shop(), shop(), operation="DELETE")) == frozenset()
+    assert (
+        judging.needs(request(shop()).attributes) == judging.needs(request(mall()).attributes) == {NOW, "limit_ranges"}
+    )
+    assert judging.needs(request(shop(), None, "scale").attributes) == {NOW, "limit_ranges", "parent"}
+    assert judging.needs(request(shop()).attributes, mutating=True) == frozenset()
+    assert judging.needs(request(shop(), shop(), operation="DELETE").attributes) == frozenset()
 
 
 def registered(*policies, fails_closed=True):
@@ -508,7 +510,7 @@ def test_what_is_made_depends_on_what_the_api_server_has():
     kiosk = Planner(SHOP, (SERVICE,), plan_kiosk, filled, optional=(BUDGET,))
     policy = in_force(Policy("ports", validate=ports, kinds=(SERVICE,)))
     judging = Engine([policy], Planners([kiosk, MALLS], CONTROLLER))
-    assert judging.needs(request(shop())) == judging.needs(request(mall())) == {NOW, SERVED}
+    assert judging.needs(request(shop()).attributes) == judging.needs(request(mall()).attributes) == {NOW, SERVED}
     found = []
     for served in ((), {("policy", "poddisruptionbudgets")}):
         (outcome,) = judging.validate(request(shop(), looked_up={SERVED: served})).outcomes

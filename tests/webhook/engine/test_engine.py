@@ -242,11 +242,11 @@ def test_needs_are_those_of_the_policies_for_this_target():
             in_force(LOOKS, match=match({"kinds": ["Pod", "Deployment"]})),
         ]
     )
-    assert engine.needs(ask(POD)) == {"limit_ranges"}
-    assert engine.needs(ask(POD, namespace="other")) == {NAMESPACE_LABELS, "limit_ranges"}
-    assert engine.needs(ask(POD, "Deployment")) == {"limit_ranges"}
-    assert engine.needs(ask(POD, "Job")) == frozenset()
-    assert engine.needs(ask(POD, "HorizontalPodAutoscaler")) == frozenset()
+    assert engine.needs(ask(POD).attributes) == {"limit_ranges"}
+    assert engine.needs(ask(POD, namespace="other").attributes) == {NAMESPACE_LABELS, "limit_ranges"}
+    assert engine.needs(ask(POD, "Deployment").attributes) == {"limit_ranges"}
+    assert engine.needs(ask(POD, "Job").attributes) == frozenset()
+    assert engine.needs(ask(POD, "HorizontalPodAutoscaler").attributes) == frozenset()
 
 
 SCALABLE = Policy("scalable", validate=counts, kinds="scalable")

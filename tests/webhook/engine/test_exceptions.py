@@ -195,7 +195,7 @@ def test_where_there_are_exceptions_the_time_must_be_known():
     """An exception that nobody can date does not widen anything: the policy cannot be decided."""
     with pytest.raises(NotLookedUpError, match=r"^now$"):
         denied(exception(), now=None)
-    assert engine(policy(), exception()).needs(ask(POD)) == {NOW}
+    assert engine(policy(), exception()).needs(ask(POD).attributes) == {NOW}
 
 
 @pytest.mark.parametrize(

@@ -235,4 +235,7 @@ def test_a_namespace_is_selected_by_its_own_labels(labels, operation, selected):
     named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}
     assert selects(match({"namespaceSelector": {"matchExpressions": [named]}}), request)
     policy = in_force(Policy("any", validate=lambda *_: iter(()), kinds=("Namespace", "Pod")), match=production)
-    assert (Engine([policy]).needs(request), Engine([policy]).needs(ask({}))) == (set(), {NAMESPACE_LABELS})
+    assert (Engine([policy]).needs(request.attributes), Engine([policy]).needs(ask({}).attributes)) == (
+        set(),
+        {NAMESPACE_LABELS},
+    )

@@ -37,8 +37,10 @@ def test_it_is_in_force_in_its_namespace(namespace, found):
 def test_what_it_needs_is_looked_up_for_its_namespace_alone():
     """No tenant makes others wait."""
     judge = engine("service-selectors")
-    asked = {namespace: judge.needs(ask({}, "Service", namespace=namespace)) for namespace in ("shop", "lab")}
-    assert (asked, judge.needs(ask({}))) == ({"shop": {"services"}, "lab": set()}, set())
+    asked = {
+        namespace: judge.needs(ask({}, "Service", namespace=namespace).attributes) for namespace in ("shop", "lab")
+    }
+    assert (asked, judge.needs(ask({}).attributes)) == ({"shop": {"services"}, "lab": set()}, set())
 
 
 def test_thousands_of_tenants_cost_a_review_nothing_and_a_change_little():

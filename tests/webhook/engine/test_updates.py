@@ -175,7 +175,7 @@ def test_a_subresource_is_selected_by_the_labels_of_its_parent(labels, is_denied
     judge = engine("replica-limits", match=match, maximum=3)
     scale = {"kind": "Scale", "spec": {"replicas": 50}}
     asked = {"kind": "Deployment", "subresource": "scale", "looked_up": parent}
-    assert judge.needs(ask(scale, "Deployment", "scale")) == {PARENT}
+    assert judge.needs(ask(scale, "Deployment", "scale").attributes) == {PARENT}
     found = outcome(judge, scale, scale | {"spec": {"replicas": 1}}, **asked)
     assert (found is not None and found.denies) is is_denied
 
@@ -189,7 +189,7 @@ def test_a_session_is_selected_by_the_labels_of_its_pod(labels, is_allowed):
     asked = Request(
         session.attributes._replace(kind="PodExecOptions", operation="CONNECT"), session.object, None, parent
     )
-    assert judge.needs(asked) == {PARENT}
+    assert judge.needs(asked.attributes) == {PARENT}
     assert judge.validate(asked).allowed is is_allowed
 
 

@@ -316,8 +316,8 @@ async def test_namespace_labels_are_looked_up_for_the_policies_that_need_them(st
     """The look-up is asked once, and the policy sees what it said."""
     asked = []
 
-    async def look_up(request):
-        asked.append(request.attributes.namespace)
+    async def look_up(about):
+        asked.append(about.namespace)
         return {"environment": "production"}
 
     async with start(LABELLED, look_ups={NAMESPACE_LABELS: look_up}) as webhook:
@@ -330,8 +330,8 @@ async def test_what_is_looked_up_for_what_would_be_made_is_looked_up_once(start)
     asked = []
 
     def look_up(name, found):
-        async def looked_up(request):
-            asked.append((name, request.attributes.kind))
+        async def looked_up(about):
+            asked.append((name, about.kind))
             return found
 
         return looked_up

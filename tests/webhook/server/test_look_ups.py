@@ -10,7 +10,7 @@ from kube.client import Client
 from kube.errors import ServerError, Unreachable
 from kube.resource import Resource
 from tests.webhook.server.conftest import answered
-from webhook.engine import Attributes, Request
+from webhook.engine import Attributes
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, SCALED, WORKLOADS, LookUps
 from webhook.server.namespaces import NAMESPACE
 
@@ -18,13 +18,10 @@ DEPLOYMENT = SCALED["apps", "deployments"]
 LIMITS = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
 
 
-def request(namespace: str = "shop", *, resource: str = "pods", group: str = "", subresource: str = "") -> Request:
+def request(namespace: str = "shop", *, resource: str = "pods", group: str = "", subresource: str = "") -> Attributes:
     """Make a request about something named it."""
     kind = "Scale" if subresource else "Pod"
-    attributes = Attributes(
-        "u", "UPDATE", group, "v1", kind, group, resource, subresource, name="it", namespace=namespace
-    )
-    return Request(attributes, {"kind": kind})
+    return Attributes("u", "UPDATE", group, "v1", kind, group, resource, subresource, name="it", namespace=namespace)
 
 
 @pytest.fixture

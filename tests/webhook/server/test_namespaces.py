@@ -10,16 +10,15 @@ from kube.errors import ApiError, NotFound
 from kube.store import Store
 from kube.watch import Watch
 from tests.webhook.server.conftest import answered
-from webhook.engine import Attributes, Request
+from webhook.engine import Attributes
 from webhook.server.namespaces import NAMESPACE, NamespaceLabels
 
 LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
 
 
-def request(namespace: str) -> Request:
+def request(namespace: str) -> Attributes:
     """Make a request about something in a namespace."""
-    attributes = Attributes("u", "CREATE", "", "v1", "Pod", "", "pods", namespace=namespace)
-    return Request(attributes, {"kind": "Pod"})
+    return Attributes("u", "CREATE", "", "v1", "Pod", "", "pods", namespace=namespace)
 
 
 @pytest.fixture

@@ -219,7 +219,7 @@ async def test_the_same_yaml_has_the_same_effect_in_a_file_and_in_the_cluster(se
         targets = [each.targets(mutating=mutating, fails_closed=fails_closed) for each in (engine, from_files)]
         assert targets[0] == targets[1]
     request = ask({}, "Deployment")
-    assert engine.needs(request) == from_files.needs(request) == {NOW}
+    assert engine.needs(request.attributes) == from_files.needs(request.attributes) == {NOW}
     assert cluster.denied(4) == [
         "advice Warn: spec.replicas: 4; production workloads cannot exceed 2 replicas. Set it to 2 or less.",
         "few Audit+Deny: spec.replicas: 4; cluster workloads cannot exceed 3 replicas. Set it to 3 or less.",
