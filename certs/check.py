@@ -1,4 +1,4 @@
-"""Checks whether a serving pair is valid, and when to renew it."""
+"""Check whether a serving pair is valid and when to renew it."""
 
 from datetime import datetime
 from ipaddress import ip_address
@@ -12,9 +12,9 @@ RENEWED_AFTER = 2 / 3  # of a certificate's life
 
 
 def check(pair: KeyPair, ca_bundle: bytes | None, dns_name: str | None, now: datetime) -> None:
-    """Raise CertificateError when a client that trusts `ca_bundle` and asks for `dns_name` would refuse `pair`.
+    """Raise CertificateError if a client that trusts `ca_bundle` and connects to `dns_name` would reject `pair`.
 
-    Without a bundle the issuer is not looked at, without a name any name will do; `dns_name` may be an IP address.
+    Without a bundle the issuer is not checked; without a name the subject is not. `dns_name` may be an IP address.
     """
     leaf, *intermediates = read_certificates(pair.certificate)
     if read_key(pair.key).public_key() != leaf.public_key():
@@ -27,14 +27,14 @@ def check(pair: KeyPair, ca_bundle: bytes | None, dns_name: str | None, now: dat
 
 
 def renewal_time(certificate: bytes) -> datetime:
-    """Return when two thirds of the certificate's life are over."""
+    """Return the time at which two thirds of the certificate's life are over."""
     leaf = read_certificates(certificate)[0]
     life = leaf.not_valid_after_utc - leaf.not_valid_before_utc
     return leaf.not_valid_before_utc + life * RENEWED_AFTER
 
 
 def renewal_due(certificate: bytes, now: datetime) -> bool:
-    """Say whether it is time for the next certificate."""
+    """Return whether the certificate is due for renewal."""
     return now >= renewal_time(certificate)
 
 
@@ -59,7 +59,7 @@ def _check_issuer(
 ) -> None:
     name = _subject(dns_name) if dns_name is not None else next(iter(_subjects(leaf)), None)
     if name is None:
-        raise CertificateError("the certificate carries no name")
+        raise CertificateError("the certificate has no name")
     verifier = PolicyBuilder().store(Store(authorities)).time(now).build_server_verifier(name)
     try:
         verifier.verify(leaf, intermediates)

@@ -1,4 +1,4 @@
-"""Issues a certificate authority, and serving certificates signed by it."""
+"""Issue a certificate authority, and serving certificates signed by it."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -14,12 +14,12 @@ from certs.pair import CertificateError, KeyPair, read_certificates, read_key
 
 CA_LIFETIME = timedelta(days=365)
 SERVING_LIFETIME = timedelta(days=30)
-BACKDATED = timedelta(hours=1)  # clocks of other machines may be behind ours
-LONGEST_COMMON_NAME = 64
+BACKDATED = timedelta(hours=1)  # the clocks of other machines may be slow
+MAX_COMMON_NAME = 64
 
 
 def issue_ca(name: str, now: datetime, lifetime: timedelta = CA_LIFETIME) -> KeyPair:
-    """Issue a self-signed authority that may sign serving certificates and nothing below them."""
+    """Issue a self-signed authority that may sign serving certificates but no further authorities."""
     key = generate_private_key(SECP256R1())
     subject = _name(name)
     builder = (
@@ -38,7 +38,7 @@ def issue_serving(
     now: datetime,
     lifetime: timedelta = SERVING_LIFETIME,
 ) -> KeyPair:
-    """Issue a certificate for a TLS server, signed by `ca`; it never outlives its authority."""
+    """Issue a certificate for a TLS server, signed by `ca`; it expires no later than its authority."""
     authority, authority_key = _authority(ca, now)
     names = _subject_alternative_names(dns_names, ip_addresses)
     key = generate_private_key(SECP256R1())
@@ -55,7 +55,7 @@ def issue_serving(
 
 
 def check_authority(ca: KeyPair, now: datetime) -> None:
-    """Raise CertificateError when `ca` cannot sign serving certificates now."""
+    """Raise CertificateError if `ca` cannot sign serving certificates now."""
     _authority(ca, now)
 
 
@@ -75,7 +75,7 @@ def _authority(ca: KeyPair, now: datetime) -> tuple[x509.Certificate, EllipticCu
 
 
 def _name(common_name: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:LONGEST_COMMON_NAME])])
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:MAX_COMMON_NAME])])
 
 
 def _subject_alternative_names(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> list[x509.GeneralName]:
@@ -83,14 +83,14 @@ def _subject_alternative_names(dns_names: Iterable[str], ip_addresses: Iterable[
         names = [_dns_name(name) for name in dns_names]
         names += [x509.IPAddress(ip_address(address)) for address in ip_addresses]
     except ValueError as error:
-        raise CertificateError(f"not a name that a certificate can carry: {error}") from error
+        raise CertificateError(f"not a valid name in a certificate: {error}") from error
     if not names:
         raise CertificateError("a serving certificate needs at least one name")
     return names
 
 
 def _dns_name(name: str) -> x509.GeneralName:
-    """Return a DNS name, or an address where a host is given by one: clients look for it as an address then."""
+    """Return a DNS name, or an IP address if `name` is one: clients compare the two separately."""
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:

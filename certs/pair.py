@@ -9,28 +9,28 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 
 class CertificateError(ValueError):
-    """A certificate, key or bundle that cannot be used, and why in one line."""
+    """An unusable certificate, key or bundle; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate, followed by any intermediates, and its private key: what `tls.crt` and `tls.key` hold."""
+    """A certificate, followed by any intermediates, and its private key: the contents of `tls.crt` and `tls.key`."""
 
     certificate: bytes
     key: bytes = field(repr=False)
 
 
 def read_certificates(pem: bytes, what: str = "certificate") -> list[x509.Certificate]:
-    """Read one or more certificates; the first of a pair's is its own."""
+    """Parse one or more certificates; the first one of a pair is the leaf."""
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError as error:
-        raise CertificateError(f"the {what} is not readable as PEM") from error
+        raise CertificateError(f"the {what} is not valid PEM") from error
 
 
 def read_key(pem: bytes) -> PrivateKeyTypes:
-    """Read an unencrypted private key."""
+    """Parse an unencrypted private key."""
     try:
         return load_pem_private_key(pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise CertificateError("the private key is not readable as unencrypted PEM") from error
+        raise CertificateError("the private key is not valid, unencrypted PEM") from error

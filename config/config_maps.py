@@ -1,6 +1,6 @@
 """Render the ConfigMap data of AppConfig and VoteConfig, and validate it against a ConfigMap's limits.
 
-Pure. The planners use it to build the ConfigMap, and admission to report the same faults.
+Pure functions. The planners build the ConfigMap with them, and admission reports the same errors.
 """
 
 import re
@@ -11,27 +11,27 @@ import orjson
 from config.api.voteconfig import Option
 from config.templates import rendered
 
-LARGEST = 1_048_576  # bytes of all values
-LONGEST_NAME = 253
+MAX_BYTES = 1_048_576  # bytes of all values
+MAX_NAME = 253
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-KEY = re.compile(r"(?!\.\.)[-._a-zA-Z0-9]{1,253}")  # beginning with two dots is the kubelet's
+KEY = re.compile(r"(?!\.\.)[-._a-zA-Z0-9]{1,253}")  # the kubelet reserves names that begin with two dots
 ID = re.compile(r"[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
 
-Fault = tuple[str, str]  # path of the field, and what is wrong with it
+Fault = tuple[str, str]  # path of the field, and the error
 
 
 def name_fault(path: str, name: str) -> Iterator[Fault]:
-    """Yield what is wrong with the name of a ConfigMap, made of the field at `path`."""
-    if len(name) > LONGEST_NAME:
-        yield path, f"the ConfigMap's name would have {len(name)} characters; the limit is {LONGEST_NAME}"
+    """Yield the error of an invalid ConfigMap name that comes from the field at `path`."""
+    if len(name) > MAX_NAME:
+        yield path, f"the ConfigMap's name would have {len(name)} characters; the limit is {MAX_NAME}"
     elif not NAME.fullmatch(name):
-        yield path, f"the ConfigMap's name, {name[:64]}, may have lower-case letters, digits, '-' and '.' only"
+        yield path, f"the ConfigMap's name, {name[:64]}, may only contain lower-case letters, digits, '-' and '.'"
 
 
 def settings(
     application: str, environment: str, namespace: str, config: Mapping[str, str]
 ) -> tuple[dict[str, str], list[Fault]]:
-    """Return the data of an AppConfig's ConfigMap, and all that is wrong with what it is made of."""
+    """Return the data of an AppConfig's ConfigMap, and all errors in the values."""
     faults = list(name_fault("spec.application", settings_name(application)))
     for key in config:
         if not KEY.fullmatch(key) or key == ".":
@@ -49,15 +49,15 @@ def settings_name(application: str) -> str:
 
 
 def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], list[Fault]]:
-    """Return the data of a VoteConfig's ConfigMap, and all that is wrong with what it is made of.
+    """Return the data of a VoteConfig's ConfigMap, and all errors in the poll.
 
-    `config.json` is everything as one document; `question`, and for each option a key that is a variable's name to
-    envFrom, such as OPTION_A for the id `a`.
+    `config.json` is the whole poll as one document. `question`, and one key for each option such as OPTION_A for the id
+    `a`, are names that envFrom accepts.
     """
     data, faults, written = {"question": question}, list[Fault](), list[dict[str, str]]()
     for number, option in enumerate(options):
         if not (id := option.id):
-            continue  # it is incomplete, which is not said here
+            continue  # reported as missing elsewhere
         key, path = option_key(id), f"spec.options[{number}].id"
         if not ID.fullmatch(id):
             rule = "an id has letters, digits, '-', '_' and '.', 63 at most, and begins and ends with a letter or digit"
@@ -83,7 +83,7 @@ def option_key(id: str) -> str:
 
 
 def size_fault(path: str, data: Mapping[str, str]) -> Iterator[Fault]:
-    """Yield that it is too much for one ConfigMap, where it is."""
+    """Yield an error if the data exceeds the size of a ConfigMap."""
     size = sum(len(value.encode()) for value in data.values())
-    if size > LARGEST:
-        yield path, f"the ConfigMap would hold {size} bytes; the limit is {LARGEST}"
+    if size > MAX_BYTES:
+        yield path, f"the ConfigMap would hold {size} bytes; the limit is {MAX_BYTES}"

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions, generated from the API types.
 
-The API server wants structural schemas; pydantic's JSON schema is not one: it refers ($ref), says null by anyOf and
-writes exclusive bounds as numbers. `structural` turns one into the other; all here are functions from values to values.
+The API server requires structural schemas. Pydantic's JSON Schema is not structural: it has $ref, anyOf with null and
+exclusive bounds as numbers. `structural` converts it. All functions here are pure.
 """
 
 import importlib
@@ -22,15 +22,15 @@ Schema = dict[str, Any]
 
 
 def kinds() -> list[type[CustomResource]]:
-    """Every kind that a module of config.api declares, each version of it, by the name of its definition."""
+    """Return every kind declared in a module of config.api, in each version, sorted by the name of its definition."""
     for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
         importlib.import_module(module.name)
-    ours = [kind for kind in CustomResource.__subclasses__() if kind.__module__.startswith(f"{api.__name__}.")]
-    return sorted(ours, key=lambda kind: (kind.definition.name, kind.definition.version))
+    declared = [kind for kind in CustomResource.__subclasses__() if kind.__module__.startswith(f"{api.__name__}.")]
+    return sorted(declared, key=lambda kind: (kind.definition.name, kind.definition.version))
 
 
 def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
-    """Turn a JSON schema of pydantic into a structural schema that accepts the same values."""
+    """Convert a JSON Schema of pydantic to a structural schema that accepts the same values."""
     definitions = schema.get("$defs", {}) if definitions is None else definitions
     if "$ref" in schema:
         referred = definitions[schema["$ref"].removeprefix("#/$defs/")]
@@ -48,7 +48,7 @@ def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
 
 
 def _keywords(schema: Schema, definitions: Schema) -> Iterator[tuple[str, Any]]:
-    """Yield the keywords of one level, each as a structural schema writes it."""
+    """Yield the keywords of one level in their structural form."""
     for keyword, value in schema.items():
         match keyword, value:
             case "properties", dict():
@@ -70,21 +70,21 @@ def _keywords(schema: Schema, definitions: Schema) -> Iterator[tuple[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Leave out what is null: to us that is absent."""
+    """Remove nulls, which mean absent."""
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return value
 
 
 def of_several_versions() -> list[str]:
-    """Return the names of the definitions whose objects are converted."""
+    """Return the names of the CustomResourceDefinitions with several versions."""
     return sorted({kind.definition.name for kind in kinds() if not kind.definition.storage})
 
 
 def definition(*versions: type[CustomResource]) -> dict[str, Any]:
-    """Write the CustomResourceDefinition of one kind, of which each type is a version.
+    """Return the CustomResourceDefinition of one kind; each type is a version.
 
-    It does not set conversion, so that applying it again does not revert it: the controller fills that in once
+    It does not set `conversion`, so that applying it again does not revert the controller's setting, made once
     a webhook answers.
     """
     about = next(kind.definition for kind in versions if kind.definition.storage or len(versions) == 1)
@@ -110,7 +110,7 @@ def definition(*versions: type[CustomResource]) -> dict[str, Any]:
 
 
 def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
-    """Write one version: its columns, schema and subresources."""
+    """Return one version: its columns, schema and subresources."""
     subresources: dict[str, Any] = {"status": {}}
     if about.scale:
         subresources["scale"] = {
@@ -131,7 +131,7 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
 
 
 def schema(kind: type[CustomResource]) -> Schema:
-    """Return the schema (OpenAPI v3) of a whole object; the API server validates its metadata itself."""
+    """Return the schema (OpenAPI v3) of a whole object; the API server validates the metadata itself."""
     schema = structural(kind.model_json_schema(by_alias=True))
     schema["properties"] = {
         "apiVersion": {"description": "Group and version of this object's schema.", "type": "string"},
@@ -143,7 +143,7 @@ def schema(kind: type[CustomResource]) -> Schema:
 
 
 def explained(schema: Schema) -> Schema:
-    """Say each default in its description too, since `kubectl explain` shows nothing else of it."""
+    """Repeat each default in the description, because `kubectl explain` does not show defaults otherwise."""
     within: Schema = {
         key: explained(schema[key]) for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)
     }
@@ -151,13 +151,13 @@ def explained(schema: Schema) -> Schema:
         within["properties"] = {name: explained(each) for name, each in properties.items()}
     default, text = schema.get("default"), schema.get("description", "")
     if isinstance(default, str | int) and default != "" and "default" not in text.lower():
-        said = json.dumps(default)
-        within["description"] = f"{text} Defaults to {said}." if text.endswith(".") else f"{text}; {said} by default"
+        value = json.dumps(default)
+        within["description"] = f"{text} Defaults to {value}." if text.endswith(".") else f"{text}; {value} by default"
     return {**schema, **within}
 
 
 def _column(column: Column) -> dict[str, Any]:
-    """Write one column of `kubectl get`."""
+    """Return one column of `kubectl get`."""
     written = {"name": column.name, "type": column.type, "jsonPath": column.path}
     if column.description:
         written["description"] = column.description
@@ -165,7 +165,7 @@ def _column(column: Column) -> dict[str, Any]:
 
 
 def render(types: Iterable[type[CustomResource]] | None = None) -> dict[str, str]:
-    """Write the definitions of `types` (default: all of Gatewright's) as YAML, by file name."""
+    """Return the definitions of `types` (default: all of Gatewright's) as YAML, by file name."""
     resources: dict[tuple[str, str], list[type[CustomResource]]] = {}
     for kind in kinds() if types is None else types:
         resources.setdefault((kind.definition.group, kind.definition.plural), []).append(kind)

@@ -1,6 +1,6 @@
-"""Cron schedules of CronJobs: validation, and the next time of a schedule.
+"""Cron schedules of CronJobs: validation, and the next run of a schedule.
 
-Kubernetes reads them with robfig/cron: five fields or a word, `?` for `*`, and neither seconds nor L, W and #.
+Kubernetes parses them with robfig/cron: five fields or a word, `?` for `*`, and neither seconds nor L, W and #.
 Where a day of the month and a day of the week are both restricted, `*/2` counts as restricted: either may match.
 Source: https://pkg.go.dev/github.com/robfig/cron/v3#hdr-CRON_Expression_Format
 """
@@ -27,22 +27,22 @@ TERM = re.compile(rf"(?P<start>[*?]|{VALUE})(?:-(?P<end>{VALUE}))?(?:/(?P<step>[
 
 
 class CronError(ValueError):
-    """A schedule that a CronJob would not take, or that never comes round."""
+    """A schedule that a CronJob rejects, or that never occurs."""
 
 
 def check(schedule: str) -> None:
-    """Raise CronError, with a reason for people, unless the schedule is right."""
+    """Raise CronError, with a message for users, if the schedule is invalid."""
     upcoming(schedule, datetime(2000, 1, 1, tzinfo=UTC))
 
 
 def upcoming(schedule: str, after: datetime) -> datetime:
-    """Return when the schedule comes round next, in UTC."""
+    """Return the next time of the schedule, in UTC."""
     try:
         moment = next(CronSim(" ".join(_fields(schedule)), after.astimezone(UTC)), None)
     except CronSimError as error:
         raise CronError(str(error).replace("Bad", "wrong").replace("-", " ")) from error
     if moment is None:
-        raise CronError("it never comes round")
+        raise CronError("it never occurs")
     return moment
 
 
@@ -65,6 +65,6 @@ def _term(term: str, name: str, bounds: str) -> str:
         raise CronError('wrong day of week "7": Sunday is 0')
     if start in "*?":
         return f"{bounds}/{step}" if step not in (None, "1") else "*"
-    if step and not end:  # from there on to the last
+    if step and not end:  # from there to the last
         end = bounds.partition("-")[2]
     return start + (f"-{end}" if end else "") + (f"/{step}" if step else "")

@@ -1,4 +1,4 @@
-"""Which database versions can open the data of which others; used at admission and by the planners.
+"""Which database versions can open the data of others; used at admission and by the planners.
 
 A PostgreSQL with a later version is admitted, and its condition reports that upgrades are not supported.
 """
@@ -8,27 +8,27 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MYSQL = re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?")
-MYSQL_SERIES = ("5.7", "8.0", "8.4", "9")  # none is passed over on the way up
+MYSQL_SERIES = ("5.7", "8.0", "8.4", "9")  # an upgrade goes through each series
 
 
 class Refusal(NamedTuple):
-    """Why data is not opened by a server of another version: the rule, and what mends it."""
+    """Why a server of another version cannot open the data: the rule and the fix."""
 
     rule: str
     fix: str
 
     def __str__(self) -> str:
-        """It as conditions say it."""
+        """The text as conditions show it."""
         return f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}"
 
 
 def refusal(type: str, version: str, data: str) -> Refusal | None:
-    """Return why `data`, the version that it was last opened by, keeps a server of `version` from opening it."""
+    """Return why a server of `version` cannot open `data`, the version that opened it last; None if it can."""
     if type == "mysql":
         return _of_mysql(version, data)
     if version == data:
         return None
-    why = "and nothing upgrades it here" if _is_later(version, data) else f"which PostgreSQL {version} cannot open"
+    why = "and upgrades are not supported" if _is_later(version, data) else f"which PostgreSQL {version} cannot open"
     rule = f"the data is of PostgreSQL {data}, {why}"
     return Refusal(rule, f"set it back to {data}, or move a dump to a new database")
 
@@ -39,12 +39,12 @@ def denial(type: str, version: str, data: str) -> Refusal | None:
 
 
 def _is_later(version: str, data: str) -> bool:
-    """Tell whether one major version of PostgreSQL comes after another."""
+    """Return whether one major version of PostgreSQL is later than another."""
     return version.isdecimal() and data.isdecimal() and int(version) > int(data)
 
 
 def _of_mysql(version: str, data: str) -> Refusal | None:
-    """Return why a MySQL server does not open data: it upgrades it series by series, and never takes it back."""
+    """Return why a MySQL server cannot open data: it upgrades one series at a time and never downgrades."""
     if not (MYSQL.fullmatch(version) and MYSQL.fullmatch(data)):
         return None  # unknown
     rule = f"MySQL {version} cannot open the data of {data}"
@@ -53,11 +53,11 @@ def _of_mysql(version: str, data: str) -> Refusal | None:
     above = dict(pairwise(MYSQL_SERIES)).get(_series(data))
     if _series(version) in (_series(data), above):
         return None
-    return Refusal(rule, f"set it to {above} first, and go on once that is ready")
+    return Refusal(rule, f"set it to {above} first, and continue when that is ready")
 
 
 def _number(version: str) -> tuple[int, ...]:
-    """Return what the format of the data goes by: fixes of a release leave it as it is."""
+    """Return the part of the version that decides the data format; patch releases keep it."""
     return tuple(map(int, version.split(".")[:2]))
 
 

@@ -35,7 +35,7 @@ def _schema(kind: type[CustomResource]) -> Schema:
 
 
 def _filled(value: Any, schema: Schema) -> Any:
-    """Return `value` with defaults where a field is absent or null, as the API server's structural defaulting does."""
+    """Return `value` with defaults for absent and null fields, as in the API server's structural defaulting."""
     if isinstance(value, list) and "items" in schema:
         return [_filled(item, schema["items"]) for item in value]
     if not isinstance(value, dict):

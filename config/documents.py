@@ -1,4 +1,4 @@
-"""Read multi-document YAML as the API server would, and keep the line and column of each field."""
+"""Read multi-document YAML as the API server does, and keep the line and column of each field."""
 
 import os
 import re
@@ -14,18 +14,18 @@ import yaml
 from config.nodes import compose, construct
 
 STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
-LARGEST = 1_000_000  # nodes of a document, what aliases repeat included: no object of the API comes near
+LARGEST = 1_000_000  # nodes of a document, aliases expanded; no object of the API is nearly as large
 
 
 class DocumentError(ValueError):
-    """A file that cannot be read or parsed; the text begins with the file and, where known, the line."""
+    """A file cannot be read or parsed; the message begins with the file and, if known, the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML document: its value, its file, and the node that has the lines.
+    """One YAML document: its value, its file, and the YAML node with the lines.
 
-    `is_exact` is False for rendered text: its lines are not those of the file it was rendered from.
+    `is_exact` is False for rendered text, whose lines are not those of the source file.
     """
 
     source: str
@@ -36,7 +36,7 @@ class Document:
     def place(self, path: str = "") -> tuple[int, int]:
         """Return line and column (both from 1) of the field at `path`, or of its nearest parent.
 
-        A list item is given by its index or by one of its fields: `spec.any[0].kinds`, `containers[name=app].image`.
+        Name a list item by its index or by one of its fields: `spec.any[0].kinds`, `containers[name=app].image`.
         """
         if not self.is_exact:
             return 1, 1
@@ -71,7 +71,7 @@ class Document:
 
 
 def parse_documents(data: bytes, source: str) -> Iterator[Document]:
-    """Yield the documents of `data` that are not empty, a `kind: List` as its items. DocumentError has the line."""
+    """Yield the non-empty documents of `data`, and a `kind: List` as its items. Raises DocumentError with the line."""
     try:
         for node in compose(data.decode()):
             line = node.start_mark.line + 1
@@ -95,7 +95,7 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
 
 
 def read_documents(path: Path) -> Iterator[Document]:
-    """Yield the documents of the file at `path`. DocumentError where it cannot be read or parsed."""
+    """Yield the documents of the file at `path`. Raises DocumentError if it cannot be read or parsed."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -104,9 +104,9 @@ def read_documents(path: Path) -> Iterator[Document]:
 
 
 def documents_of(manifests: Sequence[str]) -> list[Document]:
-    """Return the documents of what is named on a command line: files, directories, and - for standard input.
+    """Return the documents of command-line arguments: files, directories, and - for standard input.
 
-    DocumentError if there is none, since an empty report would look like success.
+    Raises DocumentError if there is none, since an empty report would look like success.
     """
     found = [document for manifest in manifests for document in _documents_of(manifest)]
     if not found:
@@ -123,16 +123,16 @@ def _documents_of(manifest: str) -> Iterator[Document]:
 
 
 def read_stdin() -> Iterator[Document]:
-    """Yield the documents on standard input. DocumentError where it is closed or cannot be parsed."""
+    """Yield the documents on standard input. Raises DocumentError if it is closed or cannot be parsed."""
     if sys.stdin is None:
-        raise DocumentError("<stdin>: is closed")
+        raise DocumentError("<stdin>: standard input is closed")
     yield from parse_documents(sys.stdin.buffer.read(), "<stdin>")
 
 
 def yaml_files(path: Path) -> list[Path]:
-    """Return `path` itself, or where it is a directory its YAML and JSON files, sorted; hidden ones are left out.
+    """Return `path` itself or, for a directory, its YAML and JSON files, sorted, without hidden ones.
 
-    DocumentError where there is nothing.
+    Raises DocumentError if there is none.
     """
     if not path.is_dir():
         return [path]
@@ -177,7 +177,7 @@ def _refuse_foreign(value: Any, where: str) -> None:
 
 
 def _measured(node: yaml.Node, source: str, sizes: dict[int, int]) -> int:
-    """Return how many nodes there are, each alias counted as what it repeats; DocumentError where a key is repeated."""
+    """Return the number of nodes with aliases expanded. Raises DocumentError if a key is repeated."""
     if id(node) in sizes:
         return sizes[id(node)]
     below: list[yaml.Node] = []
@@ -187,7 +187,7 @@ def _measured(node: yaml.Node, source: str, sizes: dict[int, int]) -> int:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
                     line = key.start_mark.line + 1
-                    raise DocumentError(f"{source}:{line}: key {key.value!r} stands here a second time")
+                    raise DocumentError(f"{source}:{line}: duplicate key {key.value!r}")
                 seen.add(key.value)
             below.append(value)
     elif isinstance(node, yaml.SequenceNode):

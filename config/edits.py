@@ -1,4 +1,4 @@
-"""Change one field in YAML or JSON text: comments, order and style of everything else stay."""
+"""Change one field in YAML or JSON text, and keep the comments, order and style of everything else."""
 
 import json
 import re
@@ -13,12 +13,12 @@ PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z_][\w./-]*
 
 
 class EditError(ValueError):
-    """The text is written in a way that cannot be changed safely."""
+    """The text cannot be changed safely."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """The part of a text from `start` to `end` becomes `text`."""
+    """Replace the text from `start` to `end` by `text`."""
 
     start: int
     end: int
@@ -26,15 +26,15 @@ class Edit:
 
 
 def changed(value: Any, path: Sequence[Step], new: Any) -> Any:
-    """Return a value with `new` at `path`; None removes the field, and objects that are empty without it.
+    """Return a value with `new` at `path`; None removes the field, and objects that become empty.
 
-    EditError where there is no such list or item.
+    Raises EditError if a list or item is missing.
     """
     step, *rest = path
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
         return [changed(each, rest, new) if index == step else each for index, each in enumerate(value)]
     if not isinstance(value, dict | None) or isinstance(step, int):
-        raise EditError("there is no such field")
+        raise EditError("no such field")
     found = value or {}
     inner = changed(found.get(step), rest, new) if rest else new
     if inner is None or (new is None and inner == {}):
@@ -43,17 +43,17 @@ def changed(value: Any, path: Sequence[Step], new: Any) -> Any:
 
 
 class Text:
-    """A text, and the places in it that nodes mark."""
+    """A YAML or JSON text with its nodes' positions."""
 
     def __init__(self, text: str, *, is_json: bool = False) -> None:
-        """Take the text; in JSON keys and strings are quoted."""
+        """Use this text; in JSON, keys and strings are quoted."""
         self.text = text
         self._is_json = is_json
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def edit(self, node: yaml.Node, path: Sequence[Step], new: Any) -> Edit:
-        """Return the edit that sets the field at `path` below `node` to `new`, or removes it where that is None."""
+        """Return the edit that sets the field at `path` below `node` to `new`, or removes it if `new` is None."""
         above: list[tuple[yaml.MappingNode, int]] = []
         for depth, step in enumerate(path):
             if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
@@ -62,18 +62,18 @@ class Text:
             if not isinstance(node, yaml.MappingNode):
                 if new is not None and _is_null(node):
                     return self._replaced(node, None, _nested(path[depth:], new))
-                raise EditError("there is no such field")
+                raise EditError("no such field")
             index = next((index for index, (key, _) in enumerate(node.value) if key.value == step), None)
             if index is None:
                 if new is None:
-                    raise EditError("there is no such field")
+                    raise EditError("no such field")
                 return self._inserted(node, str(step), _nested(path[depth + 1 :], new))
             above.append((node, index))
             key, node = node.value[index]
             if depth == len(path) - 1 and new is not None:
                 return self._replaced(node, key, new)
         while len(above) > 1 and len(above[-1][0].value) == 1:
-            above.pop()  # an object that would be empty goes with its last field
+            above.pop()  # an object that would become empty is removed with its last field
         return self._removed(*above[-1])
 
     def _replaced(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> Edit:
@@ -116,7 +116,7 @@ class Text:
         return self._starts[mark.line] + mark.column
 
     def _end(self, node: yaml.Node) -> int:
-        """Return where the text of a node ends: that of a block, with its last item; without what follows it."""
+        """Return the end of a node's text: for a block, the end of its last item, without what follows."""
         while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
             node = last[1] if isinstance(last, tuple) else last
@@ -150,6 +150,6 @@ def _is_null(node: yaml.Node) -> bool:
 def _nested(path: Sequence[Step], new: Any) -> Any:
     for step in reversed(path):
         if isinstance(step, int):
-            raise EditError("there is no such list")
+            raise EditError("no such list")
         new = {step: new}
     return new

@@ -1,4 +1,4 @@
-"""Describe validation errors of user input: the path, the error, and a suggestion."""
+"""Describe validation errors of user input: path, error and suggestion."""
 
 import difflib
 from collections.abc import Iterable
@@ -8,28 +8,28 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 import orjson
 from pydantic import BaseModel, ValidationError
 
-MAX_FAULTS = 50  # of one object; more would only hide the first
+MAX_FAULTS = 50  # per object, so that messages stay readable
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 class FaultsError(ValueError):
-    """Something a person wrote cannot be used; `faults` are pairs of a dotted path and a text."""
+    """Invalid user input; `faults` are pairs of a dotted path and a message."""
 
     def __init__(self, faults: Iterable[tuple[str, str]]) -> None:
-        """Keep the faults in the order found."""
+        """Keep the errors in this order."""
         self.faults = tuple(faults)
         super().__init__("\n".join(f"{path}: {text}" if path else text for path, text in self.faults))
 
     def below(self, path: str) -> "FaultsError":
-        """Return the same faults, of a part that stands at `path`."""
+        """Return the same errors with `path` as the prefix of each path."""
         return FaultsError((f"{path}.{each}" if each else path, text) for each, text in self.faults)
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return `; did you mean "…"?`, or the choices where nothing is close, or nothing where there are none.
+    """Return `; did you mean "…"?`, or the list of choices if none is similar, or "" if there are none.
 
-    `cutoff` is the least similarity, from 0 to 1.
+    `cutoff` is the minimum similarity, from 0 to 1.
     """
     choices = sorted(known)
     close = difflib.get_close_matches(word, choices, n=1, cutoff=cutoff)
@@ -39,9 +39,9 @@ def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
 
 def parse(model: type[Model], data: Any, *, noun: str = "field") -> Model:
-    """Return `data` (decoded JSON) as a `model`, unknown keys forbidden. FaultsError names every fault.
+    """Return `data` (decoded JSON) as a `model`; unknown keys are errors. Raises FaultsError with all errors.
 
-    JSON's own types are demanded: a quoted number is no number. `noun` is what a key is called in messages.
+    JSON types are strict: a quoted number is not a number. `noun` is the word for a key in messages.
     """
     try:
         return model.model_validate_json(orjson.dumps(data), extra="forbid", by_alias=True, by_name=False)
@@ -50,9 +50,9 @@ def parse(model: type[Model], data: Any, *, noun: str = "field") -> Model:
 
 
 def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field") -> list[tuple[str, str]]:
-    """Return the faults that a validation of `model` found, as pairs of a dotted path and a text.
+    """Return the errors that a validation of `model` found, as pairs of a dotted path and a message.
 
-    For a union, only the errors of the variant that the value belongs to are reported.
+    For a union, only the errors of the variant that matches the value are reported.
     """
     items = error.errors(include_url=False)[:MAX_FAULTS]
     found = [(*_fault(model, item, noun), item["type"]) for item in items]
@@ -60,7 +60,7 @@ def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field
     within = tuple(path for path, _, _ in found)
 
     def is_of_another_type(path: str, type: str) -> bool:
-        if type == "literal_error":  # the other type of a union took it, and found faults below
+        if type == "literal_error":  # another variant of the union matched the value and found errors below it
             return any(each.startswith((f"{path}.", f"{path}[")) for each in within)
         return type.endswith("_type") and path in matched
 
@@ -84,7 +84,7 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
             return path, f"{_shown(item['input'])}: should have a time and a zone, such as 2027-01-31T00:00:00Z"
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" and isinstance(item["input"], dict):
-        return path, message  # a rule of the whole object: what it holds would only be in the way
+        return path, message  # a rule about the whole object: its value would only obscure the message
     return path, f"{_shown(item['input'])}: {message}"
 
 
@@ -96,7 +96,7 @@ def _shown(value: Any) -> str:
 def _followed(
     model: type[BaseModel], location: tuple[str | int, ...]
 ) -> tuple[list[str | int], type[BaseModel] | None]:
-    """Return `location` without pydantic's names for the branches of a union, and the model its last step is in."""
+    """Return `location` without pydantic's names for union branches, and the model that contains its last step."""
     steps: list[str | int] = []
     within: type[BaseModel] | None = model
     here: Any = model
@@ -111,12 +111,12 @@ def _followed(
         if within is not None:
             here = next((f.annotation for name, f in within.model_fields.items() if step in (name, f.alias)), None)
         else:
-            here = next(reversed(get_args(here)), None)  # what a list or an object holds
+            here = next(reversed(get_args(here)), None)  # the items of a list or mapping
     return steps, within
 
 
 def _branches(annotation: Any) -> list[Any]:
-    """Return the types that a union is of, beside None; of anything else that alone."""
+    """Return the types in a union except None; any other annotation alone."""
     if get_origin(annotation) is Annotated:
         return _branches(get_args(annotation)[0])
     if get_origin(annotation) not in (Union, UnionType):

@@ -1,4 +1,4 @@
-"""The generated files by path: the chart's files, and plain manifests for installations without Helm."""
+"""The generated files by path: the chart's files, and plain manifests for installation without Helm."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -29,10 +29,10 @@ def generated(
     presets: Mapping[str, str],
     audited: Sequence[rbac.Named] = (),
 ) -> dict[str, str]:
-    """Return the CRDs, and the chart's copies of them, of its role rules, and of the policy sets it offers as presets.
+    """Return the CRDs, and the chart's copies of them, of its role rules and of the policy sets in its presets.
 
-    `looked_up` are the resources that policies may look up in the cluster, `audited` those that the audit lists;
-    `presets` are policy sets by file name.
+    `looked_up` are the resources that policies may look up, `audited` those that the audit lists; `presets` are policy
+    sets by file name.
     """
     definitions, reports = crds.render(), report_crds.render()
     chart = "charts/gatewright/files"
@@ -47,7 +47,7 @@ def generated(
 
 
 def plain(rendered: str) -> dict[str, str]:
-    """Sort what `helm template gatewright charts/gatewright -n gatewright-system` prints into rights and the rest."""
+    """Split the output of `helm template gatewright charts/gatewright -n gatewright-system` into RBAC and the rest."""
     values = [each.value for each in parse_documents(rendered.encode(), "helm template")]
     objects = [each for each in values if each["kind"] != "CustomResourceDefinition"]
     rights = [each for each in objects if each["kind"] in RIGHTS]

@@ -9,11 +9,11 @@ FAILURES = (
 
 
 class ModuleError(ValueError):
-    """A module that cannot be used; the text names its file or entry point, and what is wrong."""
+    """An unusable module; the message names its file or entry point, and the error."""
 
 
 def imported(load: Callable[[], object], where: str) -> object:
-    """Return what `load` imports; ModuleError, naming `where`, if it cannot be imported."""
+    """Return what `load` imports. Raises ModuleError, naming `where`, if the import fails."""
     try:
         return load()
     except SyntaxError as error:

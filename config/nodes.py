@@ -1,4 +1,4 @@
-"""YAML text to nodes, and nodes to values, as Kubernetes clients parse them."""
+"""Parse YAML text to nodes, and nodes to values, as Kubernetes clients do."""
 
 import math
 import re
@@ -11,11 +11,11 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
-FOREIGN = ("timestamp", "int", "float", "value")  # what YAML 1.1 finds in scalars, and the API's clients do not
+FOREIGN = ("timestamp", "int", "float", "value")  # tags that YAML 1.1 resolves and Kubernetes clients do not
 
 
 def compose(text: str) -> Iterable[yaml.Node]:
-    """Return the root of each document. YAMLError says what is wrong, in the words of PyYAML's own parser."""
+    """Return the root of each document. Raises YAMLError with the messages of PyYAML's own parser."""
     try:
         return list(_roots(_quick(text)))
     except yaml.YAMLError:
@@ -23,12 +23,12 @@ def compose(text: str) -> Iterable[yaml.Node]:
 
 
 def construct(node: yaml.Node) -> Any:
-    """Return the value of a document. YAMLError where there is none."""
+    """Return the value of a document. Raises YAMLError if it has none."""
     return _Values().construct_document(node)
 
 
 class _Tags(Resolver):
-    """What a plain scalar is: there are no dates and no base-60 numbers."""
+    """Resolves plain scalars without dates and base-60 numbers."""
 
 
 _Tags.yaml_implicit_resolvers = {
@@ -48,7 +48,7 @@ _Tags.add_implicit_resolver(
 
 
 class _Values(SafeConstructor):
-    """Keys are text, and 3.0 is 3."""
+    """Constructs values with text keys, and 3.0 as 3."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         mapping = super().construct_mapping(node, deep)
@@ -57,7 +57,7 @@ class _Values(SafeConstructor):
     def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
         number = super().construct_yaml_float(node)
         if not math.isfinite(number):
-            raise ConstructorError(None, None, "this number is too large", node.start_mark)
+            raise ConstructorError(None, None, "number is too large", node.start_mark)
         return int(number) if number.is_integer() else number
 
 
@@ -68,14 +68,14 @@ _Values.yaml_constructors = {
 
 
 class _Plain(_Tags, yaml.SafeLoader):
-    """PyYAML's own parser: slow, and clear about what is wrong."""
+    """PyYAML's own parser: slow, with clear error messages."""
 
 
 _quick: Callable[[str], Composer] = _Plain
 if yaml.__with_libyaml__:
 
     class _Quick(_Tags, Composer, yaml.CSafeLoader):
-        """libyaml's parser, seven times as fast. Its own composer has no limit of depth and is left out."""
+        """libyaml's parser, seven times as fast; its own composer is not used because it has no depth limit."""
 
         def __init__(self, text: str) -> None:
             yaml.CSafeLoader.__init__(self, text)

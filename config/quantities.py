@@ -6,9 +6,9 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-LARGEST = 2**63 - 1  # what is larger counts as this
+LARGEST = 2**63 - 1  # larger values are reduced to this
 LONGEST = 256  # characters
-MILLI = 1000  # resource lists keep thousandths; what is finer is rounded up, away from zero
+MILLI = 1000  # resource lists keep thousandths; finer values are rounded away from zero
 
 SUFFIXES = {suffix: Fraction(1000) ** power for power, suffix in enumerate(("n", "u", "m", ""), start=-3)}
 SUFFIXES |= {suffix: Fraction(1000) ** power for power, suffix in enumerate("kMGTPE", start=1)}
@@ -21,26 +21,26 @@ _QUANTITY = re.compile(
 
 
 class QuantityError(ValueError):
-    """Not a quantity."""
+    """The text is not a quantity."""
 
 
 class Quantity(NamedTuple):
-    """An amount of a resource: its value, in whole thousandths, and how it was written."""
+    """An amount of a resource: its value in whole thousandths, and its original text."""
 
     value: Fraction
     text: str
 
     def __str__(self) -> str:
-        """As it was written."""
+        """Return the original text."""
         return self.text
 
 
 @lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> Quantity:
-    """Return the quantity that `text` says. QuantityError where it says none.
+    """Parse a quantity. Raises QuantityError for any other text.
 
-    Rounding and the largest value are those of resource lists in the API. Text without a digit is none, though some
-    API servers take `m` for 0.
+    Rounding and the maximum follow resource lists in the API. Text without a digit is rejected, although some
+    API servers accept `m` for 0.
     """
     match = _QUANTITY.fullmatch(text.strip()) if len(text) <= LONGEST else None  # blanks count: what is parsed is kept
     if match is None or not (match["whole"] or match["part"]):
@@ -53,7 +53,7 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def written(value: Fraction) -> Quantity:
-    """Return `value`, in whole thousandths, as the quantity that a person would write."""
+    """Return `value`, in whole thousandths, as the shortest usual quantity."""
     if value.denominator > 1:
         return parse_quantity(f"{int(value * MILLI)}m")
     units = (f"{unit}i" for unit in "EPTGMK")

@@ -1,6 +1,6 @@
-"""RBAC rules of Gatewright's processes and users, derived from the resources that the kinds own and read.
+"""RBAC rules for Gatewright's processes and users, derived from the resources that kinds own and read.
 
-Pure functions; the chart puts the rules into roles (`render` writes the file that the chart reads).
+Pure functions. `render` returns the file from which the chart builds its roles.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,15 +16,15 @@ from config.crds import of_several_versions
 HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
 READ = ("get", "list", "watch")
 CREATE = (*READ, "create")
-APPLY = (*CREATE, "patch")  # server-side apply of an object that is not there yet needs both
+APPLY = (*CREATE, "patch")  # server-side apply of a new object needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
 Rule = dict[str, list[str]]
-Rights = dict[tuple[str, str], set[str]]  # verbs by group and resource
+Rights = dict[tuple[str, str], set[str]]  # verbs by API group and resource
 POLICIES = [kind.definition for kind in (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)]
 
 
 class Place(NamedTuple):
-    """A resource that none of our types declares."""
+    """A resource that is not one of Gatewright's types."""
 
     group: str
     plural: str
@@ -34,7 +34,7 @@ _NAMESPACES, _LIMIT_RANGES = Place("", "namespaces"), Place("", "limitranges")
 
 
 class Named(Protocol):
-    """What has a place in the API."""
+    """An object with an API group and a plural name."""
 
     @property
     def group(self) -> str:
@@ -46,7 +46,7 @@ class Named(Protocol):
 
 
 class Kind(Protocol):
-    """A kind, its children, what else its planner reads, and its finalizer: a PlannedKind says all of it."""
+    """The parts of a PlannedKind that RBAC depends on: children, other objects it reads, and finalizer."""
 
     @property
     def type(self) -> type[CustomResource]:
@@ -54,31 +54,31 @@ class Kind(Protocol):
 
     @property
     def owns(self) -> Sequence[Named]:
-        """Where its children live."""
+        """Resources of its children."""
 
     @property
     def creates_only(self) -> Sequence[Named]:
-        """Where those of its children live that are created and never changed."""
+        """Resources of children that are created and never changed."""
 
     @property
     def reads(self) -> Collection[Named]:
-        """Where what it reads lives."""
+        """Resources that its planner reads."""
 
     @property
     def patches(self) -> Sequence[Named]:
-        """Where the objects live of which it writes some fields."""
+        """Resources of which it patches some fields."""
 
     @property
     def deletes(self) -> Sequence[Named]:
-        """Where the objects live that it deletes."""
+        """Resources that it deletes."""
 
     @property
     def finalizer(self) -> str | None:
-        """What keeps a deleted object until the clean-up is done."""
+        """The finalizer that keeps a deleted object until its clean-up is done."""
 
 
 def controller(kinds: Iterable[Kind]) -> list[Rule]:
-    """List the rights that reconciling `kinds` takes, everywhere in the cluster."""
+    """Return the cluster-wide rules for reconciling `kinds`."""
     rights: Rights = {("events.k8s.io", "events"): {"create", "patch"}}
     for about in POLICIES:
         _grant(rights, about, READ)
@@ -89,7 +89,7 @@ def controller(kinds: Iterable[Kind]) -> list[Rule]:
 
 
 def _rights(kind: Kind) -> Rights:
-    """List what reconciling one kind takes."""
+    """Return the rights for reconciling one kind."""
     rights: Rights = {}
     _grant_kind(rights, kind)
     return rights
@@ -99,7 +99,7 @@ def _grant_kind(rights: Rights, kind: Kind) -> None:
     about = kind.type.definition
     _grant(rights, about, (*READ, "patch") if kind.finalizer else READ)
     _grant(rights, about, ["patch"], "/status")
-    _grant(rights, about, ["update"], "/finalizers")  # lets it block the deletion of an owner
+    _grant(rights, about, ["update"], "/finalizers")  # allows blockOwnerDeletion on its owner references
     for owned in kind.owns:
         _grant(rights, owned, CREATE if owned in kind.creates_only else APPLY)
     for read in kind.reads:
@@ -119,12 +119,12 @@ def _rules(rights: Rights) -> list[Rule]:
 
 
 def of_kind(kind: Kind) -> list[Rule]:
-    """List the rights that reconciling one kind takes, beside those that all kinds share."""
+    """Return the rules for reconciling one kind, without those that all kinds share."""
     return _rules(_rights(kind))
 
 
 def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
-    """List what the webhook reads: policies, exceptions, namespaces and what policies look up. It writes nothing."""
+    """Return the webhook's rules: read policies, exceptions, namespaces and the resources that policies look up."""
     return [
         rule("", ["namespaces"], READ),
         rule(GROUP, [about.plural for about in POLICIES], READ),
@@ -133,7 +133,7 @@ def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
 
 
 def audit(audited: Iterable[Named]) -> list[Rule]:
-    """List what the audit takes: to list what policies judge, and to write reports."""
+    """Return the audit's rules: list the resources that policies judge, and write reports."""
     listed: Rights = {}
     for each in audited:
         _grant(listed, each, ["list"])
@@ -148,19 +148,19 @@ def audit(audited: Iterable[Named]) -> list[Rule]:
 
 
 def conversion(crds: Iterable[str]) -> list[Rule]:
-    """List what saying in CRDs where their objects are converted takes: these CRDs by name, and no other."""
+    """Return the rules for setting `conversion` in these CRDs and no others."""
     about = rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["list", "patch", "watch"])
     return [about | {"resourceNames": list(crds)}]
 
 
 def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
-    """List what people with the roles view, edit and admin may do with our kinds."""
+    """Return the rules that the roles view, edit and admin get for Gatewright's kinds."""
     roles: dict[str, list[Rule]] = {"view": [], "edit": [], "admin": []}
     for about in sorted(definitions, key=lambda each: each.name):
         scale = [f"{about.plural}/scale"] if about.scale else []
         if (
             about.group == GROUP
-        ):  # a tenant may restrict and except what is its own; cluster policies are the platform's
+        ):  # tenants may restrict and exempt in their own namespace; cluster policies belong to the platform team
             roles["view"] += [rule(about.group, [about.plural], READ)]
             roles["admin"] += [rule(about.group, [about.plural], EDIT)] if about.namespaced else []
             continue
@@ -171,12 +171,12 @@ def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
 
 
 def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
-    """Write one rule, its verbs in order."""
+    """Return one rule with its verbs in order."""
     return {"apiGroups": [group], "resources": list(resources), "verbs": sorted(verbs)}
 
 
 def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = (), audited: Iterable[Named] = ()) -> str:
-    """Write all rules as YAML, the file that the chart fills its roles from."""
+    """Return all rules as YAML, the file from which the chart builds its roles."""
     rules = {
         "controller": controller(kinds),
         "shared": controller(()),
@@ -185,14 +185,14 @@ def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = (), audited: Iter
         "webhook": webhook(looked_up),
         "audit": audit(audited),
     }
-    ours = [*POLICIES, *(kind.type.definition for kind in kinds)]
-    return HEADER + yaml.safe_dump({**rules, **people(ours)}, sort_keys=False)
+    definitions = [*POLICIES, *(kind.type.definition for kind in kinds)]
+    return HEADER + yaml.safe_dump({**rules, **people(definitions)}, sort_keys=False)
 
 
 def roles(kind: Kind, namespace: str, controller: str, webhook: str) -> list[dict[str, Any]]:
-    """List what gives a kind's rights to the processes' ServiceAccounts and to people, as the chart does for ours.
+    """Return a kind's roles and bindings for the processes and for users, as the chart has for its own kinds.
 
-    Of a kind with a /scale the webhook reads what that scales.
+    For a kind with /scale, the webhook reads the objects that are scaled.
     """
     about = kind.type.definition
     name = f"gatewright-{about.name}"
@@ -209,7 +209,7 @@ def roles(kind: Kind, namespace: str, controller: str, webhook: str) -> list[dic
 
 
 def _bound(name: str, rules: list[Rule], namespace: str, account: str) -> list[dict[str, Any]]:
-    """List a ClusterRole and its binding to a ServiceAccount."""
+    """Return a ClusterRole and its binding to a ServiceAccount."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
     return [

@@ -59,7 +59,7 @@ RESULT: Schema = {
         "scored": {"type": "boolean", "description": "Whether the result is scored."},
         "resources": {"type": "array", "items": REFERENCE},
         "resourceSelector": SELECTOR,
-        "message": {**TEXT, "description": "What was found, for people."},
+        "message": {**TEXT, "description": "Message for people."},
         "properties": {"type": "object", "additionalProperties": TEXT},
     },
 }
@@ -80,7 +80,7 @@ CONFIGURATION: Schema = {
         "limits": {
             "type": "object",
             "properties": {
-                "maxResults": {**NUMBER, "description": "The most results that a report holds."},
+                "maxResults": {**NUMBER, "description": "Maximum number of results in a report."},
                 "statusFilter": {"type": "array", "items": {**TEXT, "enum": [*COUNTS]}},
             },
         }

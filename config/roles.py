@@ -14,7 +14,7 @@ CALLED = "at most 63 lower-case letters, digits and {}, a letter first and no {}
 
 
 class Fault(NamedTuple):
-    """What is wrong with one name: its field, itself, the rule, and what mends it."""
+    """One invalid name: its field, value, rule and fix."""
 
     path: str
     found: str
@@ -23,7 +23,7 @@ class Fault(NamedTuple):
 
 
 def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterator[Fault]:
-    """Yield what is wrong with the names of users, and with databases and their owners."""
+    """Yield the errors in user names, and in databases and their owners."""
     listed: set[str] = set()
     for at, name in enumerate(users):
         if rule := _user_rule(name, listed):
@@ -43,7 +43,7 @@ def _user_rule(name: str, before: Set[str]) -> tuple[str, str] | None:
     if not USER.fullmatch(name):
         return f"a user's name is {CALLED.format('_', '_')}, and does not begin with pg_", "choose another"
     if name in RESERVED_USERS:
-        return "the database has a user of that name by itself", "choose another"
+        return "PostgreSQL already has a user of that name", "choose another"
     return ("a user is listed once", "remove one of them") if name in before else None
 
 
@@ -51,5 +51,5 @@ def _database_rule(name: str, before: Set[str]) -> tuple[str, str] | None:
     if not DATABASE.fullmatch(name):
         return f"a database's name is {CALLED.format('_ and -', '_ or -')}", "choose another"
     if name in RESERVED_DATABASES:
-        return "every server has a database of that name by itself", "choose another"
+        return "every PostgreSQL server already has a database of that name", "choose another"
     return ("a database is listed once", "remove one of them") if name in before else None

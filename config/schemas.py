@@ -1,8 +1,8 @@
-"""The fields of objects: of built-in kinds from the API server's OpenAPI, of custom kinds from their type.
+"""The fields of objects: for built-in kinds from the API server's OpenAPI, for custom kinds from their types.
 
 `openapi.json` is generated from the OpenAPI (v3) of a real API server by `python -m tests.config.openapi`. A field's
 value there is the name of its type: `T` is an object, `[T` a list, `[T key,key` a list whose items have these keys
-(`x-kubernetes-list-map-keys`), `{T` an object of named values; the empty text is a scalar, or anything at all.
+(`x-kubernetes-list-map-keys`), `{T` an object with values of type T; "" is a scalar or any value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ def _built_in() -> dict[str, Any]:
 
 @cache
 def _custom() -> tuple[dict[str, str], dict[str, Fields]]:
-    """Return the name of the root type of each custom kind, and all types."""
+    """Return the name of the root type of each custom kind, and all types by name."""
     kinds: dict[str, str] = {}
     types: dict[str, Fields] = {}
     for kind in crds.kinds():
@@ -41,7 +41,7 @@ def _custom() -> tuple[dict[str, str], dict[str, Fields]]:
 
 
 def collect(schema: Mapping[str, Any], name: str, types: dict[str, Fields]) -> str:
-    """Add the type `name` of an OpenAPI schema, and those below it, to `types`; return its name as a field's value."""
+    """Add the type `name` of an OpenAPI schema, and nested types, to `types`; return its name as a field's value."""
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return ""
     if properties := schema.get("properties"):
@@ -55,25 +55,25 @@ def collect(schema: Mapping[str, Any], name: str, types: dict[str, Fields]) -> s
 
 
 def root_type(api_version: str, kind: str) -> str | None:
-    """Return the name of the type of a kind; None where its fields are not known."""
+    """Return the name of a kind's type; None if its fields are unknown."""
     return _custom()[0].get(f"{api_version}/{kind}") or _built_in()["kinds"].get(f"{api_version}/{kind}")
 
 
 def fields_of(type: str) -> Fields:
-    """Return the fields of a type by name, each with what stands for its type. KeyError where there is none."""
+    """Return the fields of a type by name, with their types. Raises KeyError for an unknown type."""
     types = _built_in()["types"]
     return types[type] if type in types else _custom()[1][type]
 
 
 def unknown_fields(object: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield path and fault of each field that the object's kind does not have; nothing where the kind is not known."""
+    """Yield path and message for each field that the object's kind does not have; nothing for an unknown kind."""
     root = root_type(str(object.get("apiVersion")), str(object.get("kind")))
     if root is not None:
         yield from _unknown(object, root, "")
 
 
 def _unknown(value: Any, type: str, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is unknown below one value. A value of another JSON type than its schema says is not reported here."""
+    """Yield the unknown fields below one value. Values of the wrong JSON type are not reported here."""
     if type.startswith("["):
         inner = type[1:].partition(" ")[0]
         for index, item in enumerate(value if isinstance(value, list) else ()):

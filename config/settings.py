@@ -1,4 +1,4 @@
-"""The settings of the processes: flags, environment (GATEWRIGHT_…) and a settings file are one model."""
+"""Settings of the processes: one model for flags, environment (GATEWRIGHT_…) and a settings file."""
 
 import os
 import re
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 PREFIX = "GATEWRIGHT_"
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-SERVICE_LINK = re.compile(r".*_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")  # what Docker links put into pods
+SERVICE_LINK = re.compile(
+    r".*_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)"
+)  # environment variables that Kubernetes adds to pods for Services
 
 
 def _duration(value: Any) -> Any:
@@ -41,13 +43,13 @@ def _address(value: Any) -> Any:
 
 
 def _several(value: Any) -> Any:
-    """Read `a,b` as two values, on the command line, in the environment and in a file alike."""
+    """Read `a,b` as two values, on the command line, in the environment and in a file."""
     values = value if isinstance(value, list | tuple) else [value]
     return [part for each in values for part in (each.split(",") if isinstance(each, str) else [each]) if part]
 
 
 def _url(value: str) -> str:
-    """Return an address that the API server would take of a webhook."""
+    """Return a URL that the API server accepts for a webhook."""
     url = urlsplit(value)
     if url.scheme != "https" or not url.hostname or "@" in url.netloc or url.query or url.fragment:
         raise ValueError("must be an address of the form https://HOST:PORT")
@@ -62,17 +64,17 @@ Url = Annotated[str, AfterValidator(_url)]
 
 
 class Settings(BaseModel):
-    """Everything that can be set. Each command takes those settings that concern it."""
+    """All settings. Each command uses those that concern it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kubeconfig: Path | None = Field(
-        None, description="kubeconfig file; else $KUBECONFIG, ~/.kube/config or the pod's own"
+        None, description="kubeconfig file; default: $KUBECONFIG, ~/.kube/config or the pod's own"
     )
-    context: str | None = Field(None, description="context in the kubeconfig; else its current one")
-    cluster: bool = Field(True, description="use an API server; without one, a policy that looks something up fails")
+    context: str | None = Field(None, description="context in the kubeconfig; default: its current context")
+    cluster: bool = Field(True, description="use an API server; without one, policies with look-ups fail")
     policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
-    policies_dir: Paths = Field([], description="directories with policy modules of your own")
+    policies_dir: Paths = Field([], description="directories with your own policy modules")
     pod_kinds: Names = Field(
         [], description="custom kinds with pods: rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
     )
@@ -87,41 +89,42 @@ class Settings(BaseModel):
     workers: int = Field(5, ge=1, le=100, description="concurrent reconciles of each kind")
     object_metrics: bool = Field(True, description="metrics with labels for each object; turn off in large clusters")
     registry: str = Field(
-        "", description="registry of the images that the controller chooses; by default where they are published"
+        "", description="registry for the images that the controller chooses; default: where they are published"
     )
-    leader_elect: bool = Field(True, description="elect a leader by a Lease; the other replicas stand by")
+    leader_elect: bool = Field(True, description="elect a leader with a Lease; other replicas stand by")
     namespace: str | None = Field(
         None, description="namespace Gatewright is installed in; by default that of the credentials"
     )
     lease_name: str = Field("gatewright-controller-lock", description="name of the Lease")
-    lease_duration: Duration = Field(timedelta(seconds=15), description="how long standbys wait for a silent leader")
+    lease_duration: Duration = Field(
+        timedelta(seconds=15), description="how long standbys wait for a leader that does not renew"
+    )
     renew_deadline: Duration = Field(
         timedelta(seconds=10), description="how long a leader tries to renew before it stops"
     )
-    retry_period: Duration = Field(timedelta(seconds=2), description="how often the Lease is renewed or tried for")
+    retry_period: Duration = Field(
+        timedelta(seconds=2), description="interval at which the leader renews the Lease and standbys try to acquire it"
+    )
     webhook_url: Url | None = Field(None, description="register this URL instead of the Service")
     webhook_service: str = Field("gatewright-webhook", description="Service the webhook is registered under")
-    webhook_configuration: str | None = Field(None, description="register the webhook, in configurations of this name")
+    webhook_configuration: str | None = Field(None, description="register the webhook in configurations of this name")
     excluded_namespaces: Names = Field(
-        [], description="namespaces never sent to the webhook, beside kube-system, kube-node-lease and Gatewright's own"
+        [],
+        description="namespaces never sent to the webhook, besides kube-system, kube-node-lease and Gatewright's own",
     )
     validating_timeout_seconds: int = Field(3, ge=1, le=30, description="how long the API server waits for a verdict")
     mutating_timeout_seconds: int = Field(1, ge=1, le=30, description="how long the API server waits for a patch")
     tls_secret: str = Field("gatewright-webhook-tls", description="Secret with the serving certificate")
     ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
-    controller_account: str = Field(
-        "gatewright-controller-manager", description="ServiceAccount of the controller, where Gatewright is installed"
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="least severe log lines to write"
-    )
+    controller_account: str = Field("gatewright-controller-manager", description="ServiceAccount of the controller")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum severity of log lines")
     record_reviews: Path | None = Field(
-        None, description="file that a sample of the reviews is recorded in, redacted, for `gatewright impact`"
+        None, description="file for a redacted sample of the reviews, for `gatewright impact`"
     )
-    record_share: float = Field(0.01, gt=0, le=1, description="share of the reviews that is recorded")
-    audit: bool = Field(False, description="judge what stands in the cluster, and write reports about it")
-    audit_interval: Duration = Field(timedelta(minutes=10), description="how long after one audit the next begins")
-    audit_qps: float = Field(20.0, gt=0, le=1000, description="requests a second that an audit sends at most")
+    record_share: float = Field(0.01, gt=0, le=1, description="share of the reviews to record")
+    audit: bool = Field(False, description="judge existing objects in the cluster and write reports")
+    audit_interval: Duration = Field(timedelta(minutes=10), description="pause between two audits")
+    audit_qps: float = Field(20.0, gt=0, le=1000, description="maximum requests per second of an audit")
     audit_reports: Literal["openreports", "wgpolicyk8s"] = Field(
         "openreports", description="API of the reports: openreports.io/v1alpha1 or wgpolicyk8s.io/v1alpha2"
     )
@@ -129,16 +132,16 @@ class Settings(BaseModel):
 
 
 def planner_settings(settings: Settings) -> dict[str, Any]:
-    """Return the settings that plans depend on; the webhook and the controller must have the same."""
+    """Return the settings that plans depend on; webhook and controller must use the same values."""
     return {"registry": settings.registry}
 
 
 def load_settings(
     flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return the settings: flags win over the environment, that over the file, that over the defaults.
+    """Return the settings: flags override the environment, which overrides the file, which overrides the defaults.
 
-    DocumentError where the file cannot be used, with its line; FaultsError where a flag or a variable cannot.
+    Raises DocumentError, with the line, for an error in the file; FaultsError for an error in a flag or variable.
     """
     document = _document(file) if file is not None else None
     variables = _variables(environment)
@@ -147,11 +150,14 @@ def load_settings(
         return Settings(**{**written, **variables, **flags})
     except ValidationError as error:
         found = faults(Settings, error, noun="setting")
-    raise _told(found, flags, variables, document)
+    raise _located(found, flags, variables, document)
 
 
 def _document(file: Path) -> "Document | None":
-    from config.documents import DocumentError, read_documents  # YAML takes 2 MB, and few have a file
+    from config.documents import (
+        DocumentError,
+        read_documents,
+    )  # imported here: YAML takes 2 MB, and most processes have no file
 
     documents = list(read_documents(file))
     if len(documents) > 1 or any(not isinstance(document.value, dict) for document in documents):
@@ -160,19 +166,19 @@ def _document(file: Path) -> "Document | None":
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that are settings; FaultsError where one looks like a setting and is none."""
-    ours = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
+    """Return the variables that are settings. Raises FaultsError for an unknown GATEWRIGHT_ variable."""
+    variables = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     settings = {PREFIX + name.upper(): name for name in Settings.model_fields}
-    unknown = [name for name in ours if name not in settings and not SERVICE_LINK.fullmatch(name)]
+    unknown = [name for name in variables if name not in settings and not SERVICE_LINK.fullmatch(name)]
     if unknown:
         raise FaultsError((f"${name}", f"unknown setting{did_you_mean(name, settings)}") for name in unknown)
-    return {settings[name]: value for name, value in ours.items() if name in settings}
+    return {settings[name]: value for name, value in variables.items() if name in settings}
 
 
-def _told(
+def _located(
     found: list[tuple[str, str]], flags: Mapping[str, Any], variables: Mapping[str, str], document: "Document | None"
 ) -> ValueError:
-    """Say where each fault was written: as a flag, a variable, or on a line of the file."""
+    """Return the source of each error: a flag, a variable, or a line of the file."""
     lines, in_file = [], []
     for path, text in found:
         name = re.split(r"[.\[]", path)[0]

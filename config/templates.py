@@ -1,8 +1,8 @@
-"""Renders the values of an AppConfig: Jinja2 templates restricted to variables and a few filters.
+"""Render the values of an AppConfig: Jinja2 templates restricted to variables and a few filters.
 
-A template is parsed and never compiled or run: its tree is walked here, and any node but text, a known variable and one
-of `FILTERS` is a fault. So there are no loops, calls, attributes or arithmetic, and all that can grow is bounded: the
-words between braces, the arguments of filters, and what comes out.
+A template is parsed but never compiled or run: this module walks its tree, and any node other than text, a known
+variable and one of `FILTERS` is an error. So there are no loops, calls, attributes or arithmetic. Everything that can
+grow is limited: the tokens between braces, the arguments of filters, and the result.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 FILTERS = {"capitalize": (0,), "lower": (0,), "replace": (2,), "title": (0,), "trim": (0, 1), "upper": (0,)}
 MARKS = ("{{", "{%", "{#")
-MOST_TOKENS = 4_000  # in all values together: words and signs between braces
-LONGEST_ARGUMENT = 256  # characters
-LONGEST_RESULT = 4_096  # characters that one filter is given
+MAX_TOKENS = 4_000  # for all values together: tokens between braces
+MAX_ARGUMENT = 256  # characters
+MAX_RESULT = 4_096  # characters of a filter's input
 
 
 class TemplateError(ValueError):
-    """A value cannot be rendered; the text says why."""
+    """A value cannot be rendered; the message has the reason."""
 
 
 def rendered(values: Mapping[str, str], variables: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return the values that could be rendered, and the faults of the others, each with its key.
+    """Return the values that could be rendered, and the errors of the others, each with its key.
 
-    Faults are in the order of keys, so that the first is always the same one.
+    Errors are in the order of keys, so that the first one is deterministic.
     """
     done: dict[str, str] = {}
     faults: list[tuple[str, str]] = []
-    allowance = iter(range(MOST_TOKENS))
+    allowance = iter(range(MAX_TOKENS))
     for key, value in sorted(values.items()):
         if not any(mark in value for mark in MARKS):
             done[key] = value
@@ -44,13 +44,13 @@ def rendered(values: Mapping[str, str], variables: Mapping[str, str]) -> tuple[d
 
 
 def _count(value: str, allowance: Iterator[int]) -> None:
-    """Take as many of the allowance as words and signs stand between braces; TemplateError if it does not suffice."""
+    """Subtract the tokens between braces from the allowance. Raises TemplateError if it is exhausted."""
     from jinja2 import TemplateSyntaxError
 
     try:
         for _, kind, _ in _environment().lex(value):
             if kind != "data" and next(allowance, None) is None:
-                raise TemplateError(f"all templates together have more than {MOST_TOKENS} words and signs; use fewer")
+                raise TemplateError(f"all templates together have more than {MAX_TOKENS} tokens; use fewer")
     except TemplateSyntaxError as error:
         raise TemplateError(f"line {error.lineno}: {(error.message or '').rstrip('.')}") from None
 
@@ -63,9 +63,9 @@ def _rendered(value: str, variables: Mapping[str, str]) -> str:
     except TemplateSyntaxError as error:
         raise TemplateError(f"line {error.lineno}: {(error.message or '').rstrip('.')}") from None
     except RecursionError:
-        raise TemplateError("it is nested too deeply") from None
+        raise TemplateError("nested too deeply") from None
     except ValueError:
-        raise TemplateError("a number in it is too long") from None
+        raise TemplateError("a number is too long") from None
     parts: list[str] = []
     for statement in tree.body:
         if not isinstance(statement, nodes.Output):
@@ -75,7 +75,7 @@ def _rendered(value: str, variables: Mapping[str, str]) -> str:
 
 
 def _expression(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
-    """Return what text, a variable, or a variable with filters comes to."""
+    """Return the value of text, a variable, or a variable with filters."""
     from jinja2 import nodes
 
     filters: list[nodes.Filter] = []
@@ -88,7 +88,9 @@ def _expression(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
     if not isinstance(inner, nodes.Name):
         raise _refused(inner or node)
     if inner.name not in variables:
-        raise TemplateError(f'line {inner.lineno}: undefined variable "{inner.name}"; there are {_listed(variables)}')
+        raise TemplateError(
+            f'line {inner.lineno}: undefined variable "{inner.name}"; known variables: {_listed(variables)}'
+        )
     value = variables[inner.name]
     for each in reversed(filters):
         value = _filtered(each, value)
@@ -96,16 +98,16 @@ def _expression(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
 
 
 def _filtered(node: "nodes.Filter", value: str) -> str:
-    """Return a value after one filter."""
+    """Return a value after applying one filter."""
     from jinja2.nodes import EvalContext
 
     arguments = list(_arguments(node))
     if len(arguments) not in FILTERS.get(node.name, ()):
         takes = FILTERS.get(node.name)
-        told = f"takes {' or '.join(map(str, takes))} arguments" if takes else f"is none of {_listed(FILTERS)}"
-        raise TemplateError(f'line {node.lineno}: filter "{node.name}" {told}')
-    if len(value) > LONGEST_RESULT:
-        raise TemplateError(f"line {node.lineno}: more than {LONGEST_RESULT} characters come out of its filters")
+        reason = f"takes {' or '.join(map(str, takes))} arguments" if takes else f"is not one of {_listed(FILTERS)}"
+        raise TemplateError(f'line {node.lineno}: filter "{node.name}" {reason}')
+    if len(value) > MAX_RESULT:
+        raise TemplateError(f"line {node.lineno}: its filters produce more than {MAX_RESULT} characters")
     environment = _environment()
     return str(environment.call_filter(node.name, value, arguments, eval_ctx=EvalContext(environment)))
 
@@ -118,15 +120,15 @@ def _arguments(node: "nodes.Filter") -> Iterator[str]:
     for argument in node.args:
         if not isinstance(argument, nodes.Const) or not isinstance(argument.value, str):
             raise _refused(argument)
-        if len(argument.value) > LONGEST_ARGUMENT:
-            raise TemplateError(f"line {node.lineno}: an argument has more than {LONGEST_ARGUMENT} characters")
+        if len(argument.value) > MAX_ARGUMENT:
+            raise TemplateError(f"line {node.lineno}: an argument has more than {MAX_ARGUMENT} characters")
         yield argument.value
 
 
 def _refused(node: "nodes.Node") -> TemplateError:
     what = type(node).__name__
     return TemplateError(
-        f"line {node.lineno}: {what} is not allowed; only variables and filters are, with text as their arguments"
+        f"line {node.lineno}: {what} is not allowed; use only variables, and filters with text arguments"
     )
 
 
@@ -136,7 +138,7 @@ def _listed(names: Mapping[str, object]) -> str:
 
 @cache
 def _environment() -> "Environment":
-    """Return how templates are read; imported where there is one to read, for it takes 8 MB."""
+    """Return the template parser; imported on first use because it takes 8 MB."""
     from jinja2 import Environment
 
-    return Environment(keep_trailing_newline=True)  # noqa: S701  a ConfigMap is no HTML
+    return Environment(keep_trailing_newline=True)  # noqa: S701  noqa: S701  a ConfigMap is not HTML

@@ -1,4 +1,4 @@
-"""AppConfig: an application's settings for one environment, rendered into a ConfigMap that its workloads use."""
+"""AppConfig: an application's settings for one environment, rendered into a ConfigMap."""
 
 from typing import Literal
 
@@ -9,32 +9,32 @@ from config.api.meta import ApiModel, CustomResource, Int64, Status, Timestamp
 
 
 class AppConfigSpec(ApiModel):
-    """What the application should be told."""
+    """The settings of the application."""
 
     application: str | None = Field(
-        None, description="Name of the application; the ConfigMap is <application>-config. Needed."
+        None, description="Name of the application; the ConfigMap is <application>-config. Required."
     )
     environment: Literal["dev", "staging", "prod"] = Field("dev", description="Environment: dev, staging or prod.")
     config: dict[str, str] = Field(
         {},
-        description="What the ConfigMap holds. Values are Jinja2 templates over environment, application and "
+        description="Data of the ConfigMap. Values are Jinja2 templates over environment, application and "
         "namespace, with the filters capitalize, lower, replace, title, trim and upper.",
     )
 
 
 class ConfigMapStatus(Status):
-    """What was last observed of a ConfigMap whose users are restarted when its data changes."""
+    """The observed state of a ConfigMap whose users are restarted when its data changes."""
 
     config_map_name: str | None = Field(None, description="Name of the ConfigMap.")
     checksum: str | None = Field(None, description="Checksum of its data.")
     revision: Int64 | None = Field(
-        None, description="The change of its data that everything which used it was restarted for, counted from 1."
+        None, description="Counts the changes of the data; all workloads that use it were restarted for this one."
     )
     last_updated: Timestamp | None = Field(None, description="When its data last changed.")
 
 
 class AppConfig(CustomResource):
-    """An application's settings: the controller makes a ConfigMap, and restarts what uses it when they change."""
+    """Settings of an application: the controller creates a ConfigMap and restarts its users after a change."""
 
     definition = Definition(
         group="config.example.com",
@@ -46,12 +46,16 @@ class AppConfig(CustomResource):
             Column("Application", ".spec.application", description="Name of the application."),
             Column("Environment", ".spec.environment", description="dev, staging or prod."),
             Column("ConfigMap", ".status.configMapName", description="Name of the ConfigMap."),
-            Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all of it is done."),
+            Column(
+                "Ready",
+                '.status.conditions[?(@.type=="Ready")].status',
+                description="Whether the ConfigMap is up to date and its users are restarted.",
+            ),
             Column("Updated", ".status.lastUpdated", "date", "When the data last changed."),
             AGE,
             MESSAGE,
         ),
     )
 
-    spec: AppConfigSpec = Field(AppConfigSpec.model_construct(), description="What the application should be told.")
-    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="What was last observed.")
+    spec: AppConfigSpec = Field(AppConfigSpec.model_construct(), description="Settings of the application.")
+    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="The observed state.")

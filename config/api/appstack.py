@@ -15,17 +15,17 @@ from config.api.meta import ApiModel, CustomResource
 
 
 class AppStackSpec(ApiModel):
-    """What should run; what is left out is not made."""
+    """The components to run; an absent component is not created."""
 
-    environment: Environment = Field("development", description="What sizes, backups and spreading default to.")
-    database: Database | None = Field(None, description="Where the data is.")
+    environment: Environment = Field("development", description="Sets the defaults for sizes, backups and spreading.")
+    database: Database | None = Field(None, description="The database server.")
     cache: Cache | None = Field(None, description="The cache of backend and frontend.")
-    backend: Workload | None = Field(None, description="What talks to the database.")
-    frontend: Workload | None = Field(None, description="What talks to the backend.")
+    backend: Workload | None = Field(None, description="The workload that uses the database.")
+    frontend: Workload | None = Field(None, description="The workload that uses the backend.")
 
 
 class AppStack(CustomResource):
-    """An application with what it needs: each component is made once the one before it is ready."""
+    """An application with its dependencies: each component is created once the one before it is ready."""
 
     definition = Definition(
         group="app.example.com",
@@ -45,6 +45,6 @@ class AppStack(CustomResource):
     )
 
     spec: AppStackSpec = Field(
-        AppStackSpec.model_construct(), description="What should run; what is left out is not made."
+        AppStackSpec.model_construct(), description="The components to run; an absent component is not created."
     )
-    status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="What was last observed.")
+    status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="The observed state.")

@@ -18,7 +18,7 @@ DEFAULT_RESOURCES = ResourceRequirements.model_construct(
 
 
 class LoginReference(ApiModel):
-    """A Secret in the same namespace with a login."""
+    """A Secret with a login, in the same namespace."""
 
     name: str = Field("", description="Name of the Secret.")
     username_key: str = Field("username", description="Key of the user's name.")
@@ -26,7 +26,7 @@ class LoginReference(ApiModel):
 
 
 def _named(value: Any) -> Any:
-    """Read a mere name as a reference of that name."""
+    """Accept a plain string as a reference with that name."""
     if not isinstance(value, str | dict | LoginReference):
         raise ValueError("must be the name of a Secret, or an object with name, usernameKey and passwordKey")
     return {"name": value} if isinstance(value, str) else value
@@ -50,40 +50,41 @@ Port = Annotated[
 
 
 class Connection(ApiModel):
-    """How the database is reached. Keys that are not known here are kept, and mean nothing to us."""
+    """The connection to the database. Unknown keys are kept and ignored."""
 
     host: str | None = Field(None, description="Host name or address of the server.")
     port: Port | None = Field(None, description="Port; 5432, 3306 or 27017 by default, as the type says.")
-    database: str | None = Field(None, description="Database that is dumped; all of the server's by default.")
-    username: str | None = Field(None, description="User, where it is not in the Secret.")
+    database: str | None = Field(None, description="Database to dump; default: all databases of the server.")
+    username: str | None = Field(None, description="User name, if it is not in the Secret.")
     secret_ref: Login | None = Field(None)
     authentication_database: str | None = Field(
-        None, description="For mongodb: the database that knows the user; admin by default."
+        None, description="For mongodb: the authentication database; admin by default."
     )
 
 
 class BackupSource(ApiModel):
-    """What is dumped."""
+    """The database to dump."""
 
     type: SourceType | None = Field(None, description="postgresql, mysql (MariaDB too) or mongodb.")
     connection: Connection = Field(
-        Connection.model_construct(), description="How the database is reached.", json_schema_extra=OPEN
+        Connection.model_construct(), description="Connection to the database.", json_schema_extra=OPEN
     )
 
 
 class BackupSpec(ApiModel):
-    """What is dumped, where to, when, and how long it is kept."""
+    """What to dump, where to, when, and how long to keep it."""
 
-    source: BackupSource = Field(BackupSource.model_construct(), description="What is dumped.")
+    source: BackupSource = Field(BackupSource.model_construct(), description="The database to dump.")
     destination: BackupDestination = Field(BackupDestination.model_construct(), description="Where dumps go.")
     schedule: Schedule = "0 2 * * *"
     retention: Retention = "30d"
-    suspend: bool = Field(False, description="Whether no backups are made for the time being.")
+    suspend: bool = Field(False, description="Whether backups are suspended.")
     active_deadline_seconds: Int64 = Field(
-        21600, ge=60, description="How long one backup may take, retries included; 6 hours by default."
+        21600, ge=60, description="Time limit of one backup in seconds, retries included; 6 hours by default."
     )
     service_account_name: str | None = Field(
-        None, description="ServiceAccount of the pods, where the store knows them by it; the namespace's default."
+        None,
+        description="ServiceAccount of the pods, for stores that authenticate by it; default: the namespace's default.",
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
@@ -93,16 +94,18 @@ class BackupSpec(ApiModel):
 
 
 class BackupStatus(Status):
-    """What was last observed."""
+    """The observed state."""
 
-    last_successful_time: Timestamp | None = Field(None, description="When the last good backup was complete.")
-    last_size: Int64 | None = Field(None, description="Size of the last good backup in the store, in bytes.")
-    last_backup: str | None = Field(None, description="Name of the last good backup, which /restore.sh takes.")
+    last_successful_time: Timestamp | None = Field(None, description="When the last successful backup was complete.")
+    last_size: Int64 | None = Field(None, description="Size of the last successful backup in the store, in bytes.")
+    last_backup: str | None = Field(
+        None, description="Name of the last successful backup, the argument of /restore.sh."
+    )
     next_time: Timestamp | None = Field(None, description="When the next backup begins.")
 
 
 class Backup(CustomResource):
-    """Dumps of a database on a schedule: the controller makes a CronJob."""
+    """Scheduled dumps of a database: the controller creates a CronJob."""
 
     definition = Definition(
         group="backup.example.com",
@@ -112,23 +115,25 @@ class Backup(CustomResource):
         short_names=("bk",),
         columns=(
             Column("Source", ".spec.source.type", description="postgresql, mysql or mongodb."),
-            Column("Schedule", ".spec.schedule", description="When backups are made."),
+            Column("Schedule", ".spec.schedule", description="Cron schedule of the backups."),
+            Column("Last Success", ".status.lastSuccessfulTime", "date", "Time since the last successful backup."),
+            Column("Size", ".status.lastSize", "integer", "Size of the last successful backup, in bytes."),
+            Column("Next", ".status.nextTime", description="When the next backup begins."),
             Column(
-                "Last Success", ".status.lastSuccessfulTime", "date", "How long ago the last good one was complete."
+                "Ready",
+                '.status.conditions[?(@.type=="Ready")].status',
+                description="Whether backups are scheduled and succeed.",
             ),
-            Column("Size", ".status.lastSize", "integer", "Bytes of the last good one."),
-            Column("Next", ".status.nextTime", description="When the next one begins."),
-            Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether backups are made."),
             AGE,
             Column(
                 "Last Run",
                 '.status.conditions[?(@.type=="BackedUp")].message',
-                description="How the last one went.",
+                description="Result of the last backup.",
                 wide=True,
             ),
             MESSAGE,
         ),
     )
 
-    spec: BackupSpec = Field(BackupSpec.model_construct(), description="What is dumped, where to, and when.")
-    status: BackupStatus = Field(default_factory=BackupStatus, description="What was last observed.")
+    spec: BackupSpec = Field(BackupSpec.model_construct(), description="What to dump, where to, and when.")
+    status: BackupStatus = Field(default_factory=BackupStatus, description="The observed state.")

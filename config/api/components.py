@@ -10,7 +10,7 @@ from config.api.meta import ApiModel, Int32, Status
 from config.api.storage import Dumps
 
 Environment = Literal["development", "staging", "production"]
-Version = Annotated[  # people write 14 without quotes
+Version = Annotated[  # users write 14 without quotes
     str,
     BeforeValidator(lambda value: str(value) if type(value) is int else value),
     WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
@@ -22,11 +22,11 @@ class KeyReference(ApiModel):
 
     name: str = Field("", description="Name of the object.")
     key: str = Field("", description="Key in it.")
-    optional: bool | None = Field(None, description="Whether the variable is left out where the key is missing.")
+    optional: bool | None = Field(None, description="Whether the variable is omitted if the key is missing.")
 
 
 class VariableSource(ApiModel):
-    """Where the value of an environment variable comes from."""
+    """The source of an environment variable's value."""
 
     secret_key_ref: KeyReference | None = Field(None, description="A key of a Secret.")
     config_map_key_ref: KeyReference | None = Field(None, description="A key of a ConfigMap.")
@@ -36,25 +36,26 @@ class Variable(ApiModel):
     """An environment variable of a container."""
 
     name: str = Field("", description="Name of the variable.")
-    value: str | None = Field(None, description="Its value; $(OTHER) stands for a variable before it.")
-    value_from: VariableSource | None = Field(None, description="Where its value comes from instead.")
+    value: str | None = Field(None, description="Its value; $(OTHER) refers to an earlier variable.")
+    value_from: VariableSource | None = Field(None, description="Source of its value, instead of value.")
 
 
 class DatabaseBackup(Dumps):
-    """When the database is dumped, where to, and how long dumps are kept."""
+    """When to dump the database, where to, and how long to keep dumps."""
 
     enabled: bool | None = Field(
-        None, description="Whether backups are made; by default in staging and production, not in development."
+        None, description="Whether the database is backed up; by default in staging and production, not in development."
     )
     storage: Quantity | None = Field(
-        None, description="Size of that claim, where there is no destination; the database's own size by default."
+        None,
+        description="Size of the volume claim for dumps, used without a destination; default: the database's size.",
     )
 
 
 class Database(ApiModel):
-    """The database."""
+    """The database component."""
 
-    type: Literal["postgresql", "mysql"] = Field("postgresql", description="Which database; it cannot be changed.")
+    type: Literal["postgresql", "mysql"] = Field("postgresql", description="Database software. Immutable.")
     version: Version | None = Field(
         None,
         description="Its version: of postgresql a major one, 12 to 18 (17 by default), which cannot be changed later; "
@@ -66,7 +67,7 @@ class Database(ApiModel):
         "development, 50Gi in staging, 100Gi in production.",
     )
     storage_class_name: str | None = Field(
-        None, description="Storage class of the volumes; the cluster's default if unset. It cannot be changed."
+        None, description="Storage class of the volumes; the cluster's default if unset. Immutable."
     )
     replicas: Int32 | None = Field(
         None,
@@ -80,55 +81,57 @@ class Database(ApiModel):
         None, description="Compute resources of each instance; each amount by default that of the environment."
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
-        "Retain", description="What becomes of the volumes when the database is deleted: Retain keeps the data."
+        "Retain", description="What happens to the volumes when the database is deleted: Retain keeps the data."
     )
 
 
 class Cache(ApiModel):
-    """The cache: a Valkey server, which speaks the protocol of Redis."""
+    """The cache component: a Valkey server, which speaks the Redis protocol."""
 
-    enabled: bool = Field(True, description="Whether there is one.")
+    enabled: bool = Field(True, description="Whether to create a cache.")
     resources: ResourceRequirements | None = Field(
         None, description="Compute resources of its container; each amount by default that of the environment."
     )
 
 
 class Workload(ApiModel):
-    """An application of your own: a Deployment and a Service."""
+    """An application workload: a Deployment and a Service."""
 
     replicas: Int32 | None = Field(
         None, ge=1, description="Number of pods; by default 1 in development, 2 in staging, 3 in production."
     )
-    image: str | None = Field(None, min_length=1, description="Image of the container; it is used as it is written.")
-    port: Int32 = Field(8080, ge=1, le=65535, description="Port that the container listens on, and the Service too.")
+    image: str | None = Field(None, min_length=1, description="Image of the container, used as written.")
+    port: Int32 = Field(8080, ge=1, le=65535, description="Port of the container and the Service.")
     readiness_path: str | None = Field(
-        None, pattern=r"^/", description="Path that answers once a pod is ready; without it one is as soon as it runs."
+        None,
+        pattern=r"^/",
+        description="HTTP path of the readiness probe; without it, a pod is ready as soon as it runs.",
     )
     env: list[Variable] = Field(
         [],
-        description="Environment variables, beside those that say where the other components are.",
+        description="Environment variables, in addition to those with the addresses of the other components.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     resources: ResourceRequirements | None = Field(
-        None, description="Compute resources of the container; as a whole those of the environment by default."
+        None, description="Compute resources of the container; replaces the environment's defaults as a whole."
     )
     security_context: SecurityContext | None = Field(
-        None, description="Security settings of the container, field by field over the restricted ones."
+        None, description="Security settings of the container; each field overrides the restricted default."
     )
 
 
 class ComponentsStatus(Status):
-    """What was last observed."""
+    """The observed state."""
 
     phase: Literal["Deploying", "Running", "Degraded", "Failed"] | None = Field(
         None,
-        description="Deploying until every component is ready, then Running; Degraded when one was and is not; Failed "
-        "when the spec cannot be carried out.",
+        description="Deploying until every component is ready, then Running; Degraded when one is no longer ready; "
+        "Failed when the spec cannot be applied.",
     )
-    endpoints: dict[str, str] | None = Field(None, description="URL of each component, by its name.")
+    endpoints: dict[str, str] | None = Field(None, description="URL of each component, by name.")
 
 
 def ready_column(component: str) -> Column:
-    """Return the column that says whether a component is ready."""
+    """Return the column with a component's readiness."""
     path = f'.status.conditions[?(@.type=="{component}Ready")].status'
     return Column(component, path, description=f"Whether the {component.lower()} is ready.")

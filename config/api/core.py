@@ -17,7 +17,7 @@ Quantity = Annotated[
             "x-kubernetes-int-or-string": True,
         }
     ),
-    SerializeAsAny(),  # it is as it stands: the branches of the union need not be tried
+    SerializeAsAny(),  # serialize the value as its own type, without trying the branches of the union
 ]
 
 
@@ -36,12 +36,12 @@ class ResourceRequirements(ApiModel):
         description="Resources of spec.resourceClaims that the container uses.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    limits: dict[str, Quantity] | None = Field(None, description='The most it may use, such as cpu: "500m".')
-    requests: dict[str, Quantity] | None = Field(None, description="The least it needs; what the scheduler counts.")
+    limits: dict[str, Quantity] | None = Field(None, description='Maximum amounts, such as cpu: "500m".')
+    requests: dict[str, Quantity] | None = Field(None, description="Minimum amounts, which the scheduler reserves.")
 
 
 def _set_of(description: str) -> list[str] | None:
-    """Declare a list in which the order does not matter and is kept."""
+    """Declare a list whose order does not matter but is kept."""
     return Field(None, description=description, json_schema_extra={"x-kubernetes-list-type": "atomic"})
 
 

@@ -1,10 +1,10 @@
-"""The fields of a kind's CustomResourceDefinition beside its schema, as data."""
+"""The parts of a kind's CustomResourceDefinition other than its schema, as data."""
 
 from typing import NamedTuple
 
 
 class Column(NamedTuple):
-    """A column of `kubectl get`; with `wide` only of `kubectl get -o wide`."""
+    """A column of `kubectl get`; with `wide`, only of `kubectl get -o wide`."""
 
     name: str
     path: str
@@ -14,7 +14,7 @@ class Column(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Where the scale subresource finds its numbers."""
+    """The field paths of the scale subresource."""
 
     replicas: str = ".spec.replicas"
     ready: str = ".status.replicas"
@@ -22,7 +22,7 @@ class Scale(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """Names and extras of one kind in one version."""
+    """The names, columns and subresources of one version of a kind."""
 
     group: str
     version: str
@@ -34,8 +34,8 @@ class Definition(NamedTuple):
     selectable_fields: tuple[str, ...] = ()
     categories: tuple[str, ...] = ("gatewright", "all")
     namespaced: bool = True
-    container: str | None = None  # path of what is itself one container: an image, resources, a securityContext
-    storage: bool = True  # of several versions of one resource, the one that is stored and planned
+    container: str | None = None  # path of the field that describes one container: image, resources, securityContext
+    storage: bool = True  # whether this is the version that is stored and planned
 
     @property
     def api_version(self) -> str:
@@ -52,6 +52,6 @@ AGE = Column("Age", ".metadata.creationTimestamp", "date")
 MESSAGE = Column(
     "Message",
     '.status.conditions[?(@.type=="Ready")].message',
-    description="What the Ready condition says.",
+    description="Message of the Ready condition.",
     wide=True,
 )

@@ -1,4 +1,4 @@
-"""EcommercePlatform: a shop's database, cache, backend, frontend, monitoring and Ingress, sized by its environment."""
+"""EcommercePlatform: a shop's database, cache, backend, frontend, monitoring and Ingress, sized by environment."""
 
 from pydantic import Field
 
@@ -15,35 +15,37 @@ from config.api.meta import ApiModel, CustomResource
 
 
 class Monitoring(ApiModel):
-    """What Prometheus sees of the platform."""
+    """Prometheus monitoring of the platform."""
 
     enabled: bool = Field(True, description="Whether backend, frontend and database are scraped.")
-    alerts: bool | None = Field(None, description="Whether there are alerts; by default in production only.")
-    path: str = Field("/metrics", pattern=r"^/", description="Where backend and frontend serve their metrics.")
+    alerts: bool | None = Field(None, description="Whether to create alerts; by default in production only.")
+    path: str = Field("/metrics", pattern=r"^/", description="HTTP path of the metrics of backend and frontend.")
 
 
 class EcommercePlatformSpec(ApiModel):
-    """What should run."""
+    """The components to run."""
 
-    environment: Environment = Field("development", description="What sizes, backups, spreading and alerts default to.")
-    frontend: Workload = Field(Workload.model_construct(), description="What visitors reach, through the Ingress.")
-    backend: Workload = Field(
-        Workload.model_construct(), description="What the frontend talks to, and what talks to the database."
+    environment: Environment = Field(
+        "development", description="Sets the defaults for sizes, backups, spreading and alerts."
     )
-    database: Database = Field(Database.model_construct(), description="Where the data is.")
+    frontend: Workload = Field(Workload.model_construct(), description="The workload behind the Ingress.")
+    backend: Workload = Field(
+        Workload.model_construct(), description="The workload that the frontend uses, and that uses the database."
+    )
+    database: Database = Field(Database.model_construct(), description="The database server.")
     cache: Cache = Field(Cache.model_construct(), description="The cache of backend and frontend.")
     monitoring: Monitoring = Field(Monitoring.model_construct(), description="Metrics and alerts.")
     host: str | None = Field(
-        None, description="DNS name that the Ingress answers for, such as shop.example.com; without it there is none."
+        None, description="DNS name of the Ingress, such as shop.example.com; without it, no Ingress is created."
     )
     ingress_class_name: str | None = Field(None, description="Class of the Ingress; the cluster's default if unset.")
     tls_secret_name: str | None = Field(
-        None, description="Secret with the certificate for the host; without it the Ingress speaks plain HTTP."
+        None, description="Secret with the certificate for the host; without it, the Ingress serves plain HTTP."
     )
 
 
 class EcommercePlatform(CustomResource):
-    """A shop: the controller makes its database, cache, backend, frontend, monitoring and Ingress."""
+    """A shop: the controller creates its database, cache, backend, frontend, monitoring and Ingress."""
 
     definition = Definition(
         group="platform.example.com",
@@ -57,11 +59,11 @@ class EcommercePlatform(CustomResource):
             ready_column("Database"),
             ready_column("Backend"),
             ready_column("Frontend"),
-            Column("Host", ".spec.host", description="DNS name that the Ingress answers for."),
+            Column("Host", ".spec.host", description="DNS name of the Ingress."),
             AGE,
             MESSAGE,
         ),
     )
 
-    spec: EcommercePlatformSpec = Field(EcommercePlatformSpec.model_construct(), description="What should run.")
-    status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="What was last observed.")
+    spec: EcommercePlatformSpec = Field(EcommercePlatformSpec.model_construct(), description="The components to run.")
+    status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="The observed state.")

@@ -24,20 +24,20 @@ Name = Annotated[
 class LabelSelectorRequirement(ApiModel):
     """One expression of a label selector (meta/v1)."""
 
-    key: str = Field(description="label the expression is about")
+    key: str = Field(description="label that the expression tests")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="how its value is compared")
     values: list[str] = Field([], description="values for In and NotIn")
 
 
 class LabelSelector(ApiModel):
-    """A label selector (meta/v1): all of its parts must hold; an empty one selects everything."""
+    """A label selector (meta/v1): all parts must match; an empty one selects everything."""
 
     match_labels: dict[str, str] = Field({}, description="labels that must have exactly these values")
-    match_expressions: list[LabelSelectorRequirement] = Field([], description="expressions that must all hold")
+    match_expressions: list[LabelSelectorRequirement] = Field([], description="expressions that must all match")
 
 
 class MatchClause(ApiModel):
-    """One way for a request to be matched: all that is set here must hold."""
+    """One alternative of a match: every field that is set must match."""
 
     kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment (its /scale included)")
     operations: list[Operation] | None = Field(None, min_length=1, description="operations: CREATE, UPDATE …")
@@ -54,7 +54,7 @@ class MatchClause(ApiModel):
 
 
 class Exclude(ApiModel):
-    """Whose requests are never matched."""
+    """Users whose requests never match."""
 
     users: list[str] = Field([], description="user names; `*` and `?` are globs")
     groups: list[str] = Field([], description="groups; `*` and `?` are globs")
@@ -62,39 +62,39 @@ class Exclude(ApiModel):
 
 
 class Match(ApiModel):
-    """Where a policy applies; without any clause, everywhere."""
+    """The requests that a policy applies to; without any clause, all."""
 
-    any: list[MatchClause] = Field([], description="the request must be matched by at least one of these")
-    exclude: Exclude = Field(Exclude.model_construct(), description="whose requests are never matched")
+    any: list[MatchClause] = Field([], description="at least one of these clauses must match")
+    exclude: Exclude = Field(Exclude.model_construct(), description="users whose requests never match")
 
 
 class AdmissionPolicySpec(ApiModel):
-    """What a policy object says: a built-in policy by its name, or rules of its own in CEL."""
+    """A built-in policy by its name, or rules in CEL, with parameters and a scope."""
 
-    policy: str | None = Field(None, description="name of a built-in policy, as `gatewright explain` lists it")
+    policy: str | None = Field(None, description="name of a built-in policy; `gatewright explain` lists them")
     params: dict[str, Any] = Field(
         {},
-        description="parameters of the policy, defaults left out; for rules in CEL the value of `params`",
+        description="parameters that differ from the policy's defaults; for rules in CEL the value of `params`",
         json_schema_extra=OPEN,
     )
     validations: list[Validation] = Field([], max_length=100, description="rules in CEL that must hold")
-    mutations: list[Mutation] = Field([], max_length=100, description="changes in CEL, each on top of the one before")
+    mutations: list[Mutation] = Field([], max_length=100, description="changes in CEL, applied in order")
     variables: list[Variable] = Field([], max_length=100, description="named expressions that rules can read")
     match_conditions: list[MatchCondition] = Field(
         [], max_length=64, description="CEL expressions that must all hold for the policy to apply"
     )
     match: Match = Field(Match.model_construct(), description="where the policy applies; everywhere by default")
     validation_actions: list[Action] = Field(
-        ["Deny"], min_length=1, description="what a violation leads to: Deny, Warn, Audit, in any combination"
+        ["Deny"], min_length=1, description="actions on a violation: Deny, Warn, Audit, in any combination"
     )
     failure_policy: FailurePolicy = Field("Fail", description="what happens when the policy itself fails")
     allow_existing_violations: bool = Field(
-        True, description="let an update pass, with a warning, that makes no violation worse than it was"
+        True, description="allow an update, with a warning, if it makes no existing violation worse"
     )
     severity: Literal["low", "medium", "high", "critical"] | None = Field(
-        None, description="how bad a violation is; the policy's own by default"
+        None, description="severity of violations; default: the policy's own"
     )
-    category: str | None = Field(None, description="what the policy is about; the policy's own by default")
+    category: str | None = Field(None, description="category for reports; default: the policy's own")
 
 
 class PolicyStatus(Status):
@@ -102,22 +102,27 @@ class PolicyStatus(Status):
 
     actions: str | None = Field(None, description="The actions of the spec, as kubectl lists them: `Warn, Audit`.")
     violations: int | None = Field(None, description="Violations that the last audit found.")
-    would_deny: int | None = Field(None, description="Objects with a violation: they would be denied if created now.")
-    audited_objects: int | None = Field(None, description="Objects that the last audit judged, by all policies.")
+    would_deny: int | None = Field(None, description="Objects with a violation, which would be denied if created now.")
+    audited_objects: int | None = Field(None, description="Objects that the last audit judged by all policies.")
 
 
 POLICY_COLUMNS = (
     Column("Policy", ".spec.policy", description="The policy that is in force."),
-    Column("Actions", ".status.actions", description="What a violation leads to."),
+    Column("Actions", ".status.actions", description="Actions on a violation."),
     Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
     Column("Violations", ".status.violations", "integer", description="Violations that the last audit found."),
     AGE,
-    Column("Message", '.status.conditions[?(@.type=="Ready")].message', description="Why not.", wide=True),
+    Column(
+        "Message",
+        '.status.conditions[?(@.type=="Ready")].message',
+        description="Why the policy is not in force.",
+        wide=True,
+    ),
 )
 
 
 class ClusterAdmissionPolicy(CustomResource):
-    """A policy in force for the whole cluster, or for what its `match` says."""
+    """A policy in force for the whole cluster, or for the requests in its `match`."""
 
     definition = Definition(
         group=GROUP,
@@ -130,12 +135,12 @@ class ClusterAdmissionPolicy(CustomResource):
         namespaced=False,
     )
 
-    spec: AdmissionPolicySpec = Field(description="What is in force.")
-    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+    spec: AdmissionPolicySpec = Field(description="The policy, its parameters and its scope.")
+    status: PolicyStatus = Field(default_factory=PolicyStatus, description="The observed state.")
 
 
 class AdmissionPolicy(CustomResource):
-    """A tenant's policy: in force in its own namespace, where it can only add restrictions."""
+    """A tenant's policy: in force in its own namespace only, where it can only add restrictions."""
 
     definition = Definition(
         group=GROUP,
@@ -146,48 +151,48 @@ class AdmissionPolicy(CustomResource):
         columns=POLICY_COLUMNS,
     )
 
-    spec: AdmissionPolicySpec = Field(description="What is in force.")
-    status: PolicyStatus = Field(default_factory=PolicyStatus, description="What came of it.")
+    spec: AdmissionPolicySpec = Field(description="The policy, its parameters and its scope.")
+    status: PolicyStatus = Field(default_factory=PolicyStatus, description="The observed state.")
 
 
 class ExceptionEntry(ApiModel):
-    """What is excepted from one policy object; all that is set here must hold."""
+    """An exemption from one policy object; every field that is set must match."""
 
     policy: str = Field(description="name of the policy object")
     kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment")
     names: list[str] | None = Field(None, min_length=1, description="names of objects; `*` and `?` are globs")
     namespaces: list[str] | None = Field(None, min_length=1, description="names of namespaces; `*` and `?` are globs")
     containers: list[str] | None = Field(
-        None, min_length=1, description="names of containers that alone are excepted; `*` and `?` are globs"
+        None, min_length=1, description="names of the only containers to exempt; `*` and `?` are globs"
     )
     images: list[str] | None = Field(
         None,
         min_length=1,
-        description="images whose containers alone are excepted, as written or in full (docker.io/library/redis:7); "
+        description="images whose containers alone are exempt, as written or in full (docker.io/library/redis:7); "
         "`*` and `?` are globs",
     )
     params: dict[str, Any] | None = Field(
         None,
-        description="judge with these parameters over the policy's own, instead of not at all",
+        description="judge with these parameters, merged over the policy's own, instead of exempting",
         json_schema_extra=OPEN,
     )
 
 
 class PolicyExceptionSpec(ApiModel):
-    """What an exception says."""
+    """The exemptions, their reason and their end."""
 
     reason: str = Field(min_length=1, description="why")
-    ticket: str | None = Field(None, description="where it was agreed on")
+    ticket: str | None = Field(None, description="ticket in which it was approved")
     expires: Annotated[AwareDatetime, Field(strict=False)] = Field(
-        description="when it ends, such as 2027-01-31T00:00:00Z; from then on it is as if it were not there"
+        description="expiry time, such as 2027-01-31T00:00:00Z; afterwards the exception has no effect"
     )
-    exceptions: list[ExceptionEntry] = Field(min_length=1, description="what is excepted")
+    exceptions: list[ExceptionEntry] = Field(min_length=1, description="exemptions from policies")
 
 
 class PolicyException(CustomResource):
-    """An exception from policies, with a reason and an end.
+    """An exception from policies, with a reason and an expiry time.
 
-    In the namespace that Gatewright is installed in it is one from cluster policies; elsewhere only from the
+    In the namespace that Gatewright is installed in, it exempts from cluster policies; elsewhere only from the
     AdmissionPolicies of its own namespace.
     """
 
@@ -198,19 +203,23 @@ class PolicyException(CustomResource):
         plural="policyexceptions",
         short_names=("polex",),
         columns=(
-            Column("Expires", ".spec.expires", description="When it ends."),
-            Column("Reason", ".spec.reason", description="Why it is there."),
-            Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
+            Column("Expires", ".spec.expires", description="When the exception expires."),
+            Column("Reason", ".spec.reason", description="Reason for the exception."),
+            Column(
+                "Ready",
+                '.status.conditions[?(@.type=="Ready")].status',
+                description="Whether the exception is in force.",
+            ),
             AGE,
         ),
     )
 
-    spec: PolicyExceptionSpec = Field(description="What is excepted, why and until when.")
-    status: Status = Field(default_factory=Status, description="What came of it.")
+    spec: PolicyExceptionSpec = Field(description="The exemptions, their reason and their expiry time.")
+    status: Status = Field(default_factory=Status, description="The observed state.")
 
 
 class PolicyMetadata(ApiModel):
-    """The metadata that a policy set is about; the rest is the API server's."""
+    """The metadata of a document in a policy set; other fields are the API server's."""
 
     name: Name = Field(description="name of the object; messages show it")
     namespace: Name | None = Field(None, description="namespace, of a tenant's policy or an exception")
@@ -219,9 +228,11 @@ class PolicyMetadata(ApiModel):
 
 
 class PolicyDocument(ApiModel):
-    """What every object of a policy set has, whatever its kind."""
+    """The fields that every document of a policy set has."""
 
     api_version: Literal["gatewright.io/v1alpha1"] = Field(description="always gatewright.io/v1alpha1")
-    kind: Literal["ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException"] = Field(description="what it is")
-    metadata: PolicyMetadata = Field(description="its name")
-    spec: dict[str, Any] = Field(description="what it says")
+    kind: Literal["ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException"] = Field(
+        description="kind of the document"
+    )
+    metadata: PolicyMetadata = Field(description="name and namespace")
+    spec: dict[str, Any] = Field(description="contents of the document")

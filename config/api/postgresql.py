@@ -17,16 +17,17 @@ DEFAULT_RESOURCES = ResourceRequirements.model_construct(
 
 
 class PostgreSQLBackup(Dumps):
-    """When the database is dumped, where to, and how long dumps are kept."""
+    """When to dump the database, where to, and how long to keep dumps."""
 
-    enabled: bool = Field(False, description="Whether backups are made.")
+    enabled: bool = Field(False, description="Whether the databases are backed up.")
     storage: Storage | None = Field(
-        None, description="Size of that claim, where there is no destination; the database's own size by default."
+        None,
+        description="Size of the volume claim for dumps, used without a destination; default: the database's size.",
     )
 
 
 class PostgreSQLUser(ApiModel):
-    """A role that may log in; its password is in the Secret <name>-user-<user>, where _ is written -."""
+    """A role that may log in; its password is in the Secret <name>-user-<user>, with _ replaced by -."""
 
     name: str = Field("", description="Name of the role: lower case letters, digits and _.")
 
@@ -39,25 +40,25 @@ class PostgreSQLDatabase(ApiModel):
 
 
 class PostgreSQLMonitoring(ApiModel):
-    """What Prometheus can see of the database."""
+    """Prometheus monitoring of the database."""
 
     enabled: bool = Field(
-        False, description="Whether an exporter runs beside each instance, with annotations that say so."
+        False, description="Whether to run an exporter beside each instance, and annotate the pods for scraping."
     )
 
 
 class PostgreSQLSpec(ApiModel):
-    """What should run."""
+    """The database to run."""
 
-    version: Version = Field("17", description="Major version; it cannot be changed later.")
+    version: Version = Field("17", description="Major version. Immutable.")
     storage: Storage = Field(
-        "10Gi", description="Size of each instance's volume; it can grow where its storage class allows it."
+        "10Gi", description="Size of each instance's volume; it can grow if the storage class allows expansion."
     )
     storage_class_name: str | None = Field(
-        None, description="Storage class of the volumes; the cluster's default by default. It cannot be changed later."
+        None, description="Storage class of the volumes; the cluster's default if unset. Immutable."
     )
     replicas: Int32 = Field(
-        1, ge=1, le=5, description="Number of instances: the first is the primary, the others follow it by streaming."
+        1, ge=1, le=5, description="Number of instances: the first is the primary, the others are streaming standbys."
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
@@ -65,38 +66,40 @@ class PostgreSQLSpec(ApiModel):
         "memory and limits of 1 cpu and 1Gi memory.",
     )
     backup: PostgreSQLBackup = Field(PostgreSQLBackup.model_construct(), description="Backups of all databases.")
-    users: list[PostgreSQLUser] = Field([], description="Roles that are made; one that is taken out here stays.")
+    users: list[PostgreSQLUser] = Field(
+        [], description="Roles to create; a role removed from this list is not dropped."
+    )
     databases: list[PostgreSQLDatabase] = Field(
-        [], description="Databases that are made; one that is taken out here stays."
+        [], description="Databases to create; a database removed from this list is not dropped."
     )
     monitoring: PostgreSQLMonitoring = Field(
         PostgreSQLMonitoring.model_construct(), description="Metrics of the database."
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
-        "Retain", description="What becomes of the volume claims when this object is deleted: Retain keeps the data."
+        "Retain", description="What happens to the volume claims when this object is deleted: Retain keeps the data."
     )
 
 
 class PostgreSQLStatus(Status):
-    """What was last observed."""
+    """The observed state."""
 
     phase: Literal["Pending", "Deploying", "Running", "Degraded", "Failed"] | None = Field(
         None,
         description="Pending until the StatefulSet exists, Deploying until all instances are ready, then Running; "
-        "Degraded when instances were lost later; Failed when the spec cannot be carried out.",
+        "Degraded when instances are lost later; Failed when the spec cannot be applied.",
     )
     replicas: Int32 | None = Field(None, description="Number of instances that exist.")
     ready_replicas: Int32 | None = Field(None, description="Number of instances that are ready.")
-    version: str | None = Field(None, description="Major version that runs.")
-    storage: str | None = Field(None, description="Size that every instance's volume has at least.")
-    endpoint: str | None = Field(None, description="Where the primary is reached: host and port.")
+    version: str | None = Field(None, description="Running major version.")
+    storage: str | None = Field(None, description="Size of the smallest volume of an instance.")
+    endpoint: str | None = Field(None, description="Host and port of the primary.")
     secret: str | None = Field(None, description="Secret with the username and password of the superuser.")
     selector: str | None = Field(None, description="Label selector of the pods.")
-    last_backup_time: Timestamp | None = Field(None, description="When the last good backup was made.")
+    last_backup_time: Timestamp | None = Field(None, description="When the last successful backup was complete.")
 
 
 class PostgreSQL(CustomResource):
-    """A PostgreSQL database: the controller makes its instances, Services, credentials and backups."""
+    """A PostgreSQL database: the controller creates its instances, Services, credentials and backups."""
 
     definition = Definition(
         group="database.example.com",
@@ -106,16 +109,16 @@ class PostgreSQL(CustomResource):
         short_names=("pg",),
         columns=(
             Column("Phase", ".status.phase", description="Pending, Deploying, Running, Degraded or Failed."),
-            Column("Version", ".spec.version", description="Major version asked for."),
-            Column("Desired", ".spec.replicas", "integer", "Number of instances asked for."),
+            Column("Version", ".spec.version", description="Desired major version."),
+            Column("Desired", ".spec.replicas", "integer", "Desired number of instances."),
             Column("Ready", ".status.readyReplicas", "integer", "Number of instances that are ready."),
             Column("Storage", ".spec.storage", description="Size of each volume."),
             AGE,
-            Column("Endpoint", ".status.endpoint", description="Where the primary is reached.", wide=True),
+            Column("Endpoint", ".status.endpoint", description="Host and port of the primary.", wide=True),
             MESSAGE,
         ),
         scale=Scale(),
     )
 
-    spec: PostgreSQLSpec = Field(PostgreSQLSpec.model_construct(), description="What should run.")
-    status: PostgreSQLStatus = Field(default_factory=PostgreSQLStatus, description="What was last observed.")
+    spec: PostgreSQLSpec = Field(PostgreSQLSpec.model_construct(), description="The desired state.")
+    status: PostgreSQLStatus = Field(default_factory=PostgreSQLStatus, description="The observed state.")

@@ -8,21 +8,21 @@ from config.api.meta import ApiModel
 
 
 class Validation(ApiModel):
-    """A rule in CEL: an object that makes it false is a violation."""
+    """A rule in CEL; an object for which it is false violates the policy."""
 
     expression: str = Field(min_length=1, description="CEL expression that must be true")
-    message: str | None = Field(None, description="what is wrong; the expression itself by default")
+    message: str | None = Field(None, description="message of the violation; default: the expression itself")
     message_expression: str | None = Field(None, description="CEL expression for the message, a string")
     path: str | None = Field(
-        None, description="field that the rule is about, such as `spec.replicas`; its value is part of the message"
+        None, description="field that the rule tests, such as `spec.replicas`; the message shows its value"
     )
     reason: Literal["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"] | None = Field(
-        None, description="ignored; accepted since ValidatingAdmissionPolicy has it"
+        None, description="accepted for compatibility with ValidatingAdmissionPolicy, and ignored"
     )
 
 
 class Variable(ApiModel):
-    """A named CEL expression, evaluated at most once a request, when a rule reads `variables.NAME`."""
+    """A named CEL expression, evaluated at most once per request, when a rule reads `variables.NAME`."""
 
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="name after `variables.`")
     expression: str = Field(min_length=1, description="CEL expression of any type")
@@ -36,7 +36,7 @@ class MatchCondition(ApiModel):
 
 
 class Expression(ApiModel):
-    """A CEL expression that returns what changes."""
+    """A CEL expression that returns changes."""
 
     expression: str = Field(min_length=1, description="CEL expression: Object{…}, or a list of JSONPatch{…}")
 
@@ -44,6 +44,8 @@ class Expression(ApiModel):
 class Mutation(ApiModel):
     """A change of the object, as in MutatingAdmissionPolicy."""
 
-    patch_type: Literal["ApplyConfiguration", "JSONPatch"] = Field(description="which of the two is given")
-    apply_configuration: Expression | None = Field(None, description="fields to merge by server-side apply's rules")
+    patch_type: Literal["ApplyConfiguration", "JSONPatch"] = Field(description="which of the two fields is set")
+    apply_configuration: Expression | None = Field(
+        None, description="fields to merge by the rules of server-side apply"
+    )
     json_patch: Expression | None = Field(None, alias="jsonPatch", description="operations of RFC 6902")

@@ -10,7 +10,7 @@ Schedule = Annotated[
     str,
     Field(
         min_length=1,
-        description="When, as a CronJob writes it: minute, hour, day of month, month and day of week, such as "
+        description="Cron schedule: minute, hour, day of month, month and day of week, such as "
         '"0 2 * * *", or a word such as "@daily".',
     ),
 ]
@@ -27,29 +27,29 @@ class SecretReference(ApiModel):
     """A Secret in the same namespace."""
 
     name: str = Field("", description="Name of the Secret.")
-    key: str | None = Field(None, description="Key of the Secret, where one value is meant.")
+    key: str | None = Field(None, description="Key in the Secret, if one value is meant.")
 
 
 class BackupDestination(ApiModel):
     """An object store that backups go to."""
 
-    type: Literal["s3", "gcs", "azure"] = Field("s3", description="Which kind of object store.")
+    type: Literal["s3", "gcs", "azure"] = Field("s3", description="Kind of object store.")
     bucket: str | None = Field(None, description="Bucket; for azure the container.")
-    prefix: str = Field("", description="What the names of all backups begin with, such as shop/postgresql.")
+    prefix: str = Field("", description="Prefix of the names of all backups, such as shop/postgresql.")
     endpoint: str | None = Field(
-        None, description="URL of a store that is not the cloud's own, such as http://minio:9000."
+        None, description="URL of a store outside the cloud provider, such as http://minio:9000."
     )
     region: str | None = Field(None, description="For s3: region of the bucket; us-east-1 by default.")
     secret_ref: SecretReference | None = Field(
-        None, description="Secret with the store's credentials; without one the pod's own identity is used."
+        None, description="Secret with the store's credentials; without one, the pod's own identity is used."
     )
 
 
 class Dumps(ApiModel):
-    """When a database server is dumped, where to, and how long dumps are kept."""
+    """When to dump a database server, where to, and how long to keep dumps."""
 
     schedule: Schedule = "0 2 * * *"
     retention: Retention = "30d"
     destination: BackupDestination | None = Field(
-        None, description="Object store that dumps go to; without one they go to a volume claim of their own."
+        None, description="Object store for the dumps; without one, they go to their own volume claim."
     )

@@ -1,8 +1,8 @@
 """VoteConfig: a question and its possible answers, rendered into a ConfigMap for a vote app.
 
-In two versions. v1 is stored and planned; `config/converters/voteconfig.py` turns one into the other. Neither loses
-what the other wrote, even while no webhook converts and the API server only changes the `apiVersion`: v1alpha1 keeps
-fields that it does not know, and v1 still reads the question where v1alpha1 has it.
+Two versions exist. v1 is stored and planned; `config/converters/voteconfig.py` converts between them. Neither loses
+data written in the other, even while no webhook converts and the API server only changes the `apiVersion`: v1alpha1
+keeps unknown fields, and v1 also reads the question at its v1alpha1 path.
 """
 
 from typing import Any
@@ -17,7 +17,11 @@ from config.api.meta import ApiModel, CustomResource
 GROUP, KIND, PLURAL, SHORT_NAMES = "voting.schoolofdevops.com", "VoteConfig", "voteconfigs", ("vc",)
 STATUS_COLUMNS = (
     Column("ConfigMap", ".status.configMapName", description="Name of the ConfigMap."),
-    Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all of it is done."),
+    Column(
+        "Ready",
+        '.status.conditions[?(@.type=="Ready")].status',
+        description="Whether the ConfigMap is up to date and its users are restarted.",
+    ),
     Column("Updated", ".status.lastUpdated", "date", "When the data last changed."),
     AGE,
     MESSAGE,
@@ -25,38 +29,38 @@ STATUS_COLUMNS = (
 
 
 class Option(ApiModel):
-    """One answer to choose."""
+    """One answer option."""
 
-    id: str | None = Field(None, description="Identifies the answer. Needed.")
-    label: str | None = Field(None, description="What voters read; the id by default.")
-    description: str | None = Field(None, description="More about it.")
+    id: str | None = Field(None, description="Identifier of the answer. Required.")
+    label: str | None = Field(None, description="Text that voters see; default: the id.")
+    description: str | None = Field(None, description="Further details.")
 
 
 class Poll(ApiModel):
-    """What is asked."""
+    """The poll."""
 
-    question: str | None = Field(None, description="The question. Needed.")
+    question: str | None = Field(None, description="The question. Required.")
 
 
 class VoteConfigSpec(ApiModel):
-    """The question and the answers to choose from."""
+    """The question and the answer options."""
 
-    poll: Poll | None = Field(None, description="What is asked.")
-    options: list[Option] = Field([], description="Answers to choose from. At least one is needed.")
+    poll: Poll | None = Field(None, description="The poll.")
+    options: list[Option] = Field([], description="Answer options. At least one is required.")
     question: str | None = Field(
         None,
-        description="Where v1alpha1 has the question: read where spec.poll.question is absent, which only objects are "
+        description="The question at its v1alpha1 path. Used if spec.poll.question is absent: in objects "
         "that were written in v1alpha1 while no webhook converted. Write spec.poll.question.",
     )
 
     @property
     def asked(self) -> str | None:
-        """The question, wherever it stands."""
+        """The question, from either path."""
         return self.poll.question if self.poll and self.poll.question else self.question
 
 
 class VoteConfig(CustomResource):
-    """A question and the answers to choose from: the controller makes the ConfigMap that a vote app reads."""
+    """A question and its answer options: the controller creates the ConfigMap that a vote app reads."""
 
     definition = Definition(
         group=GROUP,
@@ -67,15 +71,13 @@ class VoteConfig(CustomResource):
         columns=(Column("Question", ".spec.poll.question", description="The question."), *STATUS_COLUMNS),
     )
 
-    spec: VoteConfigSpec = Field(
-        VoteConfigSpec.model_construct(), description="The question and the answers to choose from."
-    )
-    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="What was last observed.")
+    spec: VoteConfigSpec = Field(VoteConfigSpec.model_construct(), description="The question and the answer options.")
+    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="The observed state.")
 
     @model_validator(mode="before")
     @classmethod
     def _goes_in_any_case(cls, value: Any) -> Any:
-        """Read of an object that is being deleted nothing that could be wrong: nothing may hold it up."""
+        """Skip the spec of an object that is being deleted: an invalid spec must not block its deletion."""
         deleting = isinstance(value, dict) and "deletionTimestamp" in value.get("metadata", {})
         return {key: item for key, item in value.items() if key != "spec"} if deleting else value
 
@@ -84,26 +86,26 @@ OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 class OptionV1Alpha1(ApiModel):
-    """One answer to choose."""
+    """One answer option."""
 
     model_config = ConfigDict(json_schema_extra=OPEN)
 
-    id: str | None = Field(None, description="Identifies the answer. Needed.")
-    label: str | None = Field(None, description="What voters read; the id by default.")
+    id: str | None = Field(None, description="Identifier of the answer. Required.")
+    label: str | None = Field(None, description="Text that voters see; default: the id.")
 
 
 class VoteConfigSpecV1Alpha1(ApiModel):
-    """The question and the answers to choose from."""
+    """The question and the answer options."""
 
-    question: str | None = Field(None, description="The question. Needed.")
+    question: str | None = Field(None, description="The question. Required.")
     options: list[OptionV1Alpha1] = Field(
         [],
-        description="Answers to choose from. At least one is needed.",
+        description="Answer options. At least one is required.",
     )
 
 
 class VoteConfigV1Alpha1(CustomResource):
-    """A question and the answers to choose from: the controller makes the ConfigMap that a vote app reads."""
+    """A question and its answer options: the controller creates the ConfigMap that a vote app reads."""
 
     definition = Definition(
         group=GROUP,
@@ -117,7 +119,7 @@ class VoteConfigV1Alpha1(CustomResource):
 
     spec: VoteConfigSpecV1Alpha1 = Field(
         VoteConfigSpecV1Alpha1(),
-        description="The question and the answers to choose from.",
+        description="The question and the answer options.",
         json_schema_extra=OPEN,
     )
-    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="What was last observed.")
+    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="The observed state.")

@@ -7,13 +7,13 @@ from config.api.meta import ApiModel, CustomResource, Int32, Status
 
 
 class WidgetSpec(ApiModel):
-    """What should be there."""
+    """The desired state."""
 
     replicas: Int32 = Field(1, ge=0, description="Number of pods.")
 
 
 class WidgetStatus(Status):
-    """What was last observed."""
+    """The observed state."""
 
     available_replicas: Int32 | None = Field(None, description="Number of pods that are available.")
     selector: str | None = Field(None, description="Label selector of the pods, for autoscalers.")
@@ -29,14 +29,16 @@ class Widget(CustomResource):
         plural="widgets",
         short_names=("wd",),
         columns=(
-            Column("Desired", ".spec.replicas", "integer", "Number of pods asked for."),
+            Column("Desired", ".spec.replicas", "integer", "Desired number of pods."),
             Column("Available", ".status.availableReplicas", "integer", "Number of pods that are available."),
-            Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all of them are."),
+            Column(
+                "Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all pods are available."
+            ),
             AGE,
             MESSAGE,
         ),
         scale=Scale(ready=".status.availableReplicas"),
     )
 
-    spec: WidgetSpec = Field(WidgetSpec.model_construct(), description="What should be there.")
-    status: WidgetStatus = Field(default_factory=WidgetStatus, description="What was last observed.")
+    spec: WidgetSpec = Field(WidgetSpec.model_construct(), description="The desired state.")
+    status: WidgetStatus = Field(default_factory=WidgetStatus, description="The observed state.")

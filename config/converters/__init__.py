@@ -1,8 +1,8 @@
-"""Converts custom resources between versions: pure functions, for the webhook's /convert.
+"""Convert custom resources between versions: pure functions, for the webhook's /convert.
 
-A kind of several versions has a module here with `UP`, which turns each other version into the stored one, `DOWN`,
-which converts that into each other, and `NAMES`: the field names of each other version that differ from the stored
-one's.
+A kind with several versions has a module here with `UP`, which converts each other version to the stored one, `DOWN`,
+which converts the stored version to each other one, and `NAMES`: the field names of each other version that differ
+from those of the stored version.
 """
 
 import re
@@ -19,7 +19,7 @@ Converters = Mapping[str, Callable[[Object], Object]]
 
 
 class Versions(NamedTuple):
-    """The stored version of a kind, and how each other one becomes it, is made of it, and calls its fields."""
+    """The stored version of a kind, and for each other version its conversions and field names."""
 
     hub: str
     up: Converters
@@ -33,16 +33,18 @@ KINDS: Mapping[tuple[str, str], Versions] = {
 
 
 def convert(object: Object, desired: str) -> Object:
-    """Return `object` in the version `desired`, such as `example.com/v1`; it is not changed itself.
+    """Return `object` in the version `desired`, such as `example.com/v1`; `object` is not changed.
 
-    ConversionError where there is no such version, or the object is not what its version says.
+    Raises ConversionError if the version does not exist or the object is not valid in its version.
     """
     group, _, version = str(object.get("apiVersion")).rpartition("/")
     wanted_group, _, wanted = desired.rpartition("/")
     kind = str(object.get("kind"))
     known = KINDS.get((group, kind))
     if known is None or group != wanted_group:
-        raise ConversionError(f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot become {desired[:256]}")
+        raise ConversionError(
+            f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot be converted to {desired[:256]}"
+        )
     hub, up, down, _ = known
     for each in (version, wanted):
         if each != hub and each not in up:
@@ -57,7 +59,7 @@ def convert(object: Object, desired: str) -> Object:
 
 
 def stored(object: Object) -> Object:
-    """Return an object in the version that is stored and planned; one of a kind with a single version as it is."""
+    """Return an object in its stored version; an object of a kind with a single version unchanged."""
     group, _, version = str(object.get("apiVersion")).rpartition("/")
     known = KINDS.get((group, str(object.get("kind"))))
     return object if known is None or version not in known.up else convert(object, f"{group}/{known.hub}")

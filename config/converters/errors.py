@@ -1,5 +1,5 @@
-"""The error of a converter for an object that it cannot convert."""
+"""The error of a conversion."""
 
 
 class ConversionError(ValueError):
-    """The object is not what its version says; the text names the field."""
+    """The object is not valid in its version; the message names the field."""

@@ -1,4 +1,4 @@
-"""VoteConfig: v1alpha1 and v1, converted into each other without loss.
+"""VoteConfig: lossless conversion between v1alpha1 and v1.
 
 The question moved: `spec.question` of v1alpha1 is `spec.poll.question` of v1. The field that v1alpha1 lacks (an
 option's description) is kept in an annotation of the v1alpha1 object, by the option's id, and restored in v1. So a
@@ -17,7 +17,7 @@ from config.converters.errors import ConversionError
 Object = dict[str, Any]
 
 STORED, OLD = VoteConfig.definition.version, VoteConfigV1Alpha1.definition.version
-KEPT = f"{GROUP}/v1"  # the annotation with what v1alpha1 has no place for
+KEPT = f"{GROUP}/v1"  # the annotation with the fields that v1alpha1 lacks
 OPTION_FIELDS = frozenset(OptionV1Alpha1.model_fields)
 
 
@@ -59,7 +59,7 @@ def to_v1alpha1(new: Object) -> Object:
         options = _objects(spec, "options", "spec.")
         spec["options"] = [{key: option[key] for key in option if key in OPTION_FIELDS} for option in options]
         ids = {_id(option) for option in options if option.keys() - OPTION_FIELDS}
-        rest = [_beyond(option) for option in options if _id(option) in ids]  # an id may be there twice
+        rest = [_beyond(option) for option in options if _id(option) in ids]  # an id may be repeated
         kept |= {"options": rest} if rest else {}
     if kept:
         text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode()
@@ -74,12 +74,12 @@ __all__ = ["DOWN", "GROUP", "KEPT", "KIND", "NAMES", "STORED", "UP"]
 
 
 def _with(object: Object, metadata: Object, spec: Object) -> Object:
-    """Return an object with another spec, and none where it had none."""
+    """Return an object with another spec; without one if it had none."""
     return {**object, "metadata": metadata} | ({"spec": spec} if "spec" in object or spec else {})
 
 
 def _taken_out(metadata: Object, *, read: bool = True) -> tuple[Object, Object]:
-    """Return metadata without our annotation, and what that held."""
+    """Return metadata without the conversion annotation, and the annotation's contents."""
     annotations = dict(metadata.get("annotations") or {})
     if KEPT not in annotations:
         return metadata, {}
@@ -98,12 +98,12 @@ def _taken_out(metadata: Object, *, read: bool = True) -> tuple[Object, Object]:
 
 
 def _beyond(option: Object) -> Object:
-    """Return what v1alpha1 has no place for, with the id to find it by."""
+    """Return the fields that v1alpha1 lacks, with the option's id."""
     return {key: option[key] for key in option if key == "id" or key not in OPTION_FIELDS}
 
 
 def _id(option: Object) -> str:
-    """Return what an option is found again by, whatever its id is."""
+    """Return the key that identifies an option, for any type of id."""
     return repr(option.get("id"))
 
 

@@ -36,11 +36,11 @@ def test_a_good_pair_passes(bundle, name):
         (PAIR, None, "elsewhere.svc", NOW, rf"the certificate is for {NAME}, .*127.0.0.1, not for elsewhere.svc"),
         (PAIR, None, "a.b.example.com", NOW, "not for a.b.example.com"),
         (PAIR, CA.certificate, "127.0.0.2", NOW, "not for 127.0.0.2"),
-        (PAIR, b"", NAME, NOW, "the CA bundle is not readable as PEM"),
-        (KeyPair(b"", PAIR.key), None, None, NOW, "the certificate is not readable as PEM"),
-        (KeyPair(PAIR.certificate[:200], PAIR.key), None, None, NOW, "the certificate is not readable as PEM"),
-        (KeyPair(PAIR.certificate, PAIR.key[:100]), None, None, NOW, "the private key is not readable"),
-        (CA, CA.certificate, None, NOW, "the certificate carries no name"),
+        (PAIR, b"", NAME, NOW, "the CA bundle is not valid PEM"),
+        (KeyPair(b"", PAIR.key), None, None, NOW, "the certificate is not valid PEM"),
+        (KeyPair(PAIR.certificate[:200], PAIR.key), None, None, NOW, "the certificate is not valid PEM"),
+        (KeyPair(PAIR.certificate, PAIR.key[:100]), None, None, NOW, "the private key is not valid"),
+        (CA, CA.certificate, None, NOW, "the certificate has no name"),
     ],
 )
 def test_a_bad_pair_is_refused_with_its_reason(pair, bundle, name, now, text):

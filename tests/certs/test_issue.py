@@ -93,11 +93,11 @@ OTHER_CA = issue_ca("other", NOW)
     [
         (CA, NAMES, [], NOW + timedelta(days=366), "the authority expired at 2027-03-01 12:00 UTC"),
         (CA, [], [], NOW, "a serving certificate needs at least one name"),
-        (CA, [], ["127.0.0"], NOW, "not a name that a certificate can carry"),
-        (CA, ["bücher.example"], [], NOW, "not a name that a certificate can carry"),
+        (CA, [], ["127.0.0"], NOW, "not a valid name in a certificate"),
+        (CA, ["bücher.example"], [], NOW, "not a valid name in a certificate"),
         (KeyPair(CA.certificate, OTHER_CA.key), NAMES, [], NOW, "the authority's key does not belong"),
-        (KeyPair(CA.certificate, b""), NAMES, [], NOW, "the private key is not readable"),
-        (KeyPair(b"", CA.key), NAMES, [], NOW, "the certificate is not readable as PEM"),
+        (KeyPair(CA.certificate, b""), NAMES, [], NOW, "the private key is not valid"),
+        (KeyPair(b"", CA.key), NAMES, [], NOW, "the certificate is not valid PEM"),
         (issue_serving(CA, NAMES, [], NOW), NAMES, [], NOW, "the authority's certificate may not sign others"),
     ],
 )

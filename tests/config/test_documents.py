@@ -138,11 +138,9 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        pytest.param("a: 1\nb: 2\na: 3\n", "x.yaml:3: key 'a' stands here a second time", id="duplicate"),
-        pytest.param(
-            "a:\n- {b: 1}\n- b: 1\n  c: 2\n  b: 3\n", "x.yaml:5: key 'b' stands here a second time", id="deep duplicate"
-        ),
-        pytest.param("1: a\n'1': b\n", "x.yaml:2: key '1' stands here a second time", id="duplicate number"),
+        pytest.param("a: 1\nb: 2\na: 3\n", "x.yaml:3: duplicate key 'a'", id="duplicate"),
+        pytest.param("a:\n- {b: 1}\n- b: 1\n  c: 2\n  b: 3\n", "x.yaml:5: duplicate key 'b'", id="deep duplicate"),
+        pytest.param("1: a\n'1': b\n", "x.yaml:2: duplicate key '1'", id="duplicate number"),
         pytest.param(
             "a: b\n\tc: d\n", "x.yaml:2: not YAML: found character '\\t' that cannot start any token", id="tab"
         ),
@@ -160,7 +158,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ),
         pytest.param("a: 1\n---\nb: !!set {c}\n", "x.yaml:3: not JSON: Type is not JSON serializable: set", id="a set"),
         pytest.param("? [a, b]\n: c\n", "x.yaml:1: not YAML: found unhashable key", id="a list as a key"),
-        pytest.param("a: 1e400\n", "x.yaml:1: not YAML: this number is too large", id="1e400"),
+        pytest.param("a: 1e400\n", "x.yaml:1: not YAML: number is too large", id="1e400"),
         pytest.param("\na: 99999999999999999999\n", "x.yaml:2: not JSON: Integer exceeds 64-bit range", id="65 bits"),
         pytest.param(
             'a: "\\ud800"\n', "x.yaml:1: not JSON: str is not valid UTF-8: surrogates not allowed", id="surrogate"

@@ -1,6 +1,6 @@
 import pytest
 
-from config.templates import MOST_TOKENS, rendered
+from config.templates import MAX_TOKENS, rendered
 
 VARIABLES = {"application": "shop", "environment": "prod", "namespace": "sales"}
 
@@ -28,13 +28,13 @@ def test_variables_filters_and_text_are_rendered(template, expected):
     assert one(template) == expected
 
 
-ONLY = "is not allowed; only variables and filters are, with text as their arguments"
+ONLY = "is not allowed; use only variables, and filters with text arguments"
 
 
 @pytest.mark.parametrize(
     ("template", "fault"),
     [
-        ("\n{{ secret }}", 'line 2: undefined variable "secret"; there are application, environment, namespace'),
+        ("\n{{ secret }}", 'line 2: undefined variable "secret"; known variables: application, environment, namespace'),
         ("{{ 'a'*300000000 }}", f"line 1: Mul {ONLY}"),
         ("{{ application.__class__ }}", f"line 1: Getattr {ONLY}"),
         ("{{ application() }}", f"line 1: Call {ONLY}"),
@@ -46,32 +46,32 @@ ONLY = "is not allowed; only variables and filters are, with text as their argum
         ("{{ application | trim(9) }}", f"line 1: Const {ONLY}"),
         (
             "{{ application | center('9') }}",
-            'line 1: filter "center" is none of capitalize, lower, replace, title, trim, upper',
+            'line 1: filter "center" is not one of capitalize, lower, replace, title, trim, upper',
         ),
         ("{{ application | replace('a') }}", 'line 1: filter "replace" takes 2 arguments'),
         ("{{ application }", "line 1: unexpected '}'"),
         ("{{ application", "line 1: unexpected end of template, expected 'end of print statement'"),
         ("{{" + "(" * 3000 + "}}", "line 1: unexpected '}', expected ')'"),
-        ("{{" + "(" * 1500 + "a" + ")" * 1500 + "}}", "it is nested too deeply"),
-        ("{{ " + "1" * 5000 + " }}", "a number in it is too long"),
+        ("{{" + "(" * 1500 + "a" + ")" * 1500 + "}}", "nested too deeply"),
+        ("{{ " + "1" * 5000 + " }}", "a number is too long"),
         (
             "{{ application" + "|replace('', 'xxxxxxxxxxxxxxxxxxxx')" * 9 + " }}",
-            "line 1: more than 4096 characters come out of its filters",
+            "line 1: its filters produce more than 4096 characters",
         ),
         ("{{ application | trim('" + "x" * 257 + "') }}", "line 1: an argument has more than 256 characters"),
     ],
 )
 def test_anything_else_is_a_fault(template, fault):
-    """Each is told with its line, and none takes long or makes much."""
+    """Each is reason with its line, and none takes long or makes much."""
     assert one(template) == fault
 
 
 def test_all_templates_share_one_allowance():
     """Many templates, good or bad, cost no more than one; plain text is free."""
-    values = {str(number): "{{ application }}" for number in range(MOST_TOKENS)} | {"plain": "text"}
+    values = {str(number): "{{ application }}" for number in range(MAX_TOKENS)} | {"plain": "text"}
     done, faults = rendered(values, VARIABLES)
-    assert len(done) == MOST_TOKENS // 5 + 1
-    assert {text for _, text in faults} == {"all templates together have more than 4000 words and signs; use fewer"}
+    assert len(done) == MAX_TOKENS // 5 + 1
+    assert {text for _, text in faults} == {"all templates together have more than 4000 tokens; use fewer"}
 
 
 def test_each_key_is_named():

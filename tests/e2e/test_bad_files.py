@@ -154,7 +154,7 @@ def test_a_pair_that_cannot_be_used_is_told_until_a_good_one_comes(
     key.write_bytes((tmp_path / "two/tls.key").read_bytes())
     certificate.write_text("no certificate\n")
     webhook = start("webhook", *POLICIES, "--no-cluster", "--tls-cert", str(certificate), "--tls-key", str(key))
-    _told(webhook, "certificate: the certificate is not readable as PEM")
+    _told(webhook, "certificate: the certificate is not valid PEM")
     certificate.write_bytes((tmp_path / "one/tls.crt").read_bytes())
     _told(webhook, "certificate: the private key does not belong to the certificate")
     certificate.write_bytes((tmp_path / "two/tls.crt").read_bytes())

@@ -64,11 +64,11 @@ def test_s6_a_voteconfig_from_birth_to_death(laptop: Laptop, namespace: str) -> 
 def test_what_cannot_be_is_denied(laptop: Laptop, namespace: str) -> None:
     """Admission sees v1alpha1 as v1, and the API server refuses what cannot be converted, by name."""
     twice = laptop.refusal("apply", "-n", namespace, "-f-", input=vote("v1alpha1", question="?", options=[CATS, CATS]))
-    assert "spec.options[1].id: the ConfigMap cannot be made of it; another option has the key OPTION_A too" in twice
+    assert "spec.options[1].id: cannot build the ConfigMap; another option has the key OPTION_A too" in twice
     level = {"LOG_LEVEL": "{{ level }}"}
     config = {"apiVersion": "config.example.com/v1", "kind": "AppConfig", "metadata": {"name": "shop"}}
     undefined = laptop.refusal("apply", "-n", namespace, "-f-", input=config | {"spec": {"config": level}})
-    assert 'spec.config[LOG_LEVEL]: the ConfigMap cannot be made of it; line 1: undefined variable "level"' in undefined
+    assert 'spec.config[LOG_LEVEL]: cannot build the ConfigMap; line 1: undefined variable "level"' in undefined
     bad = vote("v1alpha1", question="?", options=[CATS])
     bad["metadata"]["annotations"] = {f"{GROUP}/v1": "{"}
     refused = laptop.refusal("apply", "-n", namespace, "-f-", input=bad)

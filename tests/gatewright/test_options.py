@@ -30,8 +30,8 @@ def test_the_help_is_the_models():
     for option in (
         "--policies PATH policy sets: YAML files, or directories of them",
         "--listen HOST:PORT address the webhook listens on, with TLS [:9443]",
-        "--lease-duration DURATION how long standbys wait for a silent leader [15s]",
-        "--leader-elect / --no-leader-elect elect a leader by a Lease",
+        "--lease-duration DURATION how long standbys wait for a leader that does not renew [15s]",
+        "--leader-elect / --no-leader-elect elect a leader with a Lease",
         "--workers NUMBER concurrent reconciles of each kind [5]",
         "--webhook-url URL register this URL instead of the Service",
         "--config FILE settings file: YAML, same names",

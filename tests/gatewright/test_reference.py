@@ -62,7 +62,7 @@ def test_fields_are_told_with_their_bounds() -> None:
         "| `spec.cogs[].teeth` | integer | required | 3 to 99 | Number of teeth. |",
         "| `spec.name` | string |  | `^[a-z]+$` | Its name. |",
         "| `spec.resources` | ResourceRequirements |  |  | What it may use. |",
-        "| `status.observedGeneration` | integer |  |  | The generation that this status speaks of. |",
+        "| `status.observedGeneration` | integer |  |  | The generation that this status describes. |",
         f"| `status.conditions` | list of Conditions |  |  | {Status.model_fields['conditions'].description} |",
     ]
 

@@ -77,7 +77,7 @@ def test_streams_that_are_closed() -> None:
     assert called("check", "--policies", PRODUCTION, "-", redirected="<&-") == (
         3,
         "0 objects\n",
-        "<stdin>: is closed\n",
+        "<stdin>: standard input is closed\n",
     )
     assert called("check", "none.yaml", redirected="2>&-") == (3, "", "")
     assert called("check", "none.yaml", redirected="2>/dev/full") == (3, "", "")

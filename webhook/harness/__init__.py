@@ -1,1 +1,1 @@
-"""Judge files as the server judges reviews: manifests, and cases that say what should come of it."""
+"""Judge files with the code of the webhook: manifests, and test cases with expected answers."""

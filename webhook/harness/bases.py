@@ -1,4 +1,4 @@
-"""The smallest valid object of each kind: what a case leaves out is taken from here."""
+"""The smallest valid object of each kind, which completes the object of a case."""
 
 import copy
 from typing import Any
@@ -18,7 +18,7 @@ INGRESS_PATH = {
 RULE: dict[str, Any] = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
 SELECTED: dict[str, Any] = {"selector": {"matchLabels": LABELS}, "template": TEMPLATE}
 
-SPECS: dict[str, dict[str, Any]] = {  # where an empty one is not enough
+SPECS: dict[str, dict[str, Any]] = {  # for kinds whose spec must not be empty
     "Pod": POD_SPEC,
     "ReplicationController": {"selector": LABELS, "template": TEMPLATE},
     "Deployment": SELECTED,
@@ -53,7 +53,7 @@ SPECS: dict[str, dict[str, Any]] = {  # where an empty one is not enough
 }
 ROLE_REF = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}
 SUBJECT = {"kind": "ServiceAccount", "name": "case", "namespace": "default"}
-WITHOUT_SPEC: dict[str, dict[str, Any]] = {  # what kinds have that keep it beside the metadata
+WITHOUT_SPEC: dict[str, dict[str, Any]] = {  # for kinds with fields beside the metadata instead of a spec
     "PodTemplate": {"template": TEMPLATE},
     "ConfigMap": {},
     "Namespace": {},
@@ -65,7 +65,7 @@ WITHOUT_SPEC: dict[str, dict[str, Any]] = {  # what kinds have that keep it besi
     "RoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
     "ClusterRoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
 }
-CONNECTIONS: dict[str, dict[str, Any]] = {  # what somebody sends who connects to a pod
+CONNECTIONS: dict[str, dict[str, Any]] = {  # the options objects of subresources that connect to a pod
     "PodExecOptions": {"container": "app", "command": ["true"], "stdout": True},
     "PodAttachOptions": {"container": "app", "stdout": True},
 }
@@ -74,23 +74,23 @@ POD_KIND_NAMES = tuple(kind.kind for kind in POD_KINDS if kind.pod_spec is not N
 
 
 def kinds_by_name() -> dict[str, Kind]:
-    """Return the table's kinds by their names; where several have the same, the first is meant."""
+    """Return the known kinds by name; for an ambiguous name, the first."""
     return {kind.kind: kind for kind in reversed(KINDS.values())}
 
 
 def has_smallest() -> tuple[str, ...]:
-    """Return the names of all that a case can be about."""
+    """Return the names of all kinds that a case can use."""
     return (*kinds_by_name(), "Scale", *CONNECTIONS)
 
 
 def is_cluster_scoped(kind: str) -> bool:
-    """Whether objects of a kind that the table has live outside of any namespace."""
+    """Whether a known kind is cluster-scoped."""
     known = kinds_by_name().get(kind)
     return known is not None and not known.namespaced
 
 
 def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, Any]:
-    """Return the smallest valid object of `kind`, in a namespace if it can be. KeyError where there is none."""
+    """Return the smallest valid object of `kind`, in a namespace if namespaced. Raises KeyError if unknown."""
     if kind in CONNECTIONS:
         return {"apiVersion": "v1", "kind": kind, **copy.deepcopy(CONNECTIONS[kind])}
     if kind == "Scale":
@@ -107,27 +107,27 @@ def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, An
 
 
 def merge(below: Any, above: Any) -> Any:
-    """Return `above` laid over `below`: objects are merged key by key, everything else is replaced, null included."""
+    """Return `above` merged over `below`: objects key by key; anything else, null included, replaces."""
     if isinstance(below, dict) and isinstance(above, dict):
         return below | {key: merge(below.get(key), value) for key, value in above.items()}
     return above
 
 
 def at(path: str, value: Any) -> dict[str, Any]:
-    """Return an object that holds `value` at a dotted path."""
+    """Return an object with `value` at a dotted path."""
     for step in reversed(path.split(".")):
         value = {step: value}
     return value  # type: ignore[no-any-return]
 
 
 def namespace_of(kind: str, object: dict[str, Any], namespace: str) -> str:
-    """Return what a review says is the namespace: of a Namespace its own name, of others outside of any none."""
+    """Return the namespace of a review: for a Namespace its own name, for other cluster-scoped objects ""."""
     if kind == "Namespace":
         return str(object["metadata"].get("name") or "")
     return "" if is_cluster_scoped(kind) else namespace
 
 
 def pod_path(kind: str) -> str | None:
-    """Return where a kind carries its pod's spec, or None."""
+    """Return the path of the pod spec in a kind, or None."""
     known = kinds_by_name().get(kind)
     return known.pod_spec if known is not None else None

@@ -1,4 +1,4 @@
-"""Make trials of case files. A typo is an error, and so is a case that asserts nothing."""
+"""Parse case files into trials. A typo is an error, and so is a case that asserts nothing."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -18,16 +18,16 @@ from webhook.harness.derived import derive, expected_of
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, WatchedEngine, single
 
-LOOKED_UP = frozenset({*LOOK_UPS, PARENT})  # beside what each case has: namespace labels and the time
+LOOKED_UP = frozenset({*LOOK_UPS, PARENT})  # in addition to the namespace labels and the time, which every case has
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A subresource that a case can be tried as: the kind of its object, how it is asked, and of what it is a part."""
+    """A subresource that a case can use: the kind of its object, its operation, and its parent kind."""
 
     kind: str
     operation: Literal["UPDATE", "CONNECT"] = "UPDATE"
-    parent: tuple[str, str] | None = None  # group and kind, where they are not the object's own
+    parent: tuple[str, str] | None = None  # group and kind, if they differ from the object's
 
 
 VARIANTS = {
@@ -41,10 +41,10 @@ VARIANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One case as one kind: the policies that it tries, what they are asked, and the expected answer.
+    """One case for one kind: the tested policies, the request, and the expected answer.
 
-    `path` is where the case stands in its document, such as `cases[3]`; `prefix` the path of the pod's spec, which is
-    put before the paths of a `pod` case; `looks_up` names what the case itself says was looked up.
+    `path` is the path of the case in its document, such as `cases[3]`. `prefix` is the path of the pod's spec, put
+    before the paths of a `pod` case. `looks_up` has the names of the look-ups that the case itself sets.
     """
 
     document: Document
@@ -66,10 +66,10 @@ class Trial:
 
 
 def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
-    """Yield the trials of a case file. DocumentError names file, line and fault of everything that cannot be used."""
+    """Yield the trials of a case file. Raises DocumentError with file, line and message of every error."""
     documents = list(read_documents(path))
     if not documents:
-        raise DocumentError(f"{path}: no case file: it is empty")
+        raise DocumentError(f"{path}: the case file is empty")
     for document in documents:
         try:
             file = parse(CaseFile, document.value)
@@ -77,7 +77,7 @@ def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
             raise _refused(document, error.faults) from None
         trials: list[Trial] = []
         faults: list[tuple[str, str]] = []
-        tried: dict[str, tuple[Subject, WatchedEngine]] = {}  # by the parameters of a case: most set none
+        tried: dict[str, tuple[Subject, WatchedEngine]] = {}  # by the parameters of a case; most cases set none
         for index, case in enumerate(file.cases):
             at_case, key = f"cases[{index}]", repr(case.params)
             try:
@@ -102,7 +102,7 @@ def _fault(document: Document, path: str, text: str) -> str:
 def _tried(
     file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue
 ) -> tuple[Subject, WatchedEngine]:
-    """Return what a case tries. FaultsError or DocumentError where the policies cannot be used."""
+    """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
     if file.policies is not None:
         subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), is_set=True)
         try:
@@ -121,7 +121,7 @@ def _tried(
 
 def _trials(tried: tuple[Subject, WatchedEngine], case: Case, document: Document, at_case: str) -> Iterator[Trial]:
     for name in case.looked_up.keys() - LOOKED_UP:
-        text = f"nothing of this name is looked up{did_you_mean(name, LOOKED_UP)}"
+        text = f"unknown look-up{did_you_mean(name, LOOKED_UP)}"
         raise FaultsError([(f"{at_case}.looked_up.{name}", text)])
     for each in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]:
         trial = _trial(tried, case, each, document, at_case)
@@ -142,7 +142,7 @@ def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document
         raise FaultsError([(at_kind, f'unknown kind "{each}"{did_you_mean(each, [*has_smallest(), *VARIANTS])}')])
     path = pod_path(kind)
     if case.pod is not None and path is None:
-        raise FaultsError([(f"{at_case}.pod", f"a {kind} carries no pod spec")])
+        raise FaultsError([(f"{at_case}.pod", f"a {kind} has no pod spec")])
     _check_operation(case, each, variant, at_case)
     namespace_labels = {NAME_LABEL: case.namespace, **case.namespace_labels}
     return Trial(
@@ -173,17 +173,17 @@ def _operation(case: Case, variant: Variant | None) -> str:
 
 
 def _check_operation(case: Case, each: str, variant: Variant | None, at_case: str) -> None:
-    """Refuse what would not be tried: another operation than there is, or an old object where only one is asked of."""
+    """Reject a case that would not be run as written: an impossible operation, or an old object that is not used."""
     operation = _operation(case, variant)
     if case.operation not in (None, operation):
-        raise FaultsError([(f"{at_case}.operation", f"{each} knows no {case.operation}, only {operation}")])
+        raise FaultsError([(f"{at_case}.operation", f"{each} does not support {case.operation}, only {operation}")])
     for field in ("old_object", "old_pod"):
         if operation != "UPDATE" and getattr(case, field) is not None:
-            raise FaultsError([(f"{at_case}.{field}", f"a {operation} is about one object, which is `object`")])
+            raise FaultsError([(f"{at_case}.{field}", f"a {operation} has only one object: use `object`")])
 
 
 def _check_fields(object: dict[str, Any], pod: str | None, at_object: str, at_pod: str) -> None:
-    """Refuse fields that the kind does not have: a case with a typo would show nothing."""
+    """Reject fields that the kind does not have: a case with a typo would test nothing."""
     faults = list(unknown_fields(object))
     if faults:
         raise FaultsError(

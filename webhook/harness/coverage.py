@@ -1,4 +1,4 @@
-"""Which situations of each policy its cases try: outcomes, operations, container lists and parameters."""
+"""The coverage of a policy's cases: outcomes, operations, container lists and parameters."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -14,18 +14,18 @@ LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 @dataclass(slots=True)
 class Covered:
-    """What the cases of one policy tried."""
+    """The situations that the cases of one policy cover."""
 
     policy: BoundPolicy
     cases: int = 0
     outcomes: set[str] = field(default_factory=set)
-    operations: set[str] = field(default_factory=set)  # those with a violation or a patch
-    lists: set[str] = field(default_factory=set)  # the container lists of the objects that it judged
+    operations: set[str] = field(default_factory=set)  # with a violation or a patch
+    lists: set[str] = field(default_factory=set)  # the container lists of judged objects
     judges_containers: bool = False
     parameters: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def wanted(self) -> Iterator[tuple[str, bool]]:
-        """Yield each situation that should be tried, and whether a case does."""
+        """Yield each situation that cases should cover, and whether one does."""
         finds = "violation" if self.policy.policy.validate is not None else "patch"
         yield "allowed", "allowed" in self.outcomes
         for operation in dict.fromkeys(each for target in self.policy.policy.targets for each in target.operations):
@@ -37,18 +37,18 @@ class Covered:
 
     @property
     def missing(self) -> list[str]:
-        """The situations that no case tries."""
+        """The situations that no case covers."""
         return [name for name, is_tried in self.wanted() if not is_tried]
 
 
 def coverage(tried: Iterable[Tried]) -> list[Covered]:
-    """Return what is covered of each policy that the trials put in force, by name."""
+    """Return the coverage of each policy that the trials put in force, by name."""
     found: dict[str, Covered] = {}
     for each in tried:
         trial, outcomes = each.trial, {outcome.policy: outcome for outcome in each.answer.outcomes}
         for policy in trial.engine.policies:
             if trial.subject.is_set and policy.policy.always:
-                continue  # in force beside every set; its own cases are elsewhere
+                continue  # always in force; its own cases are elsewhere
             covered = found.setdefault(policy.title, Covered(policy))
             for name in policy.policy.params.model_fields:
                 covered.parameters[name].add(repr(getattr(policy.params, name)))
@@ -76,6 +76,6 @@ def _has(value: Any, key: str) -> bool:
 
 
 def percent(found: Iterable[Covered]) -> float:
-    """Return the share of situations that cases try, from 0 to 100."""
+    """Return the share of covered situations in percent."""
     wanted = [is_tried for each in found for _, is_tried in each.wanted()]
     return 100.0 * sum(wanted) / len(wanted) if wanted else 0.0

@@ -1,4 +1,4 @@
-"""Derived trials: the same case as an init or ephemeral container, with a generated name, and as an update."""
+"""Derived trials: the same case with init or ephemeral containers, with a generated name, or as an update."""
 
 import copy
 import re
@@ -15,7 +15,7 @@ CONTAINERS = re.compile(r"(?<![A-Za-z])containers\[")
 
 
 def derive(admission: Admission, how: Derivation) -> Admission:
-    """Return `admission` as derived; LookupError says why it cannot be."""
+    """Return the derived `admission`. Raises LookupError, with the reason, if it cannot be derived."""
     object = admission.object
     if object is None or admission.operation != "CREATE" or admission.subresource:
         raise LookupError("only a CREATE of a whole object can be derived")
@@ -27,7 +27,7 @@ def derive(admission: Admission, how: Derivation) -> Admission:
         return replace(admission, old_object=smallest(kind, namespace=admission.namespace), operation="UPDATE")
     path = pod_path(kind)
     if path is None:
-        raise LookupError(f"a {kind} carries no pod spec")
+        raise LookupError(f"a {kind} has no pod spec")
     if how == "ephemeral" and kind != "Pod":
         raise LookupError("only a Pod has ephemeral containers")
     moved = copy.deepcopy(object)
@@ -42,11 +42,11 @@ def derive(admission: Admission, how: Derivation) -> Admission:
 
 
 def expected_of(expect: str | Expectation, how: Derivation) -> str | Expectation:
-    """Return what is expected of a derived trial: the same, in the list that the containers moved to."""
+    """Return the expectation of a derived trial: the same, with the paths of the new container list."""
     if isinstance(expect, str) or how not in LISTS:
         return expect
     if expect.patched is not None:
-        raise LookupError("patched names the list; write a case of its own")
+        raise LookupError("`patched` names the container list; write a separate case")
     moved = {name: [_moved(each, LISTS[how]) for each in getattr(expect, name)] for name in expect.model_fields_set}
     return expect.model_copy(update=moved)
 

@@ -1,4 +1,4 @@
-"""What is known of the cluster when manifests are judged: namespaces' labels, and the objects that policies look up."""
+"""The known part of a cluster when manifests are judged: namespace labels and the objects that policies look up."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import is_cluster_scoped
 
-CLUSTER_SCOPED = frozenset(  # built-in kinds that no policy judges
+CLUSTER_SCOPED = frozenset(  # built-in kinds that no policy applies to
     {
         "APIService",
         "CSIDriver",
@@ -37,10 +37,10 @@ NO_LABELS: Mapping[str, Labels] = {}
 
 
 class UnknownLabels(Mapping[str, str]):
-    """The labels of a namespace of which only the name is known. NotLookedUpError for any label but its name's."""
+    """The labels of a namespace known by name only. Raises NotLookedUpError for other labels than its name's."""
 
     def __init__(self, namespace: str) -> None:
-        """Take the namespace's name."""
+        """Use this namespace name."""
         self._namespace = namespace
 
     def __getitem__(self, key: str) -> str:
@@ -56,12 +56,12 @@ class UnknownLabels(Mapping[str, str]):
 
 
 class Known:
-    """The objects of a cluster as far as they are known: manifests, or what was listed from an API server."""
+    """The known objects of a cluster: manifests, or objects listed from an API server."""
 
     def __init__(self, objects: Iterable[Object], namespace: str, labels: Mapping[str, Labels] = NO_LABELS) -> None:
         """Index `objects`; those without a namespace are in `namespace`.
 
-        `labels` are those of namespaces; a Namespace among the objects wins over them.
+        `labels` are those of namespaces; the labels of a Namespace among the objects override them.
         """
         named = [each for each in objects if each["metadata"].get("name")]
         own = {
@@ -82,7 +82,7 @@ class Known:
         return not namespace or namespace in self._labels
 
     def about(self, namespace: str) -> Mapping[str, Any]:
-        """Return what can be looked up for an object in `namespace`."""
+        """Return the look-ups for an object in `namespace`."""
         if namespace not in self._about:
             self._about[namespace] = self._look_up(namespace)
         return self._about[namespace]
@@ -98,7 +98,7 @@ class Known:
 
 
 def identity(object: Object, namespace: str) -> tuple[str, str, str]:
-    """Return kind, namespace and name of an object; `namespace` is that of objects that name none."""
+    """Return kind, namespace and name of an object; `namespace` is the default namespace."""
     return object["kind"], namespace_of(object, namespace), object["metadata"].get("name", "")
 
 

@@ -23,7 +23,7 @@ from webhook.harness.trial import Answer, ask, ask_stored
 from webhook.messages import failure
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
-ACTIONS = ("Deny", "Warn", "Audit")  # the first of them that a policy has is what a violation does
+ACTIONS = ("Deny", "Warn", "Audit")  # a violation has the first of these actions that its policy has
 VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audited"}
 
 
@@ -46,7 +46,7 @@ class Finding:
 class Judged:
     """The verdict on one manifest.
 
-    `verdict` is one of allowed, mutated, audited, warned, denied, unmatched (no policy judges it) and error (a policy
+    `verdict` is one of allowed, mutated, audited, warned, denied, unmatched (no policy applies) and error (a policy
     could not decide).
     """
 
@@ -55,11 +55,11 @@ class Judged:
     verdict: str
     findings: tuple[Finding, ...]
     operations: tuple[dict[str, Any], ...]
-    object: dict[str, Any]  # in the version that is stored, with what policies set
+    object: dict[str, Any]  # in the stored version, with the fields that policies set
 
     @property
     def name(self) -> str:
-        """Its name; `prefix-*` where the API server generates it."""
+        """Its name; `prefix-*` if the API server generates it."""
         metadata = self.document.value["metadata"]
         return metadata.get("name") or f"{metadata.get('generateName', '')}*"
 
@@ -70,15 +70,15 @@ class Judged:
 
 
 class Judge:
-    """Judges one manifest after the other by an engine, with what is `known` of their cluster."""
+    """Judges manifests one by one with an engine, against what is `known` of their cluster."""
 
     def __init__(
         self, engine: Engine, known: Known, namespace: str, now: datetime, served: Served = (), *, stored: bool = False
     ) -> None:
-        """Take the engine, the cluster, and the namespace of those manifests that name none.
+        """Use this engine and cluster, and this default namespace for manifests.
 
-        `served` are the optional APIs that the cluster has. With `stored`, objects are judged as they are: no policy
-        sets anything in them first.
+        `served` are the optional APIs that the cluster has. With `stored`, objects are judged as they are, without
+        mutation.
         """
         self._ask_engine = ask_stored if stored else ask
         self._engine = engine
@@ -88,7 +88,7 @@ class Judge:
         self._anywhere: dict[frozenset[str], Engine | None] = {}
 
     def __call__(self, document: Document) -> Judged:
-        """Return the verdict on one document; DocumentError where it is not an object of the API."""
+        """Return the verdict on one document. Raises DocumentError if it is not an API object."""
         require_object(document)
         where = namespace_of(document.value, self._namespace)
         try:
@@ -105,7 +105,7 @@ class Judge:
     def review(self, document: Document) -> Judged:
         """Return the verdict on a recorded AdmissionReview (admission.k8s.io/v1), as the webhook would judge it.
 
-        DocumentError where it cannot be judged. The document of the verdict is the object.
+        Raises DocumentError if it cannot be judged. The document of the verdict is the object.
         """
         try:
             request = read(orjson.dumps(document.value))
@@ -121,7 +121,7 @@ class Judge:
         return _judged(judged, where, outcomes, tuple(mutated.operations), request.value)
 
     def _ask(self, admission: Admission, where: str) -> Answer:
-        """Return the answer; where labels are unknown, policies that find nothing either way decide without them."""
+        """Return the answer; where labels are unknown, a policy decides if its verdict does not depend on them."""
         looked_up = {**self._always, **self._known.about(where)}
         answer = self._ask_engine(self._engine, admission, looked_up)
         undecided = _lacking_labels(answer)
@@ -143,7 +143,7 @@ class Judge:
         return answer
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:
-        """Return the engine as if namespace selectors of these policies held; None where policies then conflict."""
+        """Return the engine as if the namespace selectors of these policies matched; None if policies then conflict."""
         if titles not in self._anywhere:
             policies = (_anywhere(each) if each.title in titles else each for each in self._engine.policies)
             try:
@@ -159,9 +159,9 @@ def _anywhere(bound: BoundPolicy) -> BoundPolicy:
 
 
 def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: datetime) -> Iterator[Judged]:
-    """Yield the verdict on each document at the time `now`; `namespace` is that of documents that name none.
+    """Yield the verdict on each document at the time `now`; `namespace` is the default namespace.
 
-    What policies look up is known where the documents hold it. DocumentError where one is not an object of the API.
+    The documents also serve as look-ups. Raises DocumentError if one is not an API object.
     """
     documents = list(documents)
     for document in documents:
@@ -182,7 +182,7 @@ def _judged(
 
 
 def _lacking_labels(answer: Answer) -> set[str]:
-    """Return the policies that could not decide without the labels of the namespace."""
+    """Return the policies that cannot decide without the labels of the namespace."""
     errors = ((each.policy, each.error) for each in answer.outcomes)
     return {
         policy for policy, error in errors if isinstance(error, NotLookedUpError) and str(error) == NAMESPACE_LABELS

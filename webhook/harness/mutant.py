@@ -1,4 +1,4 @@
-"""One change of a policy set, and how a field of a policy object is changed."""
+"""A single change to a policy set, for mutation testing."""
 
 import copy
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from typing import Any
 from webhook.engine.policy_set import Catalogue
 from webhook.harness.subject import Subject
 
-UNCHANGED = object()  # what a Change returns for a value that it does not apply to
+UNCHANGED = object()  # returned by a Change that does not apply to a value
 Change = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change: of which policy, what it is, and the policies after it; None where it does not apply to them."""
+    """One change: the policy, a description, and a function to the changed policies; None if not applicable."""
 
     policy: str
     description: str

@@ -1,8 +1,8 @@
-"""Change a policy set in one place at a time, to find what its cases would not notice (mutation testing).
+"""Mutation testing: change a policy set in one place at a time, to find changes that its cases do not detect.
 
 A mutant changes one parameter, one part of `match`, an action, one comparison of a policy's Python module, or one
-comparison or literal of a CEL expression. It is killed where a case gets another answer than it expects; one that
-survives names what no case holds.
+comparison or literal of a CEL expression. It is killed if a case gets an unexpected
+answer; a survivor shows a rule that no case tests.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ POLICIES = frozenset({"ClusterAdmissionPolicy", "AdmissionPolicy"})
 
 
 def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
-    """Yield each mutant of what the trials of one file try, and whether it survives all of them."""
+    """Yield each mutant of the policies in one file's trials, and whether it survives them."""
     subjects = list({id(trial.subject): trial.subject for trial in trials}.values())
     for mutant in mutants(subjects, catalogue):
         engines = {id(subject): _engine(mutant, subject, catalogue) for subject in subjects}
@@ -31,13 +31,13 @@ def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutan
 
 
 def _engine(mutant: Mutant, subject: Subject, catalogue: Catalogue) -> WatchedEngine | Exception | None:
-    """Return the engine of a mutant, or what it raises; None where it changes nothing, or could not be in force."""
+    """Return a mutant's engine, or the exception it raises; None if it changes nothing or is not a valid policy set."""
     changed = mutant.change(subject, catalogue)
     try:
         return None if changed is None else changed[0].engine(changed[1])
     except (FaultsError, PolicySetError):
         return None
-    except Exception as error:  # noqa: BLE001  the changed code of one policy may raise anything, and is noticed then
+    except Exception as error:  # noqa: BLE001  noqa: BLE001  the changed code of one policy may raise anything, which counts as detected
         return error
 
 
@@ -48,7 +48,7 @@ def _notices(trial: Trial, engine: WatchedEngine | Exception | None) -> bool:
 
 
 def mutants(subjects: Sequence[Subject], catalogue: Catalogue) -> Iterator[Mutant]:
-    """Yield every mutant of some policies, each once, though cases try it with different parameters."""
+    """Yield every mutant of some policies once, although several cases may use different parameters."""
     found: dict[tuple[str, str], Mutant] = {}
     modules: dict[str, None] = {}
     for subject in subjects:
@@ -71,11 +71,9 @@ def _of_document(index: int, value: Mapping[str, Any], catalogue: Catalogue) -> 
             yield from _of_parameter(index, name, field, policy.params)
     if value["kind"] in POLICIES:
         for number in range(len(spec.get("match", {}).get("any", ()))):
-            yield Mutant(
-                name, f"match.any[{number}] left out", in_spec(index, ("match", "any"), None, _without(number))
-            )
+            yield Mutant(name, f"match.any[{number}] removed", in_spec(index, ("match", "any"), None, _without(number)))
         if "match" in spec:
-            yield Mutant(name, "match left out", in_spec(index, ("match",), None, lambda _: {}))
+            yield Mutant(name, "match removed", in_spec(index, ("match",), None, lambda _: {}))
         if "validations" in spec if policy is None else policy.validate is not None:
             actions = in_spec(index, ("validationActions",), ["Deny"], _warned)
             yield Mutant(name, "validationActions: Deny changed to Warn", actions)

@@ -1,4 +1,4 @@
-"""Mutants of a policy's Python module: each comparison, `and` and `or` of its functions, changed in turn."""
+"""Mutants of a policy's Python module: each comparison, `and` and `or` in its functions, changed one at a time."""
 
 import ast
 import inspect
@@ -50,7 +50,7 @@ def _changed(tree: ast.Module, module: ModuleType, subject: Subject, catalogue: 
 
 
 def _places(tree: ast.Module) -> Iterator[tuple[ast.Compare | ast.BoolOp, int]]:
-    """Yield what can be swapped in the functions of a module: a node, and which of its operators."""
+    """Yield the operators that can be swapped in the functions of a module: the node and the operator's index."""
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     for node in (node for function in functions for node in ast.walk(function)):
         if isinstance(node, ast.Compare):
@@ -60,7 +60,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[ast.Compare | ast.BoolOp, int]]:
 
 
 def _swap(node: ast.Compare | ast.BoolOp, index: int) -> str:
-    """Swap one operator; return its line and what changed."""
+    """Swap one operator; return its line and a description."""
     old: ast.AST = node.ops[index] if isinstance(node, ast.Compare) else node.op
     words, new = SWAPPED[type(old).__name__]
     if isinstance(node, ast.Compare):

@@ -1,4 +1,4 @@
-"""Which YAML documents are objects of the Kubernetes API, and as which kind they are judged."""
+"""Recognize Kubernetes objects among YAML documents, and the kind that each is judged as."""
 
 from typing import Any
 
@@ -10,9 +10,11 @@ from webhook.harness.bases import kinds_by_name
 from webhook.harness.known import CLUSTER_SCOPED
 from webhook.harness.reviews import group_version_kind
 
-METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # read before any policy
-CLIENT_SIDE = frozenset({"kustomize.config.k8s.io"})  # configuration of tools: the API server has no such group
-MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # where the kinds of a group are today
+METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # read before any policy runs
+CLIENT_SIDE = frozenset(
+    {"kustomize.config.k8s.io"}
+)  # configuration of client-side tools, not API groups of the API server
+MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # the current group of kinds that moved
 NOT_IN_THE_TABLE = CLUSTER_SCOPED | {
     "Endpoints",
     "Event",
@@ -26,7 +28,7 @@ Object = dict[str, Any]
 
 
 def is_object(document: Document) -> bool:
-    """Whether a document is meant as an object of the API, complete or not: not Chart.yaml, values or a kubeconfig."""
+    """Whether a document is meant as an API object, complete or not; false for Chart.yaml, values or a kubeconfig."""
     value = document.value
     if not isinstance(value, dict) or group_version_kind(value)[0] in CLIENT_SIDE:
         return False
@@ -36,7 +38,7 @@ def is_object(document: Document) -> bool:
 
 
 def is_whole(document: Document) -> bool:
-    """Whether a document is an object that can be judged."""
+    """Whether a document is a complete object that can be judged."""
     try:
         require_object(document)
     except DocumentError:
@@ -45,7 +47,7 @@ def is_whole(document: Document) -> bool:
 
 
 def require_object(document: Document) -> None:
-    """Raise DocumentError where a document is not an object of the API."""
+    """Raise DocumentError if a document is not an API object."""
     value = document.value
     for field in ("apiVersion", "kind"):
         if not isinstance(value, dict) or not isinstance(value.get(field), str) or not value[field]:
@@ -60,7 +62,7 @@ def require_object(document: Document) -> None:
 
 
 def _require_known_kind(document: Document) -> None:
-    """Raise DocumentError for a kind that its built-in group lacks and that is nearly one it has: a typo."""
+    """Raise DocumentError for an unknown kind of a built-in group that resembles a known one: a typo."""
     group, _, kind = group_version_kind(document.value)
     names = {name for of, name in KINDS if of == group}
     if kind in names or kind in NOT_IN_THE_TABLE:
@@ -72,7 +74,7 @@ def _require_known_kind(document: Document) -> None:
 
 
 def as_served(object: Object) -> Object:
-    """Return an object in the API group that has its kind today: a Deployment of `extensions/v1beta1` in `apps/v1`."""
+    """Return an object in its kind's current API group: a Deployment of `extensions/v1beta1` in `apps/v1`."""
     group, _, kind = group_version_kind(object)
     for api_version in MOVED.get(group, ()):
         if (api_version.rpartition("/")[0], kind) in KINDS:

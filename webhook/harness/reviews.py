@@ -1,4 +1,4 @@
-"""Write the AdmissionReview that the API server would send about an object."""
+"""Write the AdmissionReview that the API server would send for an object."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,22 +13,22 @@ SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What somebody asks of the API server: an operation on an object, or on a subresource of `parent_kind`."""
+    """A request to the API server: an operation on an object, or on a subresource of `parent_kind`."""
 
     object: dict[str, Any] | None
     old_object: dict[str, Any] | None = None
     operation: str = "CREATE"
     namespace: str = ""
     subresource: str = ""
-    parent_kind: tuple[str, str] | None = None  # group and kind, where they are not the object's own (Scale, exec)
-    parent_name: str = ""  # where the object has none of its own (exec)
+    parent_kind: tuple[str, str] | None = None  # group and kind, if they differ from the object's (Scale, exec)
+    parent_name: str = ""  # for objects without a name (exec)
     username: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:authenticated",)
-    sent: tuple[str, str, str] | None = None  # group, version and kind, where the object was written in another version
+    sent: tuple[str, str, str] | None = None  # group, version and kind of the request, if they differ from the object's
 
     @property
     def about(self) -> dict[str, Any]:
-        """The object it is about: on DELETE the old one."""
+        """The object of the request; for DELETE the old one."""
         return self.object if self.object is not None else self.old_object or {}
 
 

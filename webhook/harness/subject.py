@@ -1,4 +1,4 @@
-"""What a case file tries: one policy with its parameters, or a whole policy set."""
+"""The policies that a case file tests: one policy with its parameters, or a policy set."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,20 +11,20 @@ from webhook.harness.watched import Looks
 
 
 class WatchedEngine(Engine):
-    """An engine that knows which of its policies looked at an object."""
+    """An engine that records which of its policies read the object."""
 
     def __init__(self, policies: Iterable[BoundPolicy], looks: Looks) -> None:
-        """Take policies that `looks` watches."""
+        """Use policies watched by `looks`."""
         super().__init__(policies)
         self._looks = looks
         self._built_in = {bound.title: bound.policy.name for bound in self.policies}
 
     def begin(self) -> None:
-        """Forget what was looked at before."""
+        """Clear the record."""
         self._looks.policies.clear()
 
     def looked(self, outcome: Outcome) -> bool:
-        """Whether the policy of an outcome looked at the object, or had something to say without."""
+        """Whether the policy of an outcome read the object, or reported something without reading it."""
         has_result = outcome.violations or outcome.tolerated or outcome.patched or outcome.malformed or outcome.error
         name = self._built_in.get(outcome.policy, outcome.policy)
         return bool(has_result) or name in self._looks.policies or self._is_in_cel(outcome.policy)
@@ -35,15 +35,15 @@ class WatchedEngine(Engine):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Policy objects as documents. Only a set has beside them the policies that are always in force."""
+    """Policy objects as documents. A policy set also includes the policies that are always in force."""
 
     documents: tuple[Document, ...]
     is_set: bool
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
-        """Return the engine of these policies. FaultsError or PolicySetError where they cannot be used."""
+        """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid."""
         looks = Looks()
-        watched = looks.watching(catalogue)
+        watched = looks.wrapped(catalogue)
         if self.is_set:
             return WatchedEngine(load(self.documents, watched), looks)
         bound = bind(self.documents[0].value, watched)
@@ -51,13 +51,13 @@ class Subject:
         return WatchedEngine([bound], looks)
 
     def with_value(self, index: int, value: Any) -> "Subject":
-        """Return the same policies with another value of one document."""
+        """Return the same policies with another value for one document."""
         changed = replace(self.documents[index], value=value)
         return replace(self, documents=(*self.documents[:index], changed, *self.documents[index + 1 :]))
 
 
 def single(policy: str, params: dict[str, Any], document: Document) -> Subject:
-    """Return one built-in policy, everywhere in force, by these parameters."""
+    """Return one built-in policy with these parameters, in force everywhere."""
     value = {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "ClusterAdmissionPolicy",

@@ -1,4 +1,4 @@
-"""Run a case through the review code of the server, and compare the answer with the expected one."""
+"""Run a case through the webhook's review code, and compare the answer with the expected one."""
 
 import base64
 import traceback
@@ -19,18 +19,18 @@ from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 from webhook.harness.reviews import review as encode
 
-OWN = ("webhook.engine", "webhook.harness")  # whose frames say nothing to the author of a policy
+OWN = ("webhook.engine", "webhook.harness")  # whose stack frames do not help the author of a policy
 Reported = tuple[str, str]  # policy and message
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one admission: the last response, the object as patched, and the outcome of each policy."""
+    """The answer to one request: the last response, the patched object, and the outcome of each policy."""
 
     response: dict[str, Any]
     object: dict[str, Any] | None
     outcomes: tuple[Outcome, ...]
-    patched_twice: bool  # the mutation changed something again when asked a second time
+    patched_twice: bool  # whether a second mutation changed the object again
 
     @property
     def allowed(self) -> bool:
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A trial, its answer, and how that differs from what was expected, a line each."""
+    """A trial, its answer, and the differences from the expected answer, one per line."""
 
     trial: Trial
     answer: Answer
@@ -48,9 +48,9 @@ class Tried:
 
 
 def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
-    """Do what the API server does: mutate, mutate again, then validate; every step over the encoded review.
+    """Judge a request as the API server does: mutate, mutate again, then validate; each with an encoded review.
 
-    MalformedRequestError where the object could not be part of a review.
+    Raises MalformedRequestError if the object could not be part of a review.
     """
     mutated, first, outcomes = _mutate(engine, admission, looked_up)
     if not first["allowed"]:
@@ -63,7 +63,7 @@ def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answ
 
 
 def ask_stored(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
-    """Judge an object as it is stored: nothing is set in it, since nothing was when it was created."""
+    """Judge a stored object as it is, without mutation."""
     verdict, response = _round(engine.validate, admission, looked_up)
     return Answer(response, admission.object, verdict.outcomes, patched_twice=False)
 
@@ -85,9 +85,9 @@ def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple
 
 
 def attempt(trial: Trial) -> Tried:
-    """Run one trial. DocumentError where its object could not be part of a review.
+    """Run one trial. Raises DocumentError if its object could not be part of a review.
 
-    Of the outcomes, those of policies that returned before they looked at the object are left out.
+    Outcomes of policies that returned before they read the object are left out.
     """
     trial.engine.begin()
     try:
@@ -99,29 +99,30 @@ def attempt(trial: Trial) -> Tried:
 
 
 def differences(trial: Trial) -> list[str]:
-    """Return how the answer differs from the expected one, a line each; empty when the case passes."""
+    """Return the differences between the actual and the expected answer, one per line; empty if the case passes."""
     return list(attempt(trial).differences)
 
 
 def _unused(trial: Trial) -> Iterator[str]:
-    """Yield what the case says was looked up though no policy looks it up: it decides nothing."""
+    """Yield the look-ups that the case sets but no policy uses."""
     if trial.looks_up:
         about = review.envelope(encode(trial.admission)).attributes
         needed = trial.engine.needs(about) | trial.engine.needs(about, mutating=True)
         for name in sorted(trial.looks_up - needed):
-            yield f"looked_up.{name}: no policy looks this up for the request"
+            yield f"looked_up.{name}: no policy uses this look-up for the request"
 
 
 def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
     expect = trial.expect
     if answer.patched_twice:
-        yield "the mutation is not idempotent: asked again, it changed the object again"
+        yield "the mutation is not idempotent: a second call changed the object again"
     if expect == "not-matched":
         if answer.outcomes:
-            yield f"expected that no policy matches; asked: {', '.join(outcome.policy for outcome in answer.outcomes)}"
+            matching = ", ".join(outcome.policy for outcome in answer.outcomes)
+            yield f"expected that no policy matches; these match: {matching}"
         return
     if not answer.outcomes:
-        yield "no policy looked at the object: nothing was tried (expect: not-matched, if that is meant)"
+        yield "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"
         return
     expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
     yield from _status(trial, expected, answer)
@@ -151,7 +152,7 @@ def warned(answer: Answer) -> list[Reported]:
 
 
 def audited(answer: Answer) -> list[Reported]:
-    """Return policy and message of each violation that only the audit log shows."""
+    """Return policy and message of each violation that appears only in the audit log."""
     silent = (outcome for outcome in answer.outcomes if not outcome.actions & {"Deny", "Warn"})
     return [(outcome.policy, each.message) for outcome in silent for each in outcome.violations]
 
@@ -182,7 +183,7 @@ def _violations(noun: str, found: list[Reported], wanted: list[Expected], prefix
 
 
 def is_expected(expected: Expected, found: Reported, prefix: str) -> bool:
-    """Return whether a violation that was reported is the expected one."""
+    """Return whether a reported violation is the expected one."""
     policy, text = found
     path = joined(prefix, expected.path)
     whole = None if expected.message is None else joined(prefix, expected.message)
@@ -190,20 +191,20 @@ def is_expected(expected: Expected, found: Reported, prefix: str) -> bool:
 
 
 def joined(prefix: str, path: str) -> str:
-    """Return a path of a case as the violation has it: below `prefix`, where the case is about a pod's spec."""
+    """Return a path of a case as the violation has it: below `prefix`, if the case sets a pod's spec."""
     return f"{prefix}.{path}" if prefix else path
 
 
 def _object(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
     wanted = trial.admission.object if expected.patched is None else merge(trial.admission.object, expected.patched)
     if expected.patched is not None and same(trial.admission.object, wanted):
-        yield "patched: equals the object (expect: allowed, if that is meant)"
+        yield "patched: equals the object (use `expect: allowed` if that is intended)"
     if answer.allowed and not same(answer.object, wanted):
-        yield from (f"patched otherwise: {operation}" for operation in jsonpatch.make_patch(wanted, answer.object))
+        yield from (f"patched differently: {operation}" for operation in jsonpatch.make_patch(wanted, answer.object))
 
 
 def _traceback(outcome: Outcome) -> Iterator[str]:
-    """Yield the traceback of a policy that raised, from its own code on."""
+    """Yield the traceback of a policy that raised, starting with its own code."""
     error = outcome.error
     frames = None if error is None else error.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(OWN):

@@ -1,4 +1,4 @@
-"""Rewrite the expectations of a case file to what its cases got, keeping comments, order and everything else."""
+"""Rewrite the expectations of a case file to the actual answers, keeping comments, order and everything else."""
 
 import re
 import textwrap
@@ -14,19 +14,21 @@ from webhook.harness.trial import Answer, Reported, Tried, audited, code_of, den
 
 PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 BLOCK_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./=\[\]-]*")
-RESERVED = re.compile(r"y|n|yes|no|on|off|true|false|null", re.IGNORECASE)  # what YAML 1.1 takes for something else
-WIDTH = 120  # characters of a line, beyond which a flow collection is written as a block
+RESERVED = re.compile(
+    r"y|n|yes|no|on|off|true|false|null", re.IGNORECASE
+)  # words that YAML 1.1 resolves to other types
+WIDTH = 120  # maximum line length; a longer flow collection is written as a block
 Edit = tuple[int, int, str]
 
 
 class CannotUpdateError(ValueError):
-    """No expectation would describe what a case got: the text says why."""
+    """No expectation describes the actual answer; the message has the reason."""
 
 
 def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]]:
-    """Return the text of a case file with the expectation of each of these cases replaced, and what could not be.
+    """Return the text of a case file with the expectations of these cases replaced, and the errors.
 
-    Each case is given by its trials, which must have got the same answer. Derived trials follow the others.
+    A case is given by its trials, which must have the same answer. Derived trials follow the others.
     """
     edits: list[Edit] = []
     faults: list[str] = []
@@ -50,12 +52,12 @@ def _agreed(case: Sequence[Tried]) -> Any:
         orjson.dumps(got): got for got in (_got(each.trial, each.answer) for each in case if not each.trial.derived)
     }
     if len(found) != 1:
-        raise CannotUpdateError("its kinds get different answers; write a case for each")
+        raise CannotUpdateError("the answers differ between kinds; write one case for each")
     return next(iter(found.values()))
 
 
 def _got(trial: Trial, answer: Answer) -> Any:
-    """Return the expectation, as it is written, that this answer meets."""
+    """Return the expectation that this answer meets."""
     if not answer.outcomes:
         return "not-matched"
     if code_of(answer) == 500 or answer.patched_twice:
@@ -72,7 +74,7 @@ def _got(trial: Trial, answer: Answer) -> Any:
 
 
 def _written(trial: Trial, reported: list[Reported]) -> list[dict[str, str]]:
-    """Return violations as a case names them: below the pod's spec, with the policy where there are several."""
+    """Return violations as a case lists them: relative to the pod's spec, with the policy if there are several."""
     prefix = f"{trial.prefix}." if trial.prefix else ""
     several = len(trial.engine.policies) > 1
     return [
@@ -84,7 +86,7 @@ def _written(trial: Trial, reported: list[Reported]) -> list[dict[str, str]]:
 
 
 def _difference(old: Any, new: Any) -> Any:
-    """Return what, laid over `old`, gives `new`."""
+    """Return the value that, merged over `old`, gives `new`."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {key: _difference(old.get(key), value) for key, value in new.items() if old.get(key) != value}
     return new
@@ -103,7 +105,7 @@ def _pair(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node]:
 
 
 def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] | None:
-    """Return the edits of messages alone; None unless a block expects the same violations in the same order."""
+    """Return edits of the messages only; None unless a block expects the same violations in the same order."""
     if not isinstance(node, yaml.MappingNode) or node.flow_style or not isinstance(wanted, dict):
         return None
     if [key.value for key, _ in node.value] != list(wanted) or not isinstance(trial.expect, Expectation):
@@ -141,7 +143,7 @@ def _whole(text: str, case: yaml.MappingNode, wanted: Any) -> Edit:
 
 
 def _end(text: str, node: yaml.Node) -> int:
-    """Return where a node ends; the mark of a block ends only where the next token begins."""
+    """Return the end of a node; a block's end mark is only at the next token."""
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(text, last[1] if isinstance(last, tuple) else last)
@@ -159,7 +161,7 @@ def _flow(value: Any) -> str:
 
 
 def _block(value: Any, indent: int) -> str:
-    """Return an expectation as a block: of violations, or of the fields of a patch."""
+    """Return an expectation as a YAML block: violations, or the fields of a patch."""
     space = " " * indent
     written = ""
     for key, item in value.items():
@@ -176,7 +178,7 @@ def _block(value: Any, indent: int) -> str:
 
 
 def _text(value: Any, indent: int) -> str:
-    """Return a value in a block whose key stands at `indent`: a long text is folded."""
+    """Return a value in a block whose key is indented by `indent`; fold a long text."""
     if isinstance(value, str):
         if BLOCK_PLAIN.fullmatch(value) and not RESERVED.fullmatch(value):
             return value

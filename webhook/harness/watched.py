@@ -1,4 +1,4 @@
-"""Notice whether a policy looked at the object: one that returned before has judged nothing."""
+"""Record whether a policy read the object: one that returned earlier has judged nothing."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -7,24 +7,24 @@ from typing import Any
 
 from webhook.engine import Policy, Request
 
-ROUTING = frozenset({"kind", "resource_kind"})  # what a policy asks to see whether an object concerns it
-RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})  # None or empty: not there
+ROUTING = frozenset({"kind", "resource_kind"})  # attributes that a policy reads to decide whether a request concerns it
+RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})  # None or empty means absent
 
 
 class Looks:
-    """The names of the policies that looked at the object of the current trial."""
+    """The names of the policies that read the object of the current trial."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Start with no names."""
         self.policies: set[str] = set()
         self.watched: frozenset[str] = frozenset()
 
-    def watching(self, catalogue: Mapping[str, Policy]) -> dict[str, Policy]:
-        """Return the policies, watched. Rules in CEL are none of these: they always look at the object."""
+    def wrapped(self, catalogue: Mapping[str, Policy]) -> dict[str, Policy]:
+        """Return the policies wrapped for recording. Rules in CEL are not wrapped: they always read the object."""
         self.watched = frozenset(catalogue)
-        return {name: self._watched(policy) for name, policy in catalogue.items()}
+        return {name: self._wrapped(policy) for name, policy in catalogue.items()}
 
-    def _watched(self, policy: Policy) -> Policy:
+    def _wrapped(self, policy: Policy) -> Policy:
         def watch(judge: Callable[[Request, Any], Iterable[Any]]) -> Callable[[Request, Any], Iterator[Any]]:
             @wraps(judge)
             def watched(request: Request, params: Any) -> Iterator[Any]:
@@ -45,7 +45,7 @@ class Looks:
 
 
 class _Watched:
-    """A request that reports when something of its object is read."""
+    """A request that records when a part of its object is read."""
 
     def __init__(self, request: Request, looked: Callable[[], None]) -> None:
         self._request, self._looked = request, looked

@@ -24,7 +24,7 @@ def validate(request: Request, params: Params) -> Violations:
     config = spec.texts("config")
     _, faults = settings(application, spec.string("environment") or "dev", request.attributes.namespace, config)
     for path, text in faults:
-        yield Violation(path, found="the ConfigMap cannot be made of it", rule=text, fix="correct it")
+        yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
 
 
 POLICY = Policy("appconfig-rules", validate=validate, kinds=("AppConfig",), category="appconfig", always=True)

@@ -26,7 +26,7 @@ def validate(request: Request, params: Params) -> Violations:
     name = request.string("metadata.name")
     faults = list(name_fault("metadata.name", votes_name(name))) if name else []
     for path, text in [*faults, *votes(question, options)[1]]:
-        yield Violation(path, found="the ConfigMap cannot be made of it", rule=text, fix="correct it")
+        yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
 
 
 POLICY = Policy("voteconfig-rules", validate=validate, kinds=("VoteConfig",), category="voteconfig", always=True)

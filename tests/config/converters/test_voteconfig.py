@@ -121,9 +121,13 @@ def test_what_was_written_while_nobody_converted_is_understood() -> None:
         (vote(OLD, {}, **{KEPT: "[]"}), V1, f"metadata.annotations[{KEPT}]: must be a JSON object; remove it"),
         (vote(V1, {}), "voting.schoolofdevops.com/v2", "VoteConfig has no version v2; it has v1, v1alpha1"),
         (vote("voting.schoolofdevops.com/v3", {}), V1, "VoteConfig has no version v3; it has v1, v1alpha1"),
-        (vote(V1, {}), "example.com/v1", f"VoteConfig of {V1} cannot become example.com/v1"),
-        (vote("example.com/v1", {}), "example.com/v2", "VoteConfig of example.com/v1 cannot become example.com/v2"),
-        ({}, V1, f"None of None cannot become {V1}"),
+        (vote(V1, {}), "example.com/v1", f"VoteConfig of {V1} cannot be converted to example.com/v1"),
+        (
+            vote("example.com/v1", {}),
+            "example.com/v2",
+            "VoteConfig of example.com/v1 cannot be converted to example.com/v2",
+        ),
+        ({}, V1, f"None of None cannot be converted to {V1}"),
     ],
 )
 def test_what_cannot_be_converted_is_named(object: dict[str, Any], desired: str, message: str) -> None:

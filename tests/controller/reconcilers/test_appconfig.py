@@ -81,7 +81,7 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
         (
             {"application": "shop", "config": {"a": "{{ secret }}"}},
             "Invalid",
-            'spec.config[a]: line 1: undefined variable "secret"; there are application, environment, namespace',
+            'spec.config[a]: line 1: undefined variable "secret"; known variables: application, environment, namespace',
         ),
         (
             {"application": "shop", "config": {"a/b": ""}},
@@ -97,7 +97,8 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
         (
             {"application": "Sh"},
             "Invalid",
-            "spec.application: the ConfigMap's name, Sh-config, may have lower-case letters, digits, '-' and '.' only",
+            "spec.application: the ConfigMap's name, Sh-config, may only contain lower-case letters, digits, '-' "
+            "and '.'",
         ),
         (
             {"application": "shop", "config": {"a": "ä" * 524_288, "b": "1"}},
@@ -120,8 +121,7 @@ def test_many_faults_are_cut_short() -> None:
     problem = planned(application="shop", config=dict.fromkeys("abcde", "{{ 1 }}")).problem
     assert problem is not None
     assert problem.message.endswith(
-        "spec.config[c]: line 1: Const is not allowed; only variables and filters are, with "
-        "text as their arguments; and 2 more"
+        "spec.config[c]: line 1: Const is not allowed; use only variables, and filters with text arguments; and 2 more"
     )
 
 

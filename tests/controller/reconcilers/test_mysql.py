@@ -328,7 +328,7 @@ def test_a_version_that_does_not_open_the_data_is_refused(
     if refused is None:
         assert told is None
     else:
-        end = "and go on once that is ready" if refused.endswith("first") else "or move a dump to a new database"
+        end = "and continue when that is ready" if refused.endswith("first") else "or move a dump to a new database"
         message = f"Database deployment failed: spec.database.version: {asked}; {refused}, {end}"
         assert told == ("VersionChanged", message)
     (patch,) = (write for step in plan.steps for write in step.writes if isinstance(write, Patch))

@@ -270,8 +270,8 @@ def test_labels_are_on_everything() -> None:
             {"version": "15"},
             [],
             [claim("10Gi")],
-            "spec.version: 15; the data is of PostgreSQL 14, and nothing upgrades it here. Set it back to 14, or move "
-            "a dump to a new database",
+            "spec.version: 15; the data is of PostgreSQL 14, and upgrades are not supported. Set it back to 14, or "
+            "move a dump to a new database",
         ),
         (
             {"storage": "1Gi", "storageClassName": "slow"},

@@ -28,7 +28,7 @@ def faults(file, text):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        pytest.param("", "cases.yaml: no case file: it is empty", id="empty"),
+        pytest.param("", "cases.yaml: the case file is empty", id="empty"),
         pytest.param("- a\n", 'cases.yaml:1: ["a"]: should be an object', id="a list"),
         pytest.param(
             "cases: [{name: a, expect: allowed}]",
@@ -93,7 +93,7 @@ def faults(file, text):
         ),
         pytest.param(
             "policy: replica-limits\ncases:\n- {name: a, each: [scale], pod: {}, expect: allowed}\n",
-            "cases.yaml:3: cases[0].pod: a Scale carries no pod spec",
+            "cases.yaml:3: cases[0].pod: a Scale has no pod spec",
             id="a pod where there is none",
         ),
         pytest.param(
@@ -169,14 +169,14 @@ def test_an_expectation_that_expects_nothing_is_a_fault(file, expect, told):
     [
         (
             "{kind: Deployment}, operation: DELETE, old_object: {}",
-            "old_object: a DELETE is about one object, which is `object`",
+            "old_object: a DELETE has only one object: use `object`",
         ),
         (
             "{kind: Deployment}, operation: CREATE, old_pod: {}",
-            "old_pod: a CREATE is about one object, which is `object`",
+            "old_pod: a CREATE has only one object: use `object`",
         ),
-        ("{}, each: [exec], old_object: {}", "old_object: a CONNECT is about one object, which is `object`"),
-        ("{}, each: [Deployment, scale], operation: DELETE", "operation: scale knows no DELETE, only UPDATE"),
+        ("{}, each: [exec], old_object: {}", "old_object: a CONNECT has only one object: use `object`"),
+        ("{}, each: [Deployment, scale], operation: DELETE", "operation: scale does not support DELETE, only UPDATE"),
     ],
 )
 def test_what_would_not_be_tried_is_a_fault(file, case, told):
@@ -270,14 +270,14 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             "object: {kind: WebApp}, expect: allowed",
-            ["no policy looked at the object: nothing was tried (expect: not-matched, if that is meant)"],
+            ["no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"],
             id="nothing tried",
         ),
         pytest.param("judge", "object: {kind: WebApp}, expect: not-matched", [], id="not matched"),
         pytest.param(
             "judge",
             "object: {kind: Pod}, expect: not-matched",
-            ["expected that no policy matches; asked: judge"],
+            ["expected that no policy matches; these match: judge"],
             id="matched after all",
         ),
         pytest.param(
@@ -350,37 +350,37 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "change",
             "object: {kind: Pod}, expect: {patched: {metadata: {}, spec: {}}}",
-            ["patched: equals the object (expect: allowed, if that is meant)"],
+            ["patched: equals the object (use `expect: allowed` if that is intended)"],
             id="patched with nothing",
         ),
         pytest.param(
             "change",
             f"{asks('set')}, expect: allowed",
-            ["patched otherwise: {'op': 'add', 'path': '/metadata/labels', 'value': {'set': 'x'}}"],
+            ["patched differently: {'op': 'add', 'path': '/metadata/labels', 'value': {'set': 'x'}}"],
             id="patched instead of allowed",
         ),
         pytest.param(
             "change",
             f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: 'y'}}}}}}}}",
-            ["patched otherwise: {'op': 'replace', 'path': '/metadata/labels/set', 'value': 'x'}"],
+            ["patched differently: {'op': 'replace', 'path': '/metadata/labels/set', 'value': 'x'}"],
             id="patched otherwise",
         ),
         pytest.param(
             "change",
             "object: {kind: Pod}, expect: {patched: {metadata: {labels: {set: x}}}}",
-            ["patched otherwise: {'op': 'remove', 'path': '/metadata/labels'}"],
+            ["patched differently: {'op': 'remove', 'path': '/metadata/labels'}"],
             id="not patched",
         ),
         pytest.param(
             "change",
             f"{asks('flag')}, expect: {{patched: {{spec: {{flag: true}}}}}}",
-            ["patched otherwise: {'op': 'replace', 'path': '/spec/flag', 'value': 1}"],
+            ["patched differently: {'op': 'replace', 'path': '/spec/flag', 'value': 1}"],
             id="1 is not true",
         ),
         pytest.param(
             "change",
             f"{asks('count')}, expect: {{patched: {{metadata: {{labels: {{count: x}}}}}}}}",
-            ["the mutation is not idempotent: asked again, it changed the object again"],
+            ["the mutation is not idempotent: a second call changed the object again"],
             id="not idempotent",
         ),
     ],
@@ -504,10 +504,10 @@ def test_an_operation_follows_from_the_objects(file, case, operation, object, ol
         ),
         (
             "each: [scale], object: {}, looked_up: {parnet: {}}",
-            'looked_up.parnet: nothing of this name is looked up; did you mean "parent"?',
+            'looked_up.parnet: unknown look-up; did you mean "parent"?',
         ),
         ("each: [Deployment], pod: {}, also: [ephemeral]", "also: ephemeral: only a Pod has ephemeral containers"),
-        ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp carries no pod spec"),
+        ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp has no pod spec"),
     ],
 )
 def test_a_typo_that_would_empty_a_case_is_a_fault(file, case, fault):
@@ -527,7 +527,7 @@ def test_all_faults_of_a_file_are_reported(file):
 def test_what_no_policy_looks_up_is_a_difference(file):
     """A look-up that decides nothing shows nothing."""
     case = "object: {kind: Pod}, looked_up: {services: []}, expect: allowed"
-    assert tried(file, "judge", case) == ["looked_up.services: no policy looks this up for the request"]
+    assert tried(file, "judge", case) == ["looked_up.services: no policy uses this look-up for the request"]
 
 
 def test_a_violation_that_is_only_audited_is_not_allowed(file):
@@ -602,7 +602,7 @@ def test_a_policy_that_returns_before_it_looks_is_not_matched(file):
     """It asked for the kind alone, or for containers of which there are none: the case shows nothing."""
     TRIED["early"] = Policy("early", Params, validate=early, kinds=("Pod", "Deployment"))
     assert tried(file, "early", "object: {kind: Pod}, expect: allowed") == [
-        "no policy looked at the object: nothing was tried (expect: not-matched, if that is meant)"
+        "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"
     ]
     assert tried(file, "early", "object: {kind: Pod}, expect: not-matched") == []
     assert tried(file, "early", "object: {kind: Deployment}, expect: allowed") == []

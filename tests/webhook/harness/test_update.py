@@ -94,7 +94,7 @@ def test_an_expectation_that_is_no_longer_met_becomes_allowed(tmp_path):
         ('object: {kind: Pod, metadata: {annotations: {paths: "raise"}}}', "a policy failed"),
         (
             'each: [Pod, WebApp], object: {metadata: {annotations: {paths: "a"}}}',
-            "its kinds get different answers; write a case for each",
+            "the answers differ between kinds; write one case for each",
         ),
     ],
 )

@@ -58,7 +58,7 @@ async def test_objects_come_back_in_the_version_asked_for(webhook, path):
             review(vote(), vote("bad", options="?")),
             "VoteConfig shop/bad: spec.options: must be a list of objects",
         ),
-        (review({"kind": "Pod"}), f"Pod: Pod of None cannot become {V1}"),
+        (review({"kind": "Pod"}), f"Pod: Pod of None cannot be converted to {V1}"),
         (
             review(desiredAPIVersion="voting.schoolofdevops.com/v9"),
             "VoteConfig shop/pets: VoteConfig has no version v9; it has v1, v1alpha1",

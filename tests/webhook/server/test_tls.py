@@ -110,10 +110,10 @@ def broken_pairs(pair: KeyPair, authority: KeyPair) -> dict[str, KeyPair]:
     expired = issue_serving(issue_ca("old", NOW - timedelta(days=60)), [NAME], [], NOW - timedelta(days=40))
     return {
         "does not belong to the certificate": KeyPair(pair.certificate, other.key),
-        "the certificate is not readable": KeyPair(pair.certificate[:300], pair.key),
-        "the private key is not readable": KeyPair(pair.certificate, b""),
+        "the certificate is not valid": KeyPair(pair.certificate[:300], pair.key),
+        "the private key is not valid": KeyPair(pair.certificate, b""),
         "expired at": expired,
-        "certificate is not readable as PEM": KeyPair(b"x" * 10_000_000, pair.key),
+        "certificate is not valid PEM": KeyPair(b"x" * 10_000_000, pair.key),
     }
 
 
