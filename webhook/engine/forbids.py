@@ -45,20 +45,15 @@ def forbids(
     return validate
 
 
-def all_of(*judges: Judge) -> Judge:
-    """Return a `validate` that yields what each of several yields."""
-
-    def validate(request: Request, params: Any) -> Iterator[Violation]:
-        for judge in judges:
-            yield from judge(request, params)
-
-    validate.__module__ = judges[0].__module__
-    return validate
-
-
 def containers(request: Request, params: Any) -> Iterable[Fields]:
     """Return all containers."""
     return request.containers()
+
+
+def pods(request: Request, params: Any) -> Iterable[Fields]:
+    """Return the pod."""
+    pod = request.pod()
+    return () if pod is None else (pod,)
 
 
 def volumes(request: Request, params: Any) -> Iterable[Fields]:

@@ -3,9 +3,7 @@
 Why: a binding to `system:anonymous` or `system:unauthenticated` grants its rights to every client that can reach the
 API server, including scanners on the Internet.
 
-Judged: RoleBindings and ClusterRoleBindings. The roles that Kubernetes itself grants this way are allowed.
-
-Allowed: any other subject; the roles that `allowed` names.
+Allowed: any other subject; the roles that `allowed` names, by default those that Kubernetes itself grants this way.
 Denied:  the user `system:anonymous`, the group `system:unauthenticated`; with `authenticated`, also the group
          `system:authenticated`, which contains every authenticated user; with `masters`, also the group
          `system:masters`.
@@ -18,9 +16,8 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.rbac import BINDINGS, is_kept
 from webhook.engine.violation import shown
 
-ANYBODY = {("User", "system:anonymous"), ("Group", "system:unauthenticated")}
-EVERYBODY = ("Group", "system:authenticated")
-MASTERS = ("Group", "system:masters")
+ANYBODY = ("User system:anonymous", "Group system:unauthenticated")
+EVERYBODY, MASTERS = "Group system:authenticated", "Group system:masters"
 PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]
 
 
@@ -34,15 +31,15 @@ class AnonymousBindings(Params):
 
 def validate(request: Request, params: AnonymousBindings) -> Violations:
     """Yield one violation for each subject that is anybody."""
-    role = request.string("roleRef.name")
+    role = request.string("roleRef.name") or ""
     if is_kept(request) or role in params.allowed:
         return
-    denied = ANYBODY | ({EVERYBODY} if params.authenticated else set()) | ({MASTERS} if params.masters else set())
+    denied = (*ANYBODY, *[EVERYBODY] * params.authenticated, *[MASTERS] * params.masters)
     for index, subject in enumerate(request.each("subjects")):
-        kind, name = subject.string("kind") or "", subject.string("name") or ""
-        if (kind, name) in denied:
-            whom = "a group that is above RBAC" if (kind, name) == MASTERS else "anybody who asks"
-            rule = f"{shown(role or '')} must not be given to {whom}"
+        name = subject.string("name")
+        if (title := f"{subject.string('kind')} {name}") in denied:
+            whom = "a group that is above RBAC" if title == MASTERS else "anybody who asks"
+            rule = f"{shown(role)} must not be given to {whom}"
             yield request.violation(f"subjects[{index}].name", name, rule, "bind it to those who need it")
 
 

@@ -33,25 +33,15 @@ def validate(request: Request, params: AutoscalerBounds) -> Violations:
     low, high = request.integer(lower), request.integer(upper)
     lowest, highest = least if low is None else low, most if high is None else high
     if lowest < params.minimum and not (params.allow_zero and lowest == 0):
-        yield request.violation(
-            lower,
-            lowest,
-            found=None if low is not None else f"missing, which means {lowest}",
-            rule=f"autoscalers must keep at least {params.minimum} replicas",
-            fix=f"set it to {params.minimum} or more",
-            excess=params.minimum - lowest,
-            mended=params.minimum,
-        )
+        found = None if low is not None else f"missing, which means {lowest}"
+        rule, fix = f"autoscalers must keep at least {params.minimum} replicas", f"set it to {params.minimum} or more"
+        excess = params.minimum - lowest
+        yield request.violation(lower, lowest, rule, fix, found=found, excess=excess, mended=params.minimum)
     if highest is not None and highest - lowest < params.spread:
-        yield request.violation(
-            upper,
-            highest,
-            found=f"{highest} with a lower bound of {lowest}",
-            rule=f"the bounds of autoscalers must be at least {params.spread} apart",
-            fix=f"set it to {lowest + params.spread} or more",
-            excess=params.spread - (highest - lowest),
-            mended=lowest + params.spread,
-        )
+        enough = lowest + params.spread
+        rule, fix = f"the bounds of autoscalers must be at least {params.spread} apart", f"set it to {enough} or more"
+        found = f"{highest} with a lower bound of {lowest}"
+        yield request.violation(upper, highest, rule, fix, found=found, excess=enough - highest, mended=enough)
 
 
 POLICY = Policy("autoscaler-bounds", AutoscalerBounds, validate=validate, kinds=tuple(BOUNDS), category="capacity")

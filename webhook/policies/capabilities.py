@@ -3,8 +3,7 @@
 Why: with the runtime's default set, root in a container can change owners, forge packets and create devices. Most
 programs need none of these capabilities.
 
-Judged: containers, init containers and ephemeral containers, and a WebApp's security context. Names are compared in the
-API's spelling: `NET_RAW`, not `CAP_NET_RAW` or `net_raw`.
+Judged: all containers. Names are compared in the API's spelling: `NET_RAW`, not `CAP_NET_RAW` or `net_raw`.
 
 Allowed: `capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}`.
 Denied:  `add: [SYS_ADMIN]`; no `drop`, where `required_drop` is not empty.
@@ -60,27 +59,20 @@ def validate(request: Request, params: Capabilities) -> Violations:
         return
     for container in request.containers():
         yield from _dropped(container, params)
-        yield from _added(container, params)
+        if ALL not in params.allowed:
+            yield from _added(container, params)
 
 
 def _dropped(container: Fields, params: Capabilities) -> Violations:
     dropped = container.strings(DROP)
     missing = [] if ALL in dropped else [each for each in params.required_drop if each not in dropped]
     if missing:
-        yield container.violation(
-            DROP,
-            dropped,
-            f"containers must drop {', '.join(params.required_drop)}",
-            f"add {', '.join(missing)} to it",
-            found=", ".join(map(shown, dropped)) or "nothing is dropped",
-            excess=NotDropped(dropped),
-            mended=[*dropped, *missing],
-        )
+        rule, fix = f"containers must drop {', '.join(params.required_drop)}", f"add {', '.join(missing)} to it"
+        found, mended = ", ".join(map(shown, dropped)) or "nothing is dropped", [*dropped, *missing]
+        yield container.violation(DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended)
 
 
 def _added(container: Fields, params: Capabilities) -> Violations:
-    if ALL in params.allowed:
-        return
     added = container.strings(ADD)
     kept = [each for each in added if each in params.allowed]
     for capability in added:

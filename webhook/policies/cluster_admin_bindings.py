@@ -11,7 +11,7 @@ Fix: bind a role with the rights that are needed.
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violations
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.rbac import BINDINGS, is_kept
 
@@ -34,17 +34,10 @@ def validate(request: Request, params: ClusterAdminBindings) -> Violations:
     if is_kept(request) or request.string("roleRef.kind") != "ClusterRole" or role not in params.roles:
         return
     for index, subject in enumerate(request.each("subjects")):
-        name = _named(subject)
+        name = ":".join(filter(None, map(subject.string, ("kind", "namespace", "name"))))
         if not params.allowed.match(name):
-            rule = f"only approved subjects may be bound to {role}"
-            yield request.violation(
-                f"subjects[{index}].name", name, rule, "bind a role with the rights that are needed"
-            )
-
-
-def _named(subject: Fields) -> str:
-    parts = (subject.string("kind"), subject.string("namespace"), subject.string("name"))
-    return ":".join(part for part in parts if part)
+            rule, fix = f"only approved subjects may be bound to {role}", "bind a role with the rights that are needed"
+            yield request.violation(f"subjects[{index}].name", name, rule, fix)
 
 
 POLICY = Policy(

@@ -3,7 +3,7 @@
 Why: the containers of a pod are scheduled, scaled and evicted together; a pod with a dozen containers is several
 applications that cannot be scaled separately.
 
-Judged: pods and workloads with a pod template; containers and init containers are counted separately.
+Judged: containers and init containers, counted separately.
 
 Allowed: ten containers and ten init containers.
 Denied:  eleven of either.
@@ -30,14 +30,8 @@ def validate(request: Request, params: ContainerCounts) -> Violations:
     for field, maximum in (("containers", params.containers), ("initContainers", params.init)):
         count = sum(1 for _ in pod.each(field))
         if count > maximum:
-            yield pod.violation(
-                field,
-                count,
-                found=f"{count} of them",
-                rule=f"a pod cannot have more than {maximum}",
-                fix="move some into pods of their own",
-                excess=count - maximum,
-            )
+            rule, fix = f"a pod cannot have more than {maximum}", "move some into pods of their own"
+            yield pod.violation(field, count, rule, fix, found=f"{count} of them", excess=count - maximum)
 
 
 POLICY = Policy("container-counts", ContainerCounts, validate=validate, category="workloads")

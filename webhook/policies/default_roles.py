@@ -21,7 +21,7 @@ from webhook.engine.rbac import BINDINGS, ROLES, is_kept
 LABEL, OURS = "kubernetes.io/bootstrapping", "rbac-defaults"
 AGGREGATED = tuple(f"rbac.authorization.k8s.io/aggregate-to-{role}" for role in ("admin", "edit", "view"))
 PARTS = ("rules", "aggregationRule", "subjects", "roleRef")
-FIX = "make a role of your own, and bind that"
+STAY = "default roles must stay as they are"
 
 
 class DefaultRoles(Params):
@@ -53,14 +53,14 @@ def _is_protected(role: Request, params: DefaultRoles) -> bool:
 
 def _changed(request: Request, before: Request) -> Violations:
     if request.attributes.operation == "DELETE":
-        yield Violation("metadata.name", "deleted", "default roles must stay as they are", "leave it")
+        yield Violation("metadata.name", "deleted", STAY, "leave it")
         return
     for part in PARTS:
         if (request.value.get(part) or None) != (before.value.get(part) or None):
-            yield Violation(part, "changed", "default roles must stay as they are", FIX)
+            yield Violation(part, "changed", STAY, "make a role of your own, and bind that")
     label, old = (each.texts("metadata.labels").get(LABEL) for each in (request, before))
     if label != old:
-        yield Violation(f"metadata.labels[{LABEL}]", "changed", "default roles must stay as they are", "leave it")
+        yield Violation(f"metadata.labels[{LABEL}]", "changed", STAY, "leave it")
 
 
 POLICY = Policy(

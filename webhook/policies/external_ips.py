@@ -3,8 +3,6 @@
 Why: with `externalIPs`, any user who can create a Service can redirect traffic for that address, from every node, to
 their own pods.
 
-Judged: Services.
-
 Allowed: no `externalIPs`, or only addresses within `allowed`.
 Denied:  `externalIPs: [203.0.113.7]`.
 Fix: remove them; use a LoadBalancer or an Ingress.

@@ -21,9 +21,8 @@ class FlexVolumeDrivers(Params):
 
 
 def _rule(params: FlexVolumeDrivers) -> str:
-    return (
-        f"flexVolume drivers must be {' or '.join(params.allowed)}" if params.allowed else "flexVolume must not be used"
-    )
+    names = " or ".join(params.allowed)
+    return f"flexVolume drivers must be {names}" if names else "flexVolume must not be used"
 
 
 validate = forbids(

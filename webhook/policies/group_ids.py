@@ -11,7 +11,6 @@ Fix: set an id that is allowed, or remove the field.
 See: https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 """
 
-from collections.abc import Sequence
 from functools import cached_property
 
 from pydantic import Field
@@ -38,17 +37,11 @@ class GroupIds(Params):
         """What a message says must be."""
         return f"group ids must be within {listed(self.allowed)}"
 
-    def judge(self, holder: Fields, path: str, found: int | None) -> Violations:
-        """Yield a violation where the id found may not be set."""
-        if found is not None and not any_holds(self.allowed, found):
-            yield holder.violation(path, found, self.rule, "set an id that is allowed")
-
-    def judge_pod(self, pod: Fields, path: str, found: Sequence[int | None]) -> Violations:
-        """Yield a violation for each id of the pod that may not be set, and where one is missing."""
+    def judge(self, holder: Fields, path: str, *found: int | None) -> Violations:
+        """Yield a violation for each of the ids found that may not be set."""
         for each in found:
-            yield from self.judge(pod, path, each)
-        if self.required and not pod.is_set(path) and not is_windows(pod):
-            yield pod.violation(path, None, self.rule, "set it", found="unset")
+            if each is not None and not any_holds(self.allowed, each):
+                yield holder.violation(path, each, self.rule, "set an id that is allowed")
 
 
 class Groups(Params):
@@ -69,10 +62,13 @@ def validate(request: Request, params: Groups) -> Violations:
             yield from missing(request, RUN_AS_GROUP, params.run_as_group.rule)
     if pod is None:
         return
-    if params.fs_group is not None:
-        yield from params.fs_group.judge_pod(pod, FS_GROUP, [pod.integer(FS_GROUP)])
-    if params.supplemental_groups is not None:
-        yield from params.supplemental_groups.judge_pod(pod, SUPPLEMENTAL, pod.integers(SUPPLEMENTAL))
+    of_pod = (FS_GROUP, params.fs_group, [pod.integer(FS_GROUP)])
+    further = (SUPPLEMENTAL, params.supplemental_groups, pod.integers(SUPPLEMENTAL))
+    for path, group, found in (of_pod, further):
+        if group is not None:
+            yield from group.judge(pod, path, *found)
+            if group.required and not pod.is_set(path) and not is_windows(pod):
+                yield pod.violation(path, None, group.rule, "set it", found="unset")
 
 
 POLICY = Policy("group-ids", Groups, validate=validate, category="pod-security")

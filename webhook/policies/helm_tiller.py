@@ -3,8 +3,6 @@
 Why: Tiller executes the requests of any client that can reach it, usually with cluster-wide rights. Helm 3 has no such
 server.
 
-Judged: containers, init containers and ephemeral containers of pods and of workloads with a pod template.
-
 Allowed: every other image.
 Denied:  `ghcr.io/helm/tiller:v2.17.0`, from any registry.
 Fix: use Helm 3 or later.

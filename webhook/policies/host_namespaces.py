@@ -9,25 +9,25 @@ Fix: remove it; expose ports by a Service, share processes within the pod by `sh
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import forbids
+from webhook.engine.forbids import forbids, pods
 
-NAMESPACES = ("hostNetwork", "hostPID", "hostIPC")
+Namespace = Literal["hostNetwork", "hostPID", "hostIPC"]
 
 
 class HostNamespaces(Params):
     """Which of the node's namespaces pods may be in."""
 
-    allowed: list[Literal["hostNetwork", "hostPID", "hostIPC"]] = Field([], description="namespaces that may be used")
+    allowed: list[Namespace] = Field([], description="namespaces that may be used")
 
 
 validate = forbids(
-    lambda request, params: (pod,) if (pod := request.pod()) is not None else (),
-    lambda params: [each for each in NAMESPACES if each not in params.allowed],
+    pods,
+    lambda params: [each for each in get_args(Namespace) if each not in params.allowed],
     Fields.boolean,
     unless=lambda found, params: not found,
     rule="pods must not be in a namespace of the node",

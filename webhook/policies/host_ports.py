@@ -25,11 +25,8 @@ class HostPorts(Params):
 
 
 def _rule(params: HostPorts) -> str:
-    return (
-        f"host ports must be within {listed(params.allowed)}"
-        if params.allowed
-        else "containers must not open host ports"
-    )
+    ranges = listed(params.allowed)
+    return f"host ports must be within {ranges}" if params.allowed else "containers must not open host ports"
 
 
 validate = forbids(

@@ -2,8 +2,7 @@
 
 Why: a tag can be moved to another image after the image was reviewed; a digest cannot.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
-template, and the image of a WebApp.
+Judged: the images of all containers and of image volumes, and the image of a WebApp.
 
 Allowed: `image: registry.company.com/shop@sha256:…`, with or without a tag.
 Denied:  `image: registry.company.com/shop:1.4`.

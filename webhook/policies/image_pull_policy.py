@@ -3,9 +3,8 @@
 Why: with `Always`, the registry authorizes every pull, and the kubelet gets the current image of a tag. With another
 policy, a node runs its cached image.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
-template. An unset field counts as the API server's default: Always for the tag `latest` or no tag, else IfNotPresent. A
-WebApp has no such field; its Deployment is judged.
+Judged: all containers, and image volumes. An unset field counts as the API server's default: Always for the tag
+`latest` or no tag, else IfNotPresent. A WebApp has no such field; its Deployment is judged.
 
 Allowed: `imagePullPolicy: Always`; `image: nginx`, whose default it is.
 Denied:  `imagePullPolicy: IfNotPresent`; `image: nginx:1.21`, whose default that is.
@@ -19,7 +18,6 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import parsed
-from webhook.engine.violation import shown
 
 PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"}  # by where the image is named
 
@@ -42,17 +40,13 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         image = parsed(text)
         if image is None or (params.tags and not params.tags.match(image.version or "")):
             continue
-        said = holder.string(PULL_POLICY[path])
+        field, required = PULL_POLICY[path], params.required
+        said = holder.string(field)
         default = "Always" if "latest" in (image.version, image.tag) else "IfNotPresent"
-        if (said or default) != params.required:
-            yield holder.violation(
-                PULL_POLICY[path],
-                said,
-                found=shown(said) if said else f"missing, which means {default}",
-                rule=f"must be {params.required}{which}",
-                fix=f"set it to {params.required}",
-                mended=params.required,
-            )
+        if (said or default) != required:
+            found = None if said else f"missing, which means {default}"
+            rule, fix = f"must be {required}{which}", f"set it to {required}"
+            yield holder.violation(field, said, rule, fix, found=found, mended=required)
 
 
 POLICY = Policy("image-pull-policy", ImagePullPolicy, validate=validate, category="images")

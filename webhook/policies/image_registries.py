@@ -3,8 +3,7 @@
 Why: images from approved registries are scanned, signed and kept available. An image is compared by its parsed parts,
 never as text: `registry.company.com.evil.io/x` does not come from `registry.company.com`.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
-template, and the image of a WebApp.
+Judged: the images of all containers and of image volumes, and the image of a WebApp.
 
 A registry is a host, a host with its port, or either with a path: `registry.company.com/team` contains
 `registry.company.com/team/app` but not `registry.company.com/team-evil/app`. A `*` matches one whole component:

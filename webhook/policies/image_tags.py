@@ -3,8 +3,7 @@
 Why: a tag like `latest` moves: nodes may run different versions, and a rollback is impossible. An image without a tag
 means `latest`. A digest pins the version, so an image with a digest may have any tag.
 
-Judged: containers, init containers, ephemeral containers and image volumes of pods and of workloads with a pod
-template, and the image of a WebApp.
+Judged: the images of all containers and of image volumes, and the image of a WebApp.
 
 Allowed: `image: registry.company.com/shop:1.4`; `image: nginx@sha256:…`, with any tag.
 Denied:  `image: nginx:latest`; `image: nginx`; a tag that none of `allowed` matches.

@@ -15,7 +15,6 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.violation import shown
 
 
 class IngressHosts(Params):
@@ -30,28 +29,26 @@ class IngressHosts(Params):
 def validate(request: Request, params: IngressHosts) -> Violations:
     """Yield a violation for each rule whose host is empty, a wildcard, or of another domain."""
     rules = list(request.each("spec.rules"))
-    every = "every host"
     if not rules and not params.empty:
-        yield Violation(
-            "spec.rules", f"missing, which stands for {every}", "an Ingress must name its hosts", "add rules"
-        )
+        found = "missing, which stands for every host"
+        yield Violation("spec.rules", found, "an Ingress must name its hosts", "add rules")
     if rules and request.is_set("spec.defaultBackend") and not params.empty:
-        found = f"set, which stands for {every}"
+        found = "set, which stands for every host"
         yield Violation("spec.defaultBackend", found, "an Ingress must name its hosts", "make a rule of it")
-    hosts = {rule.string("host") for rule in rules}
-    if params.maximum is not None and len(hosts) > params.maximum:
-        limit = f"an Ingress must have at most {params.maximum} hosts"
-        excess = len(hosts) - params.maximum
-        yield Violation("spec.rules", f"{len(hosts)} hosts", limit, "make several Ingresses of it", excess=excess)
-    for rule in rules:
-        host, path = rule.string("host") or "", rule.path("host")
+    hosts = [rule.string("host") or "" for rule in rules]
+    count = len(set(hosts))
+    if params.maximum is not None and count > params.maximum:
+        limit, excess = f"an Ingress must have at most {params.maximum} hosts", count - params.maximum
+        yield Violation("spec.rules", f"{count} hosts", limit, "make several Ingresses of it", excess)
+    for rule, host in zip(rules, hosts, strict=True):
         if not host:
             if not params.empty:
-                yield Violation(path, f"missing, which stands for {every}", "a rule must name its host", "name it")
+                found = "missing, which stands for every host"
+                yield rule.violation("host", None, "a rule must name its host", "name it", found=found)
         elif "*" in host and not params.wildcards:
-            yield Violation(path, shown(host), "wildcards are not allowed", "name the host")
+            yield rule.violation("host", host, "wildcards are not allowed", "name the host")
         elif params.domains and not params.domains.match(host):
-            yield Violation(path, shown(host), f"must be of {', '.join(params.domains)}", "name a host of these")
+            yield rule.violation("host", host, f"must be of {', '.join(params.domains)}", "name a host of these")
 
 
 POLICY = Policy("ingress-hosts", IngressHosts, validate=validate, kinds=("Ingress",), category="network")

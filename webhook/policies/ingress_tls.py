@@ -17,7 +17,6 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.ingresses import wildcard
-from webhook.engine.violation import shown
 
 ANNOTATION = "kubernetes.io/ingress.allow-http"
 
@@ -39,19 +38,16 @@ def validate(request: Request, params: IngressTLS) -> Violations:
     if params.tls:
         yield from _uncovered(request, params)
     if params.https and (value := request.texts("metadata.annotations").get(ANNOTATION)) != "false":
-        found = "missing" if value is None else shown(value)
-        yield Violation(
-            f"metadata.annotations[{ANNOTATION}]", found, "plain HTTP must not be served", 'set it to "false"'
-        )
+        path, found = f"metadata.annotations[{ANNOTATION}]", "missing" if value is None else None
+        yield request.violation(path, value, "plain HTTP must not be served", 'set it to "false"', found=found)
 
 
 def _uncovered(request: Request, params: IngressTLS) -> Violations:
     entries = list(request.each("spec.tls"))
     rules = [rule for rule in request.each("spec.rules") if params.counts(rule.string("host") or "")]
     if not entries and (rules or not params.hosts):
-        yield Violation(
-            "spec.tls", "missing", "an Ingress must use TLS", "add its hosts and the Secret of their certificate"
-        )
+        fix = "add its hosts and the Secret of their certificate"
+        yield Violation("spec.tls", "missing", "an Ingress must use TLS", fix)
         return
     hosts = [entry.strings("hosts") for entry in entries]
     if not all(hosts):

@@ -31,13 +31,9 @@ def validate(request: Request, params: MemoryUnits) -> Violations:
     """Yield one violation for each amount that is too small to be meant."""
     for holder, field, found in _amounts(request):
         if 0 < found.value < amount(params.smallest).value:
-            yield holder.violation(
-                field,
-                found.text,
-                found=f"{found}, which is {float(found.value):.8g} bytes",
-                rule=f"amounts below {params.smallest} are taken for a wrong unit",
-                fix="write Ki, Mi or Gi",
-            )
+            said = f"{found}, which is {float(found.value):.8g} bytes"
+            rule = f"amounts below {params.smallest} are taken for a wrong unit"
+            yield holder.violation(field, found.text, rule, "write Ki, Mi or Gi", found=said)
 
 
 def _amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:

@@ -10,7 +10,7 @@ Denied:  `kubectl run`, or a manifest of `kind: Pod`.
 Fix: use a Deployment, a StatefulSet, a DaemonSet or a Job.
 """
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies._owners import is_controlled
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -22,13 +22,8 @@ def validate(request: Request, params: Params) -> Violations:
         return
     if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.attributes.groups:
         return
-    yield request.violation(
-        "metadata.ownerReferences",
-        None,
-        found="no owner that is its controller",
-        rule="pods must be made by something that makes them again",
-        fix="use a Deployment, a StatefulSet, a DaemonSet or a Job",
-    )
+    found, rule = "no owner that is its controller", "pods must be made by something that makes them again"
+    yield Violation("metadata.ownerReferences", found, rule, "use a Deployment, a StatefulSet, a DaemonSet or a Job")
 
 
 POLICY = Policy("naked-pods", validate=validate, kinds=("Pod",), operations=("CREATE",), category="reliability")

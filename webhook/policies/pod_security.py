@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from webhook.engine import NAMESPACE_LABELS, Params, Policy, Request, Violations
-from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, Check, checks
+from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, checks
 
 LABEL = "pod-security.kubernetes.io/"
 LABEL_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
@@ -50,18 +50,9 @@ class PodSecurity(Params):
     exempt_runtime_classes: list[str] = Field([], description="runtime classes whose pods are skipped")
 
     @cached_property
-    def left_out(self) -> frozenset[str]:
-        """The checks that are left out, as a set."""
+    def excluded(self) -> frozenset[str]:
+        """The checks that are skipped, as a set."""
         return frozenset(self.excluded_checks)
-
-    def checks(self, request: Request) -> tuple[Check, ...]:
-        """Return the checks that hold for a request."""
-        level: str = self.level
-        minor = _minor(self.version)
-        if self.namespace_labels is not None:
-            labels = request.lookup(NAMESPACE_LABELS)
-            level, minor = level_and_version(labels, self.namespace_labels, level, minor)
-        return checks(level, minor, self.left_out)
 
 
 def level_and_version(labels: Mapping[str, str], mode: str, level: str, minor: int) -> tuple[str, int]:
@@ -90,16 +81,21 @@ def _minor(version: str) -> int:
 def validate(request: Request, params: PodSecurity) -> Violations:
     """Yield what the checks of the level find."""
     pod = request.pod()
-    runtime_class = pod.string("runtimeClassName") if pod is not None else None
-    if runtime_class in params.exempt_runtime_classes:
+    if pod is not None and pod.string("runtimeClassName") in params.exempt_runtime_classes:
         return
-    for check in params.checks(request):
+    level, minor = str(params.level), _minor(params.version)
+    if params.namespace_labels is not None:
+        labels = request.lookup(NAMESPACE_LABELS)
+        level, minor = level_and_version(labels, params.namespace_labels, level, minor)
+    for check in checks(level, minor, params.excluded):
         yield from check.violations(request)
 
 
-def needs(params: PodSecurity) -> tuple[str, ...]:
-    """Name what must be looked up by these parameters."""
-    return () if params.namespace_labels is None else (NAMESPACE_LABELS,)
-
-
-POLICY = Policy("pod-security", PodSecurity, validate=validate, category="pod-security", severity="high", needs=needs)
+POLICY = Policy(
+    "pod-security",
+    PodSecurity,
+    validate=validate,
+    category="pod-security",
+    severity="high",
+    needs=lambda params: () if params.namespace_labels is None else (NAMESPACE_LABELS,),
+)

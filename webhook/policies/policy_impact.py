@@ -3,8 +3,7 @@
 Why: existing objects keep running, but their next update, or their next pod, is denied. The warning gives the number
 from the last audit; without an audit there is no warning. Always in force.
 
-Judged: updates of a ClusterAdmissionPolicy or an AdmissionPolicy that make it deny, or that change the parameters or
-match of a denying policy.
+Judged: updates that make a policy deny, or that change the parameters or match of a denying policy.
 
 Allowed: always; with a warning if existing objects violate the policy.
 Denied:  nothing.
@@ -16,8 +15,7 @@ from webhook.engine.fields import Fields
 from webhook.engine.kinds import POLICY_KINDS
 
 DENY = "Deny"
-RULES = ("spec.policy", "spec.params", "spec.match", "spec.validations", "spec.variables", "spec.matchConditions")
-COUNTED = "the last audit found violations in them"
+RULES = ("policy", "params", "match", "validations", "variables", "matchConditions")  # the parts of spec that decide
 
 
 def validate(request: Request, params: Params) -> Violations:
@@ -26,21 +24,19 @@ def validate(request: Request, params: Params) -> Violations:
     would_deny, objects = before.integer("status.wouldDeny"), before.integer("status.auditedObjects")
     if not would_deny or objects is None or not _denies(request):
         return
-    changes_rule = any(_at(request, path) != _at(before, path) for path in RULES)
+    spec, old = request.mapping("spec"), before.mapping("spec")
+    changes_rule = any(spec.get(part) != old.get(part) for part in RULES)
     if _denies(before) and not changes_rule:
         return
     by = " by its previous rules" if changes_rule else ""
     found = f"{would_deny:,} of {objects:,} objects judged would be denied{by}"
-    yield Violation("spec.validationActions", found, COUNTED, "mend them first, or keep Warn")
+    yield Violation(
+        "spec.validationActions", found, "the last audit found violations in them", "mend them first, or keep Warn"
+    )
 
 
 def _denies(policy: Fields) -> bool:
     return DENY in (policy.strings("spec.validationActions") or [DENY])
-
-
-def _at(policy: Fields, path: str) -> object:
-    parent, _, field = path.rpartition(".")
-    return policy.mapping(parent).get(field)
 
 
 POLICY = Policy(

@@ -2,8 +2,7 @@
 
 Why: otherwise a set-user-ID program in the image can turn any user into root.
 
-Judged: containers, init containers and ephemeral containers, and a WebApp's security context; Windows pods, where the
-API forbids the field, are skipped.
+Judged: all containers; Windows pods, where the API forbids the field, are skipped.
 
 Allowed: `securityContext: {allowPrivilegeEscalation: false}`.
 Denied:  `allowPrivilegeEscalation: true`, or not set, which means true.

@@ -3,8 +3,6 @@
 Why: a privileged container has every capability, access to every device of the node, and no seccomp, AppArmor or
 SELinux confinement: an attacker in it controls the node.
 
-Judged: containers, init containers and ephemeral containers, and a WebApp's security context.
-
 Allowed: no `privileged`, or `privileged: false`.
 Denied:  `securityContext: {privileged: true}`.
 Fix: remove it; add only the capability that is needed, or ask for an exception.

@@ -25,14 +25,9 @@ def validate(request: Request, params: Params) -> Violations:
             probe = container.fields(name)
             timeout, period = probe.integer("timeoutSeconds") or 1, probe.integer("periodSeconds") or 10
             if timeout >= period:
-                yield probe.violation(
-                    "timeoutSeconds",
-                    timeout,
-                    found=f"{timeout}, and periodSeconds is {period}",
-                    rule="must be less than periodSeconds",
-                    fix="shorten the timeout, or lengthen the period",
-                    excess=timeout - period,
-                )
+                found, fix = f"{timeout}, and periodSeconds is {period}", "shorten the timeout, or lengthen the period"
+                rule, excess = "must be less than periodSeconds", timeout - period
+                yield probe.violation("timeoutSeconds", timeout, rule, fix, found=found, excess=excess)
 
 
 POLICY = Policy("probe-timeouts", validate=validate, category="reliability", severity="low")

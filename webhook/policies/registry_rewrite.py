@@ -60,12 +60,12 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
     before = request.before()
     known = {holder.path(field): text for text, holder, field in before.images()} if before is not None else {}
     for text, holder, field in request.images():
-        rewritten = rewrite(text, params.parsed)
+        rewritten = _rewritten(text, params.parsed)
         if rewritten != text and known.get(holder.path(field)) != text:
             yield holder.set(field, rewritten, overwrite=True)
 
 
-def rewrite(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
+def _rewritten(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
     """Return the image as its mirror has it; as it is, where there is none or no reference would come of it."""
     image = parsed(text)
     for registry, mirror in mirrors:

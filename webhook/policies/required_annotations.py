@@ -2,9 +2,8 @@
 
 Why: an owner's address or a link to a run book helps only if every object has one.
 
-Judged: every kind in the table, or those that `match` selects; with `where: pods` the annotations of pods and of pod
-templates. A pattern is a glob (`*@example.com`) or a regular expression between slashes (RE2 syntax); it must match the
-whole value.
+Judged: objects, or with `where: pods` pods and pod templates. A pattern is a glob (`*@example.com`) or a regular
+expression between slashes (RE2 syntax); it must match the whole value.
 
 Allowed: `annotations: {owner: shop@example.com}` with `annotations: {owner: "*@example.com"}`.
 Denied:  the annotation missing, or `owner: shop`.

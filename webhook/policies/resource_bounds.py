@@ -12,6 +12,7 @@ Fix: stay within the bounds, or ask for an exception.
 
 from pydantic import Field, model_validator
 
+from config.quantities import Quantity
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.resources import Amount, Completed, Part, Resources, amount, needs, of_all
 
@@ -46,17 +47,15 @@ class ResourceBounds(Completed):
 
 def validate(request: Request, params: ResourceBounds) -> Violations:
     """Yield one violation for each amount out of bounds."""
+    parts: tuple[tuple[Part, dict[str, Bounds]], ...] = (("limits", params.limits), ("requests", params.requests))
     for each in of_all(request, limit_ranges=params.limit_ranges):
-        for resource, bounds in params.limits.items():
-            yield from _judge(each, "limits", resource, bounds)
-        for resource, bounds in params.requests.items():
-            yield from _judge(each, "requests", resource, bounds)
+        for part, by_resource in parts:
+            for resource, bounds in by_resource.items():
+                if (found := each.of(part).get(resource)) is not None:
+                    yield from _judge(each, part, resource, found, bounds)
 
 
-def _judge(resources: Resources, part: Part, resource: str, bounds: Bounds) -> Violations:
-    found = resources.of(part).get(resource)
-    if found is None:
-        return
+def _judge(resources: Resources, part: Part, resource: str, found: Quantity, bounds: Bounds) -> Violations:
     what = f"{part} of {resource} must be"
     if bounds.min is not None and (short := amount(bounds.min).value - found.value) > 0:
         rule, fix = f"{what} at least {bounds.min}", f"raise it to {bounds.min} or more"

@@ -4,8 +4,7 @@ Why: a container without limits can starve every other container on its node. Ju
 pods and of workloads with a pod template, and a WebApp's resources. A pod-level limit (`spec.resources`) counts for all
 of its containers. Ephemeral containers are ignored: the API forbids resources on them.
 
-With `limit_ranges: true`, defaults from the namespace's LimitRanges count as set; the policy then needs to look them
-up.
+With `limit_ranges: true`, defaults from the namespace's LimitRanges, which are looked up, count as set.
 
 Allowed: `resources: {limits: {cpu: 500m, memory: 512Mi}}`.
 Denied:  a container without `resources.limits`, or with only one of the two; a limit of a resource in `forbidden`.

@@ -31,15 +31,10 @@ def validate(request: Request, params: ResourceRatios) -> Violations:
                 continue
             asked, largest = each.requests[resource], amount(ratio).value
             if limit.value > largest * asked.value:
-                yield each.violation(
-                    "limits",
-                    resource,
-                    limit.text,
-                    rule=f"a limit of {resource} must be at most {ratio} times its request",
-                    fix="raise the request or lower the limit",
-                    found=f"{limit} with a request of {asked}",
-                    excess=limit.value / asked.value if asked.value else LARGEST,  # a request of 0
-                )
+                found, fix = f"{limit} with a request of {asked}", "raise the request or lower the limit"
+                rule = f"a limit of {resource} must be at most {ratio} times its request"
+                excess = limit.value / asked.value if asked.value else LARGEST
+                yield each.violation("limits", resource, limit.text, rule, fix, found=found, excess=excess)
 
 
 POLICY = Policy("resource-ratios", ResourceRatios, validate=validate, category="capacity", needs=needs)

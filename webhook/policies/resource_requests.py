@@ -5,8 +5,7 @@ Judged: containers and init containers of pods and of workloads with a pod templ
 counts as a request of the same amount, as in every pod; a pod-level request (`spec.resources`) counts for all of its
 containers. Ephemeral containers are ignored: the API forbids resources on them.
 
-With `limit_ranges: true`, defaults from the namespace's LimitRanges count as set; the policy then needs to look them
-up.
+With `limit_ranges: true`, defaults from the namespace's LimitRanges, which are looked up, count as set.
 
 Allowed: `resources: {requests: {cpu: 100m, memory: 128Mi}}`, or limits alone.
 Denied:  a container without `resources`, or with only one of the two.

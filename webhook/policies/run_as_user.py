@@ -33,10 +33,9 @@ class RunAsUser(Params):
     @cached_property
     def rule(self) -> str:
         """What a message says must be."""
-        told_as = (
-            "must not be 0, which is root" if self.allowed == [NOT_ROOT] else f"must be within {listed(self.allowed)}"
-        )
-        return f"the user {told_as}"
+        if self.allowed == [NOT_ROOT]:
+            return "the user must not be 0, which is root"
+        return f"the user must be within {listed(self.allowed)}"
 
 
 def validate(request: Request, params: RunAsUser) -> Violations:

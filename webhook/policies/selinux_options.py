@@ -10,14 +10,12 @@ Fix: remove the field, or set an allowed type.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from collections.abc import Callable
-
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import Judge, all_of, forbids
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.security_contexts import contexts
 
+OPTIONS = "securityContext.seLinuxOptions"
 TYPES_1_0 = ["container_t", "container_init_t", "container_kvm_t"]
 TYPES_1_31 = [*TYPES_1_0, "container_engine_t"]
 
@@ -31,28 +29,17 @@ class SELinuxOptions(Params):
     levels: list[str] | None = Field(None, description="levels that may be set")
 
 
-def _label(field: str, allowed: Callable[[SELinuxOptions], list[str] | None]) -> Judge:
-    """Return the judge of one of the labels."""
+def validate(request: Request, params: SELinuxOptions) -> Violations:
+    """Yield a violation for each label that may not be set."""
+    labelled = [context for context in contexts(request) if context.is_set(OPTIONS)]
+    labels = {"type": params.types, "user": params.users, "role": params.roles, "level": params.levels}
+    for field, allowed in labels.items():
+        for context in labelled:
+            found = context.string(f"{OPTIONS}.{field}")
+            if found and allowed is not None and found not in allowed:
+                names = ", ".join(allowed)
+                rule = f"the SELinux {field} must be {names}" if names else f"no SELinux {field} may be set"
+                yield context.violation(f"{OPTIONS}.{field}", found, rule, "remove it")
 
-    def rule(params: SELinuxOptions) -> str:
-        names = ", ".join(allowed(params) or ())
-        return f"the SELinux {field} must be {names}" if names else f"no SELinux {field} may be set"
-
-    def unless(found: str | None, params: SELinuxOptions) -> bool:
-        names = allowed(params)
-        return not found or names is None or found in names
-
-    path = f"securityContext.seLinuxOptions.{field}"
-    return forbids(
-        lambda request, params: contexts(request), path, Fields.string, unless=unless, rule=rule, fix="remove it"
-    )
-
-
-validate = all_of(
-    _label("type", lambda params: params.types),
-    _label("user", lambda params: params.users),
-    _label("role", lambda params: params.roles),
-    _label("level", lambda params: params.levels),
-)
 
 POLICY = Policy("selinux-options", SELinuxOptions, validate=validate, category="pod-security")

@@ -32,13 +32,11 @@ class ServiceAccountTokens(Params):
 def validate(request: Request, params: ServiceAccountTokens) -> Violations:
     """Yield a violation where a token is mounted that may not be."""
     pod = request.pod()
-    is_account = request.kind == "ServiceAccount"
-    if pod is None and not is_account:
+    if pod is None and request.kind != "ServiceAccount":
         return
-    judged = request if pod is None else pod
+    judged, account = (request, request.name) if pod is None else (pod, account_of(pod))
     mounted = judged.boolean(PATH)
-    account = request.name if pod is None else account_of(pod)
-    silent = mounted is None and params.explicit and not is_account
+    silent = mounted is None and params.explicit and pod is not None
     if (mounted or silent) and not params.allowed.match(account):
         found = f"{'unset' if mounted is None else 'true'}, with the service account {account}"
         names = ", ".join(params.allowed)

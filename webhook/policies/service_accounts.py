@@ -3,8 +3,6 @@
 Why: all pods of a namespace without a service account share `default`; a right granted for one of them is granted to
 all.
 
-Judged: pods and workloads with a pod template.
-
 Allowed: `serviceAccountName: shop`.
 Denied:  `serviceAccountName: default`, or none; with `allowed`, any other account.
 Fix: create a ServiceAccount for the workload and set its name.

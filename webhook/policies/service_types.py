@@ -3,26 +3,26 @@
 Why: a NodePort opens a port on every node and bypasses Ingresses and their TLS; a LoadBalancer may get a public
 address, and costs money.
 
-Judged: Services.
-
 Allowed: `type: ClusterIP`, or none; a LoadBalancer with one of the annotations in `internal`, such as
          `{service.beta.kubernetes.io/azure-load-balancer-internal: "true"}`.
 Denied:  `type: NodePort`, `type: LoadBalancer`.
 Fix: use ClusterIP, and an Ingress or a Gateway for external traffic.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.patterns import Pattern, compile_pattern
 
+ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
+
 
 class ServiceTypes(Params):
     """Which types of Service may not be."""
 
-    forbidden: list[Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]] = Field(
+    forbidden: list[ServiceType] = Field(
         ["NodePort", "LoadBalancer"], min_length=1, description="types that are denied"
     )
     internal: dict[str, Pattern] = Field(
@@ -35,14 +35,9 @@ def validate(request: Request, params: ServiceTypes) -> Violations:
     type = request.string("spec.type") or "ClusterIP"
     if type not in params.forbidden or (type == "LoadBalancer" and _is_internal(request, params)):
         return
-    allowed = [
-        each for each in ("ClusterIP", "NodePort", "LoadBalancer", "ExternalName") if each not in params.forbidden
-    ]
-    unless = (
-        f" without one of the annotations {', '.join(params.internal)}"
-        if type == "LoadBalancer" and params.internal
-        else ""
-    )
+    allowed = [each for each in get_args(ServiceType) if each not in params.forbidden]
+    is_conditional = type == "LoadBalancer" and params.internal
+    unless = f" without one of the annotations {', '.join(params.internal)}" if is_conditional else ""
     rule = f"Services of this type{unless} are not allowed"
     yield request.violation("spec.type", type, rule, f"use {' or '.join(allowed)}", found=type)
 

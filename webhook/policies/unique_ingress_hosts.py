@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation, Violations
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.ingresses import wildcard
 from webhook.engine.violation import shown
 
@@ -39,13 +39,10 @@ def validate(request: Request, params: UniqueIngressHosts) -> Violations:
         host = rule.string("host") or ""
         other = next((each for each in (host, wildcard(host), covered.get(host, "")) if each in taken), None)
         if host and other is not None:
-            found = (
-                f"is also of Ingress {taken[other]}"
-                if other == host
-                else f"overlaps {shown(other)} of Ingress {taken[other]}"
-            )
+            how = "is also" if other == host else f"overlaps {shown(other)}"
+            found = f"{shown(host)} {how} of Ingress {taken[other]}"
             fix = "choose another host, or add the paths to the Ingress that has it"
-            yield Violation(rule.path("host"), f"{shown(host)} {found}", "a host must belong to one Ingress", fix)
+            yield rule.violation("host", found, "a host must belong to one Ingress", fix, found=found)
 
 
 def _taken(request: Request, params: UniqueIngressHosts) -> Iterator[tuple[str, str]]:

@@ -30,18 +30,13 @@ class WildcardRights(Params):
 def validate(request: Request, params: WildcardRights) -> Violations:
     """Yield one violation for each wildcard."""
     for rule in rules(request):
-        given: frozenset[str] | None = None
+        given: frozenset[str] | None = None  # read once a rule
         for field in params.fields:
             for index, value in enumerate(rule.strings(field)):
                 if value in ("*", "/*") or value.startswith("*/"):
                     given = given or reach(rule)
-                    yield rule.violation(
-                        f"{field}[{index}]",
-                        value,
-                        "a role must name what it gives",
-                        "name what is needed",
-                        excess=given,
-                    )
+                    fault, fix = "a role must name what it gives", "name what is needed"
+                    yield rule.violation(f"{field}[{index}]", value, fault, fix, excess=given)
 
 
 POLICY = Policy("wildcard-rights", WildcardRights, validate=validate, kinds=ROLES, category="rbac", severity="high")
