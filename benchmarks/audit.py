@@ -112,7 +112,7 @@ async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
         await prepare(client, objects, deployment)
     requests: Counter[str] = Counter()
     now = datetime.now(UTC)
-    async with Client(endpoint, on_response=lambda method, _, __: requests.update([method])) as client:
+    async with Client(endpoint, on_response=lambda method, _: requests.update([method])) as client:
         audit = audit_of(client, qps, lambda: now)
         print(f"{'audit':<22}{'CPU s':>8}{'wall s':>8}{'RSS +MB':>9}{'GET':>7}{'PATCH':>7}{'DELETE':>8}{'objects':>9}")
         before = getrusage(RUSAGE_SELF).ru_maxrss

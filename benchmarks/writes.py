@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import uvloop
 
-from kube.endpoint import Endpoint, StaticToken, tls
+from kube.endpoint import Endpoint, static_token, tls
 from kube.transport import Transport
 
 IN_FLIGHT = 5  # as many as a controller has workers for a kind
@@ -102,6 +102,6 @@ async def send(endpoint: Endpoint, groups: Iterable[list[Write]], pace: float) -
 if __name__ == "__main__":
     what, url, ca, token, namespace, count, pace = sys.argv[1:]
     groups = {"webapps": webapps, "children": children}[what](namespace, int(count))
-    endpoint = Endpoint(url, ssl=tls(ca, authorities=Path(ca).read_bytes()), authorization=StaticToken(token))
+    endpoint = Endpoint(url, ssl=tls(ca, authorities=Path(ca).read_bytes()), authorization=static_token(token))
     seconds, cpu = uvloop.run(send(endpoint, groups, float(pace)))
     print(json.dumps({"seconds": round(seconds, 2), "cpu": round(cpu, 2)}))

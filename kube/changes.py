@@ -26,30 +26,28 @@ class Changes:
         self.subscribers: list[Callable[[Change], None]] = []
         self.on_served: list[Callable[[], None]] = []
         """Called when the API server begins to serve the resource, or ceases to."""
-        self.listing = False
-        """Whether a listing has begun and not ended."""
         self._store = store
-        self._unfound: set[str] = set()
+        self._unfound: set[str] | None = None
+        """While listing, the keys that were not found so far."""
 
     def begin_listing(self) -> None:
         """Expect every object that exists, in any order, and then `end_listing`."""
-        self.listing = True
         self._unfound = set(self._store.keys())
 
     def end_listing(self, version: str) -> None:
         """Delete what was not found: everything that existed at `version` was."""
-        gone = {key: self._store.remove(key) for key in self._unfound}
+        gone = {key: self._store.remove(key) for key in self._unfound or ()}
         self.reached(version)
         for key, old in gone.items():
             self._notify("deleted", key, old, None)
-        self.listing, self._unfound = False, set()
+        self._unfound = None
         self._store.synced.set()
         self._served(True)
 
     def vanished(self) -> None:
         """Delete everything: the API server no longer serves the resource."""
         self.begin_listing()
-        for key in self._unfound:
+        for key in self._unfound or ():
             self._remove(key)
         self._served(False)
 
@@ -61,7 +59,7 @@ class Changes:
         """Store an object that exists."""
         store = self._store
         key = store.key_of(object)
-        if self.listing:
+        if self._unfound:
             self._unfound.discard(key)
         if (old := store.entry(key)) is None:
             self._notify("added", key, None, store.put(object, key))
@@ -89,6 +87,6 @@ class Changes:
             self._notify("deleted", key, old, None)
 
     def _notify(self, kind: Kind, key: str, old: Entry | None, new: Entry | None) -> None:
-        change = Change(kind, key, old, new, self.listing)
+        change = Change(kind, key, old, new, self._unfound is not None)
         for notify in self.subscribers:
             notify(change)

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from functools import lru_cache
 from typing import Any, Self, TypedDict, Unpack
 from urllib.parse import urlencode
 
@@ -43,15 +42,14 @@ class Client:
         *,
         user_agent: str = "gatewright",
         write_gate: Callable[[], None] | None = None,
-        on_response: Callable[[str, int, float], None] | None = None,
+        on_response: Callable[[str, int], None] | None = None,
         timeout: float = 30.0,
     ) -> None:
         """Take the endpoint, the gate to ask before each write (it may raise), and an observer of responses.
 
-        `on_response` gets the HTTP method, the status code (0: no response) and the seconds until the headers came.
+        `on_response` gets the HTTP method and the status code (0: no response).
         `timeout` is that of one request in seconds.
         """
-        self.watch_list = True  # until the server refuses it once, for every Watch of this client
         self._transport = Transport(endpoint, user_agent=user_agent, timeout=timeout, on_response=on_response)
         self._write_gate = write_gate
 
@@ -82,19 +80,14 @@ class Client:
         while True:
             page = await self.page(resource, namespace, token, **selection)
             yield page
-            token = page["metadata"].get("continue", "")
-            if not token:
+            if not (token := page["metadata"].get("continue", "")):
                 return
 
     async def page(
         self, resource: Resource, namespace: str | None = None, token: str = "", **selection: Unpack[Selection]
     ) -> Object:
         """Return one List object of a collection: the first, or the one after that whose `continue` is `token`."""
-        query = selectors(selection.get("labels"), selection.get("fields"))
-        if limit := selection.get("limit", PAGE):
-            query["limit"] = str(limit)
-        if token:
-            query["continue"] = token
+        query = selected(selection) | {"limit": selection.get("limit", PAGE), "continue": token}
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
         page = await self._transport.request("GET", target(resource.path(namespace), query), accept=accept)
         if not isinstance(page.get("metadata"), dict):
@@ -110,7 +103,7 @@ class Client:
     ) -> Object:
         """Create an object; AlreadyExists if its name is taken."""
         path = resource.path(object["metadata"].get("namespace"))
-        return await self._write("POST", path, stated(resource, object), manager=field_manager, dry_run=dry_run)
+        return await self._write("POST", path, typed(resource, object), manager=field_manager, dry_run=dry_run)
 
     async def replace(
         self,
@@ -123,7 +116,7 @@ class Client:
     ) -> Object:
         """Replace an object that was read before; Conflict if it changed since (by `resourceVersion`)."""
         path = path_of(resource, object, subresource)
-        return await self._write("PUT", path, stated(resource, object), manager=field_manager, dry_run=dry_run)
+        return await self._write("PUT", path, typed(resource, object), manager=field_manager, dry_run=dry_run)
 
     async def patch(
         self,
@@ -156,7 +149,7 @@ class Client:
         With a `metadata.uid`: Conflict if the object of this name has another uid.
         """
         path = path_of(resource, object, subresource)
-        body = stated(resource, object)
+        body = typed(resource, object)
         return await self._write("PATCH", path, body, APPLY_PATCH, field_manager, force, dry_run)
 
     async def delete(
@@ -198,7 +191,7 @@ class Client:
         return frozenset({CORE, *(version["groupVersion"] for version in found)})
 
     def stream(
-        self, resource: Resource, namespace: str | None, query: Mapping[str, str], *, metadata_only: bool = False
+        self, resource: Resource, namespace: str | None, query: Mapping[str, object], *, metadata_only: bool = False
     ) -> AbstractAsyncContextManager[AsyncIterator[Lines]]:
         """Open a watch and give its lines, those that arrive together at once; the reader bounds the wait for more."""
         accept = METADATA if metadata_only else JSON
@@ -216,35 +209,27 @@ class Client:
     ) -> Coroutine[Any, Any, Object]:
         """Return the request to await; the write gate is asked as its body is sent, unless it is a dry run."""
         gate = None if dry_run else self._write_gate
-        target = path + query_of_write(manager, force, dry_run)
-        return self._transport.request(method, target, body=orjson.dumps(body), content_type=content_type, gate=gate)
+        query = {"fieldManager": manager, "force": force and "true", "dryRun": dry_run and "All"}
+        url = target(path, query)
+        return self._transport.request(method, url, body=orjson.dumps(body), content_type=content_type, gate=gate)
 
 
-@lru_cache
-def query_of_write(manager: str | None, force: bool, dry_run: bool) -> str:
-    """Return the query of a write, with its question mark."""
-    asked = {"fieldManager": manager, "force": "true" if force else None, "dryRun": "All" if dry_run else None}
-    return target("", {name: value for name, value in asked.items() if value})
+def selected(selection: Selection) -> dict[str, object]:
+    """Return the selectors in the query of a list or a watch."""
+    return {"labelSelector": selection.get("labels"), "fieldSelector": selection.get("fields")}
 
 
-def target(path: str, query: Mapping[str, str]) -> str:
-    """Return a path with a query."""
-    return f"{path}?{urlencode(query)}" if query else path
+def target(path: str, query: Mapping[str, object]) -> str:
+    """Return a path with those parameters of a query that have a value."""
+    given = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
 
 
-def stated(resource: Resource, object: Object) -> Object:
+def typed(resource: Resource, object: Object) -> Object:
     """Return an object with its apiVersion and kind, which the server requires for custom resources."""
-    if "apiVersion" in object and "kind" in object:
-        return object
     return {"apiVersion": resource.api_version, "kind": resource.kind, **object}
 
 
 def path_of(resource: Resource, object: Object, subresource: str | None = None) -> str:
     """Return the path of an object by its own name and namespace."""
     return resource.path(object["metadata"].get("namespace"), object["metadata"]["name"], subresource)
-
-
-def selectors(labels: str | None, fields: str | None) -> dict[str, str]:
-    """Return the query of a list or a watch with these selectors."""
-    given = {"labelSelector": labels, "fieldSelector": fields}
-    return {name: value for name, value in given.items() if value}

@@ -5,7 +5,6 @@ import ssl
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from ssl import SSLContext
 from typing import NamedTuple
@@ -43,18 +42,9 @@ class Endpoint(NamedTuple):
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class StaticToken:
-    """A token that never changes."""
-
-    token: str
-
-    def __repr__(self) -> str:
-        return "StaticToken()"
-
-    def __call__(self) -> str:
-        """Return the Authorization header."""
-        return f"Bearer {self.token}"
+def static_token(token: str) -> Authorization:
+    """Return the authorization by a token that never changes."""
+    return lambda: f"Bearer {token}"
 
 
 class TokenFile:

@@ -3,8 +3,6 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 MESSAGE_LIMIT = 2000
@@ -113,16 +111,15 @@ BY_CODE: Mapping[int, type[ApiError]] = {
     429: TooManyRequests,
 }
 
-# What an API server means by a code that it sends without a Status: its reason and a message.
-NO_STATUS = {404: ("NotFound", "the server has no such resource; is its CustomResourceDefinition installed?")}
+ABSENT = "the server has no such resource; is its CustomResourceDefinition installed?"  # a 404 without a Status
 
 
 def error_for(code: int, status: object = None, retry_after: str | None = None) -> ApiError:
     """Return the error for an HTTP code, the Status that came with it (if it was one) and the Retry-After header."""
     fields: Mapping[str, Any] = status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
-    reason = fields.get("reason") or NO_STATUS.get(code, ("Unknown", ""))[0]
+    reason = fields.get("reason") or ("NotFound" if code == 404 else "Unknown")
     details = dict(fields.get("details") or {})
-    message = fields.get("message") or NO_STATUS.get(code, ("", "an answer without a Status"))[1]
+    message = fields.get("message") or (ABSENT if code == 404 else "an answer without a Status")
     kind = ServerError if code >= 500 else BY_CODE.get(code, ApiError)
     if kind in (BadRequest, Invalid):
         message = unquoted(message)
@@ -134,25 +131,10 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
             kind = Forbidden
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
-    wait = seconds(retry_after)
-    if wait is None and isinstance(details.get("retryAfterSeconds"), int | float):
-        wait = float(details["retryAfterSeconds"])
-    return kind(code, reason, message, details, wait)
+    wait = str(retry_after or details.get("retryAfterSeconds") or "")  # seconds: the API server sends no dates
+    return kind(code, reason, message, details, float(wait) if wait.isdecimal() else None)
 
 
 def unquoted(message: str) -> str:
     """Return a message without the object that it quotes, which may contain secrets."""
     return re.sub(r"\{.*\}", "{…}", message, flags=re.DOTALL).partition('{"')[0]
-
-
-def seconds(retry_after: str | None) -> float | None:
-    """Return the seconds a Retry-After header asks for, in either of its forms; None for anything else."""
-    if retry_after is None:
-        return None
-    if retry_after.strip().isdecimal():
-        return float(retry_after)
-    try:
-        when = parsedate_to_datetime(retry_after)
-    except ValueError:
-        return None
-    return max(0.0, (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

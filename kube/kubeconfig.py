@@ -16,11 +16,11 @@ from kube.endpoint import (
     Authorization,
     CredentialsError,
     Endpoint,
-    StaticToken,
     TokenFile,
     anonymous,
     present,
     read,
+    static_token,
     tls,
 )
 
@@ -108,7 +108,7 @@ def own_authorization(user: Section, security: ssl.SSLContext) -> Authorization:
             raise CredentialsError(f"{user}: client-certificate and client-key belong together")
         present(security, str(user), certificate, key)
     if token := user.text("token"):
-        return StaticToken(token)
+        return static_token(token)
     if path := user.path("tokenFile"):
         return TokenFile(path)
     return anonymous

@@ -31,12 +31,12 @@ class Transport:
         *,
         user_agent: str,
         timeout: float,
-        on_response: Callable[[str, int, float], None] | None = None,
+        on_response: Callable[[str, int], None] | None = None,
     ) -> None:
         self._endpoint = endpoint
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._timeout = timeout
-        self._on_response = on_response or (lambda method, code, seconds: None)
+        self._on_response = on_response or (lambda method, code: None)
         self._session: aiohttp.ClientSession | None = None
         self._sockets = WeakSet[socket.socket]()
 
@@ -107,8 +107,7 @@ class Transport:
             raise RuntimeError("the client is used outside its context manager")
         if (authorization := await self._authorization()) is not None:
             headers["Authorization"] = authorization
-        loop, code = asyncio.get_running_loop(), 0
-        started = loop.time()
+        code = 0
         try:
             response = await self._session.request(
                 method,
@@ -122,7 +121,7 @@ class Transport:
             )
             code = response.status
         finally:
-            self._on_response(method, code, loop.time() - started)
+            self._on_response(method, code)
         succeeded = 200 <= code < 300
         if succeeded and response.content_type == JSON:
             return response

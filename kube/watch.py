@@ -5,14 +5,14 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Never
+from typing import Never, Unpack
 
 import orjson
 
 from kube.backoff import Backoff
 from kube.changes import Change, Changes
-from kube.client import Client, selectors
-from kube.errors import ApiError, BadRequest, Gone, Invalid, NotFound, ServerError, Unreachable, error_for
+from kube.client import Client, Selection, selected
+from kube.errors import ApiError, Gone, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
 from kube.store import Object, Store
 from kube.transport import Lines
@@ -22,13 +22,10 @@ LOG = logging.getLogger("gatewright.kube.watch")
 WATCH_SECONDS = (290, 580)  # timeoutSeconds of a watch; random, so that not all end at once
 UNMARKED_SECONDS = (65, 75)  # the same without bookmarks, where the proper end is the only sign of life
 BOOKMARK_LIMIT = 80.0  # the API server sends a bookmark each minute: a connection silent for longer is dead
-LISTING_LIMIT = 30.0  # a server silent for so long amid the initial events does not support watch-list
 SHORT_WATCH = 1.0  # a watch that ends sooner without an event is a failure
 SILENT_WATCH = 60.0  # a watch that ends after so long without even a bookmark proves nothing: list again,
 RELIST_INTERVAL = 300.0  # but no sooner than so long after the last list: not every resource has bookmarks
 BATCH = 100  # objects handled before other tasks have their turn
-PAGE = 500
-INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
 
@@ -42,12 +39,10 @@ class Watch:
         store: Store,
         *,
         namespace: str | None = None,
-        labels: str | None = None,
-        fields: str | None = None,
-        metadata_only: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
         uniform: Callable[[float, float], float] = random.uniform,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        **selection: Unpack[Selection],
     ) -> None:
         self.resource = resource
         self.store = store
@@ -57,18 +52,14 @@ class Watch:
         """Why the watch fails at present; None while it works."""
         self._client = client
         self._namespace = namespace
-        self._labels = labels
-        self._fields = fields
-        self._metadata_only = metadata_only
+        self._selection = selection
         self._monotonic = monotonic
         self._uniform = uniform
         self._sleep = sleep
         self._changes = Changes(store)
         self._version = ""  # where to go on from; "" is the beginning
-        self._watch_list = True
         self._listed_at = 0.0
         self._bookmarks = True  # not after a silence, until one comes
-        self._page = PAGE
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the store has it."""
@@ -106,31 +97,17 @@ class Watch:
             self._changes.vanished()
 
     async def _follow(self) -> None:
-        """List if nothing is known, then watch until the stream ends."""
+        """List where it is not known what exists; otherwise watch until the stream ends."""
         if self._version:
             await self._watch()
-        elif self._bookmarks and self._watch_list and self._client.watch_list:
-            self._changes.begin_listing()
-            try:
-                await self._watch()
-            except (Invalid, BadRequest):
-                self._client.watch_list = False
         else:
-            self._changes.begin_listing()
             await self._list()
 
     async def _list(self) -> None:
         version = ""
-        pages = self._client.pages(
-            self.resource,
-            self._namespace,
-            labels=self._labels,
-            fields=self._fields,
-            limit=self._page,
-            metadata_only=self._metadata_only,
-        )
+        self._changes.begin_listing()
         try:
-            async for page in pages:
+            async for page in self._client.pages(self.resource, self._namespace, **self._selection):
                 self._hear()
                 for number, object in enumerate(page["items"], start=1):
                     self._changes.put(object)
@@ -138,24 +115,21 @@ class Watch:
                         await asyncio.sleep(0)
                 version = page["metadata"]["resourceVersion"]
         except Gone:
-            self._page = 0  # the next attempt reads everything at once
+            self._selection["limit"] = 0  # the next attempt reads everything at once
             raise
-        self._page = PAGE
-        self._end_listing(version)
+        self._selection.pop("limit", None)
+        self._changes.end_listing(version)
+        self._version, self._listed_at = version, self._monotonic()
 
     async def _watch(self) -> None:
-        """Follow one stream to its end; while listing it begins with everything that exists."""
+        """Follow one stream to its end."""
         seconds = int(self._uniform(*(WATCH_SECONDS if self._bookmarks else UNMARKED_SECONDS)))
-        query = selectors(self._labels, self._fields)
-        query |= {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
-        if self._changes.listing:
-            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        else:
-            query |= {"resourceVersion": self._version}
         started, heard, happened = self._monotonic(), False, False
-        async with self._client.stream(
-            self.resource, self._namespace, query, metadata_only=self._metadata_only
-        ) as stream:
+        query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
+        query |= {"resourceVersion": self._version, **selected(self._selection)}
+        metadata_only = self._selection.get("metadata_only", False)
+        opened = self._client.stream(self.resource, self._namespace, query, metadata_only=metadata_only)
+        async with opened as stream:
             self._hear()
             while lines := await self._next(stream):
                 self._hear()
@@ -165,8 +139,6 @@ class Watch:
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
         lasted = self._monotonic() - started
-        if self._changes.listing:
-            raise ServerError(200, "Incomplete", "the watch ended amid the initial events")
         if not happened and lasted < SHORT_WATCH:
             raise ServerError(200, "ClosedAtOnce", "the watch ended as soon as it began")
         if not heard and lasted >= SILENT_WATCH and self._monotonic() - self._listed_at >= RELIST_INTERVAL:
@@ -178,37 +150,23 @@ class Watch:
         After a silence the state comes from a list, which is answered or known not to be, however many connections are
         dead. Without bookmarks that happens once.
         """
-        limit = LISTING_LIMIT if self._changes.listing else BOOKMARK_LIMIT
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(BOOKMARK_LIMIT):
                 return await anext(stream, None)
         except TimeoutError:
-            if self._changes.listing:
-                self._watch_list = False
-            else:
-                self._version, self._bookmarks = "", False
-            raise Unreachable(f"the watch was silent for {limit:g} s") from None
-
-    def _end_listing(self, version: str) -> None:
-        self._changes.end_listing(version)
-        self._version, self._listed_at = version, self._monotonic()
+            self._version, self._bookmarks = "", False
+            raise Unreachable(f"the watch was silent for {BOOKMARK_LIMIT:g} s") from None
 
     def _take(self, kind: str, object: Object) -> bool:
-        """Take one event; say whether something happened, beyond listing what exists."""
-        changes, metadata = self._changes, object["metadata"]
-        version, is_listed = metadata["resourceVersion"], changes.listing
-        if not is_listed:
-            changes.reached(version)  # before subscribers are notified
+        """Take one event; return whether an object changed."""
+        version = object["metadata"]["resourceVersion"]
+        self._changes.reached(version)  # before subscribers are notified
         if kind == "DELETED":
-            changes.remove(object)
-        elif kind != "BOOKMARK":
-            changes.put(object)
-        elif not is_listed:
+            self._changes.remove(object)
+        elif kind == "BOOKMARK":
             self._bookmarks = True
-        elif INITIAL_EVENTS_END in (metadata.get("annotations") or {}):
-            self._end_listing(version)
-        if is_listed:
-            return False
+        else:
+            self._changes.put(object)
         self._version = version
         return kind != "BOOKMARK"
 

@@ -17,7 +17,7 @@ from controller.fake_apiserver.routes import Routes, stated
 from controller.fake_apiserver.storage import Storage
 from controller.fake_apiserver.watches import CUT, END, Watches
 from controller.fake_apiserver.writes import Write, Writes
-from kube.endpoint import Endpoint, StaticToken, anonymous
+from kube.endpoint import Endpoint, anonymous, static_token
 from kube.resource import Resource
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -60,7 +60,7 @@ class FakeApiServer:
     @property
     def endpoint(self) -> Endpoint:
         """How our client reaches it."""
-        return Endpoint(self.url, authorization=StaticToken(self._token) if self._token else anonymous)
+        return Endpoint(self.url, authorization=static_token(self._token) if self._token else anonymous)
 
     async def start(self) -> None:
         """Listen: at a free port the first time, there again after `stop()`."""

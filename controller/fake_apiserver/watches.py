@@ -75,12 +75,8 @@ class Watches:
         """Whether new watches say nothing, and do not end."""
         self.bookmarks = True
         """Whether there are bookmarks, beside the one that ends the initial events."""
-        self.watch_list = True
-        """Whether `sendInitialEvents` is known."""
         self.delay: Callable[[], float] = lambda: 0.0
         """Called before each line: how many seconds it is late."""
-        self.cut_initial = 0
-        """How many more initial events break off before they are complete."""
         self.second = 1.0
         """How long a second of a watch's time lasts."""
         self._storage = storage
@@ -91,7 +87,7 @@ class Watches:
         watcher = Watcher(kind, namespace, chosen, form)
         initial = query.get("sendInitialEvents") == "true"
         if initial:
-            self._check_initial(query)
+            check_initial(query)
         version = query.get("resourceVersion") or ""
         watcher.silent = self.silent or int(version or 0) > self._storage.version
         watcher.bookmarks = query.get("allowWatchBookmarks") == "true"
@@ -99,10 +95,7 @@ class Watches:
             for _, object in self._storage.all(kind.bucket, namespace):
                 if chosen(object):
                     watcher.send("ADDED", object)
-            if initial and self.cut_initial:
-                self.cut_initial -= 1
-                watcher.lines.put_nowait(CUT)
-            elif initial:
+            if initial:
                 watcher.bookmark(self._storage.version, initial=True)
         elif not watcher.silent:
             try:
@@ -113,15 +106,6 @@ class Watches:
         self.open.append(watcher)
         self._storage.listeners.append(watcher.hear)
         return watcher
-
-    def _check_initial(self, query: Any) -> None:
-        name, message = "sendInitialEvents", ""
-        if not self.watch_list:
-            message = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-        elif query.get("resourceVersionMatch") != "NotOlderThan":
-            name, message = "resourceVersionMatch", "Forbidden: sendInitialEvents requires NotOlderThan"
-        if message:
-            raise invalid("ListOptions", "", (name, message))
 
     def stop(self, watcher: Watcher) -> None:
         """Forget a watch that ended."""
@@ -157,3 +141,10 @@ class Watches:
             await asyncio.sleep(wait * self.second)
             watcher.bookmark(self._storage.version)
             left -= wait
+
+
+def check_initial(query: Any) -> None:
+    """Refuse `sendInitialEvents` without the version match that it requires."""
+    if query.get("resourceVersionMatch") != "NotOlderThan":
+        refusal = "resourceVersionMatch", "Forbidden: sendInitialEvents requires NotOlderThan"
+        raise invalid("ListOptions", "", refusal)

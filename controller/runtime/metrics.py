@@ -100,11 +100,10 @@ class Metrics:
         if timed_out or not expected:
             (self._timeouts if timed_out else self._panics).labels(name).inc()
 
-    def requests_to(self, host: str) -> Callable[[str, int, float], None]:
+    def requests_to(self, host: str) -> Callable[[str, int], None]:
         """Return what a client calls after each answer."""
 
-        def on_response(method: str, code: int, seconds: float) -> None:
-            del seconds
+        def on_response(method: str, code: int) -> None:
             self._requests.labels(str(code) if code else "<error>", method, host).inc()
 
         return on_response

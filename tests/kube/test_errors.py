@@ -1,13 +1,11 @@
 """Answers of the API server as typed errors."""
 
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
 from kube import errors
-from kube.errors import error_for, seconds
+from kube.errors import error_for
 
 
 def status(reason: str = "", message: str = "why", **details: Any) -> dict[str, Any]:
@@ -87,15 +85,7 @@ def test_a_long_message_is_cut() -> None:
 )
 def test_retry_after(header: str | None, expected: float | None) -> None:
     """Seconds are read, garbage is nothing."""
-    assert seconds(header) == expected
     assert error_for(429, None, header).retry_after == expected
-
-
-def test_retry_after_may_be_a_date() -> None:
-    """The date of HTTP is the other form; one in the past is no wait."""
-    soon = datetime.now(UTC) + timedelta(seconds=100)
-    assert 95 < (seconds(format_datetime(soon, usegmt=True)) or 0) <= 100
-    assert seconds("Wed, 21 Oct 2015 07:28:00 GMT") == 0
 
 
 def test_a_status_can_say_when_to_retry() -> None:

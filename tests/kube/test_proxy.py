@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kube.endpoint import Endpoint, StaticToken, tls
+from kube.endpoint import Endpoint, static_token, tls
 from kube.errors import Unreachable
 from kube.transport import Transport
 from tests.kube.servers import GOOD, answering
@@ -85,7 +85,7 @@ async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
         proxying(context if scheme == "https" else None) as proxy,
     ):
         address = f"{scheme}://me:p%40ss@127.0.0.1:{proxy.port}"
-        endpoint = Endpoint(server.url, security, StaticToken("hunter2"), "default", "api.example.test", address)
+        endpoint = Endpoint(server.url, security, static_token("hunter2"), "default", "api.example.test", address)
         async with through(endpoint) as transport:
             for _ in range(2):
                 assert await transport.request("GET", "/") == {"a": 1}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import kube.client
 import kube.watch
 from controller.fake_apiserver import FakeApiServer
 from controller.fake_apiserver.requests import Requests
@@ -89,9 +90,9 @@ def watching(number: int) -> Any:
     return lambda requests: sum(each.code == 200 for each in requests.watches) >= number
 
 
-def versions(requests: Requests) -> list[str]:
-    """Return the version that each watch went on from ("" for the beginning)."""
-    return [each.query.get("resourceVersion", "") for each in requests.watches]
+def requested(requests: Requests) -> list[str]:
+    """Return the lists, as "list", and the version that each watch went on from."""
+    return [each.query["resourceVersion"] if each.watch else "list" for each in requests.log]
 
 
 async def test_what_exists_comes_first(server: FakeApiServer, client: Client) -> None:
@@ -149,14 +150,14 @@ async def test_who_is_told_knows_how_far_the_store_is(server: FakeApiServer, cli
 async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client) -> None:
     """A bookmark says how far we are, though none of our objects changed; a broken watch goes on from there."""
     async with following(client) as follower:
-        await follower.synced()
+        await server.requests.until(watching(1))
         namespace = server.create(NAMESPACE, {"metadata": {"name": "other"}})
         server.bookmark()
         put(server, "one")
         await follower.next()
         server.cut_watches()
         await server.requests.until(watching(2))
-    assert int(versions(server.requests)[1]) > int(namespace["metadata"]["resourceVersion"])
+    assert int(requested(server.requests)[-1]) > int(namespace["metadata"]["resourceVersion"])
 
 
 @pytest.mark.parametrize("end", ["close_watches", "cut_watches"])
@@ -164,60 +165,14 @@ async def test_a_broken_watch_goes_on_where_it_was(server: FakeApiServer, client
     """Whether it ends properly or in the middle of a line: nothing is listed again, and nothing is missed."""
     async with following(client) as follower:
         await follower.synced()
+        before = str(follower.store.resource_version)
         last = put(server, "one")
         await follower.next()
         getattr(server, end)()
         put(server, "two")
         assert await follower.next() == ("added", "default/two")
-    assert versions(server.requests) == ["", last["metadata"]["resourceVersion"]]
-
-
-async def test_a_server_without_watch_list_is_listed(
-    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The refusal is remembered for the server: no other watch asks again; the list is read in pages."""
-    monkeypatch.setattr(kube.watch, "PAGE", 1)
-    server.watches.watch_list = False
-    put(server, "one")
-    put(server, "two")
-    async with following(client) as first, following(client, NAMESPACE) as second:
-        await first.synced()
-        await second.synced()
-        assert len(first.store) == 2
-        put(server, "three")
-        assert [await first.next() for _ in range(3)][-1] == ("added", "default/three")
-        await server.requests.until(watching(2))
-    async with following(client) as third:
-        await third.synced()
-        await server.requests.until(watching(3))
-    refused = [each for each in server.requests.watches if each.code == 422]
-    assert 1 <= len(refused) <= 2  # both of the first two had asked before either was answered
-    assert third.delays == []
-
-
-async def test_a_server_that_ignores_watch_list_is_listed(
-    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the end of the initial events does not come, they are not waited for again."""
-    monkeypatch.setattr(kube.watch, "LISTING_LIMIT", 0.05)
-    server.watches.silent = True
-    put(server, "one")
-    async with following(client) as follower:
-        await follower.synced()
-    assert follower.store.keys() == ["default/one"]
-
-
-async def test_initial_events_that_break_off_begin_anew(server: FakeApiServer, client: Client) -> None:
-    """Half of what exists is not taken for the whole: not synced, no version, and from the beginning again."""
-    put(server, "one")
-    server.watches.cut_initial = 2
-    async with following(client) as follower:
-        assert await follower.next() == ("added", "default/one")
-        assert not follower.store.synced.is_set()
-        assert follower.store.resource_version == 0
-        await follower.synced()
-        assert follower.changes.empty()
-    assert versions(server.requests) == ["", "", ""]
+    version = last["metadata"]["resourceVersion"]
+    assert requested(server.requests) == ["list", before, version]
 
 
 @pytest.mark.parametrize("way", ["status", "event"])
@@ -243,15 +198,14 @@ async def test_an_expired_version_is_listed_anew(server: FakeApiServer, client: 
         told = [await follower.next() for _ in range(4)]
         assert told[:2] == [("deleted", "default/again"), ("added", "default/again")]
         assert sorted(told[2:]) == [("added", "default/new"), ("deleted", "default/deleted")]
-    assert versions(server.requests)[-1] == ""
+    assert requested(server.requests)[-2] == "list"
 
 
 async def test_a_list_that_changes_too_fast_is_read_at_once(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A continue token that is Gone makes the next list one without pages; later lists have pages again."""
-    monkeypatch.setattr(kube.watch, "PAGE", 1)
-    client.watch_list = False
+    monkeypatch.setattr(kube.client, "PAGE", 1)
     put(server, "one")
     put(server, "two")
     server.fail(1, 410, method="GET", path="configmaps", query="continue")
@@ -280,9 +234,10 @@ async def test_failures_are_waited_out_ever_longer(server: FakeApiServer, client
     """Whatever is no answer of the API is no event; the pauses double up to 30 s."""
     server.fail(7, **answer, watch=True)
     async with following(client) as follower:
-        await follower.synced()
+        await follower.failures(7)
+        put(server, "one")
+        assert await follower.next() == ("added", "default/one")
         assert follower.delays == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30]
-        assert follower.store.keys() == []
         assert follower.watch.problem is None
 
 
@@ -293,14 +248,14 @@ async def test_the_server_says_how_long_to_wait(
     """Retry-After counts where it is longer than our own pause, up to a minute."""
     server.fail(1, 429, watch=True, retry_after=asked)
     async with following(client) as follower:
-        await follower.synced()
+        await follower.failures(1)
     assert follower.delays == [waited]
 
 
 async def test_a_watch_that_ends_at_once_is_a_failure(server: FakeApiServer, client: Client) -> None:
     """A server that closes every watch as soon as it is open is not asked in a hot loop."""
     async with following(client) as follower:
-        await follower.synced()
+        await server.requests.until(watching(1))
         for number in range(2, 5):
             server.close_watches()
             await server.requests.until(watching(number))
@@ -356,13 +311,12 @@ async def test_a_watch_that_ends_without_a_word_is_listed_anew(
     monkeypatch.setattr(kube.watch, "SHORT_WATCH", 0)
     monkeypatch.setattr(kube.watch, "SILENT_WATCH", 0)
     monkeypatch.setattr(kube.watch, "RELIST_INTERVAL", 0)
-    async with following(client) as follower:
-        await follower.synced()
+    async with following(client):
+        await server.requests.until(watching(1))
         server.close_watches()
         await server.requests.until(watching(2))
-        server.close_watches()
-        await server.requests.until(watching(3))
-    assert versions(server.requests) == ["", str(server.storage.version), ""]
+    version = str(server.storage.version)
+    assert requested(server.requests) == ["list", version, "list", version]
 
 
 async def test_an_absent_server_is_tried_every_few_seconds(server: FakeApiServer, client: Client) -> None:
@@ -379,7 +333,7 @@ async def test_an_absent_server_is_tried_every_few_seconds(server: FakeApiServer
         await server.start()
         assert await follower.next() == ("added", "default/two")
         assert follower.watch.problem is None
-    assert versions(server.requests)[-1] == last["metadata"]["resourceVersion"]
+    assert requested(server.requests)[-1] == last["metadata"]["resourceVersion"]
 
 
 async def test_a_problem_is_named_and_logged_once(
@@ -391,7 +345,8 @@ async def test_a_problem_is_named_and_logged_once(
     async with following(client) as follower:
         await server.requests.until(lambda requests: len(requests.watches) == 3)
         assert "403 Forbidden" in (follower.watch.problem or "")
-        await follower.synced()
+        put(server, "one")
+        await follower.next()
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert caplog.records[0].fields["resource"] == "configmaps"
 
@@ -433,7 +388,6 @@ async def test_a_killed_api_server_is_found_again(own_control_plane: Any) -> Non
             await client.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}})
         async with following(client, sleep=asyncio.sleep, namespace="default") as follower:
             await follower.synced()
-            assert client.watch_list
             plane.kill("kube-apiserver")
             await asyncio.to_thread(plane.restart, "kube-apiserver")
             ready = time.monotonic()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import orjson
-import pytest
 
 import kube.watch
 from controller.fake_apiserver import FakeApiServer
@@ -104,11 +103,8 @@ async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
     assert "fleeting" not in series
 
 
-@pytest.mark.parametrize("watch_list", [True, False])
-async def test_others_have_their_turn_while_much_is_read(
-    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch, watch_list: bool
-) -> None:
-    """Between two turns of the event loop no more is taken than fits into a few milliseconds, however it is listed."""
+async def test_others_have_their_turn_while_much_is_read(server: FakeApiServer) -> None:
+    """Between two turns of the event loop no more is taken than fits into a few milliseconds."""
     for number in range(OBJECTS):
         server.create(CONFIGMAP, {"metadata": {"name": f"a-{number}", "namespace": NAMESPACE}, "data": {"text": TEXT}})
     taken, most = 0, 0
@@ -124,7 +120,6 @@ async def test_others_have_their_turn_while_much_is_read(
         taken += 1
 
     async with Client(server.endpoint) as client, asyncio.timeout(30), asyncio.TaskGroup() as group:
-        client.watch_list = watch_list
         watch = Watch(client, CONFIGMAP, Store(CONFIGMAP))
         watch.subscribe(take)
         tasks = [group.create_task(watch.run()), group.create_task(turn())]

@@ -121,7 +121,7 @@ def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
     queue.take()
     assert value(metrics, "controller_runtime_active_workers", controller="webapp") == 1
     metrics.reconciled("webapp", "terminal_error", 0.2, 0.1)
-    metrics.requests_to("127.0.0.1:6443")("GET", 200, 0.1)
+    metrics.requests_to("127.0.0.1:6443")("GET", 200)
     metrics.leading("gatewright-controller-lock", lambda: True)
     for name, labels in {
         "workqueue_adds_total": {"name": "webapp"},
