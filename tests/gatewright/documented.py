@@ -1,4 +1,4 @@
-"""The code of docs/controllers.md, to be run as it stands there."""
+"""The code of docs/controllers.md, extracted to run as printed."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
 def blocks() -> dict[str, str]:
-    """The Python blocks by the first word of their docstrings: Gear, Widgets, Logs; and the tests."""
+    """Return the Python blocks by the first word of their docstrings: Gear, Widgets, Logs; and the tests."""
     found = [match[1] for match in BLOCK.finditer(PAGE.read_text())]
     return {
         re.split(r"[: ]", text.removeprefix('"""'))[0] if text.startswith('"""') else "tests": text for text in found
@@ -17,7 +17,7 @@ def blocks() -> dict[str, str]:
 
 
 def executed(text: str, **names: Any) -> dict[str, Any]:
-    """The names that a block defines, besides those it is given; its lines are counted as on the page."""
+    """Return the names that a block defines; its line numbers are those of the page."""
     space = {"__name__": "documented", **names}
     above = PAGE.read_text().partition(text)[0].count("\n")
     exec(compile("\n" * above + text, str(PAGE), "exec"), space)

@@ -1,4 +1,4 @@
-"""Packages with kinds of their own, as they are when they are installed."""
+"""Installed packages that add kinds."""
 
 import importlib
 import sys
@@ -11,7 +11,7 @@ from webhook.engine.kinds import KINDS
 
 
 def declare(directory: Path, **entries: str) -> None:
-    """Say, as an installer does, that the package in `directory` adds kinds: entry points by name."""
+    """Write the metadata of an installed package in `directory` with these entry points."""
     about = directory / "our_kinds-0.1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: our-kinds\nVersion: 0.1.0\n")
@@ -21,7 +21,7 @@ def declare(directory: Path, **entries: str) -> None:
 
 @contextmanager
 def installed(directory: Path) -> Iterator[None]:
-    """Let the package in `directory` be importable, and its entry points be found."""
+    """Make the package in `directory` importable, and its entry points discoverable."""
     before, known = set(sys.modules), set(KINDS)
     sys.path.insert(0, str(directory))
     importlib.invalidate_caches()

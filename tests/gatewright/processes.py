@@ -1,4 +1,4 @@
-"""Gatewright's own processes, started as a person would start them, on a control plane of the tests."""
+"""Gatewright processes, started from the command line on a control plane of the tests."""
 
 import json
 import re
@@ -20,22 +20,22 @@ COMMAND = Path(sys.executable).with_name("gatewright")
 
 
 def once(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Call `gatewright` with arguments that make it end by itself; what is at `path` is installed beside it."""
+    """Run a `gatewright` command to its end, with the packages at `path` installed."""
     environment = {"HOME": "/nowhere", **({"PYTHONPATH": str(path)} if path else {})}
     return subprocess.run([str(COMMAND), *arguments], env=environment, capture_output=True, text=True, timeout=120)
 
 
 class GatewrightError(Exception):
-    """A process of ours died or did not get ready; the text says what /readyz misses, and ends with its log."""
+    """A Gatewright process ended or did not become ready; the message has the failed checks and the end of its log."""
 
 
 class Gatewright:
-    """One running process of ours: `gatewright run`, `webhook` or `controller`. Its methods block."""
+    """One running Gatewright process: `gatewright run`, `webhook` or `controller`. Its methods block."""
 
     def __init__(
         self, plane: ControlPlane | None, directory: Path, verb: str, *options: str, kubeconfig: Path | None = None
     ):
-        """Prepare it with free ports, and a log in `directory`; as admin of `plane`, or with another kubeconfig."""
+        """Choose free ports and a log in `directory`; act as admin of `plane`, or with another kubeconfig."""
         listen, metrics, health = free_ports(3)
         kubeconfig = kubeconfig or (plane.kubeconfig if plane else None)
         self.url = f"https://127.0.0.1:{listen}"
@@ -54,7 +54,7 @@ class Gatewright:
     def run(
         cls, plane: ControlPlane, directory: Path, *options: str, policies: Path, kubeconfig: Path | None = None
     ) -> Self:
-        """Start `gatewright run` and wait until the API server asks it."""
+        """Start `gatewright run` and wait until the API server calls it."""
         started = cls(plane, directory, "run", "--policies", str(policies), *options, kubeconfig=kubeconfig)
         try:
             return started.start().until("registered", lambda: registered(plane) == {"validate", "mutate"})
@@ -63,20 +63,20 @@ class Gatewright:
             raise
 
     def start(self) -> Self:
-        """Start it, after it was prepared, killed or ended, and wait until it is ready."""
+        """Start the process, after creation, kill or end, and wait until it is ready."""
         return self.launch().until("ready", self.is_ready)
 
     def launch(self) -> Self:
-        """Start it, and wait until it answers, ready or not."""
+        """Start the process and wait until it answers, ready or not."""
         self.process.start()
         return self.until("started", lambda: self.get("/healthz")[0] != 0)
 
     def is_ready(self) -> bool:
-        """Whether /readyz says so."""
+        """Return whether /readyz succeeds."""
         return self.get("/readyz")[0] == 200
 
     def get(self, path: str) -> tuple[int, str]:
-        """Return status and text of a path of the health listener; 0 where nobody listens."""
+        """Return status and body of a page of the health listener; status 0 if it does not listen."""
         try:
             with urllib.request.urlopen(f"{self.health_url}{path}", timeout=5) as answer:
                 return answer.status, answer.read().decode()
@@ -86,16 +86,16 @@ class Gatewright:
             return 0, str(error)
 
     def logged(self) -> list[dict[str, Any]]:
-        """Return its log lines."""
+        """Return the log lines."""
         return [json.loads(line) for line in self.process.log.read_text().splitlines() if line.startswith("{")]
 
     def tracebacks(self) -> list[str]:
-        """Return the log lines that hold one, and whatever else is no log line."""
+        """Return the log lines with this message, and all lines that are not JSON."""
         lines = self.process.log.read_text().splitlines()
         return [line for line in lines if not line.startswith("{") or "exception" in json.loads(line)]
 
     def until(self, what: str, sign: Callable[[], bool]) -> Self:
-        """Ask for a sign until it shows, the process dies, or time is up."""
+        """Poll until the condition is true, the process ends, or the time is up."""
         deadline = time.monotonic() + READY_WITHIN
         while not sign():
             if self.process.died or time.monotonic() > deadline:
@@ -113,7 +113,7 @@ class Gatewright:
         return self.process.end(ENDS_WITHIN)
 
     def close(self) -> None:
-        """End it in any case."""
+        """Kill the process if it still runs."""
         if self.process.pid is not None and not self.process.died:
             self.end()
         self._reaper.close()
@@ -126,7 +126,7 @@ class Gatewright:
 
 
 def registered(plane: ControlPlane) -> set[str]:
-    """Return the verbs that the API server would ask a webhook of ours for."""
+    """Return the operations for which the API server calls the webhook."""
     kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     items = json.loads(plane.kubectl("get", kinds, "-o", "json").stdout)["items"]
     webhooks = [webhook for item in items for webhook in item.get("webhooks", ()) if webhook.get("rules")]

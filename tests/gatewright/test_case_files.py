@@ -1,4 +1,4 @@
-"""`gatewright test` as policy authors meet it: choosing cases, updating them, coverage and mutants."""
+"""`gatewright test` from the policy author's view: choosing cases, updating them, coverage and mutants."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ DIFFERENCES = ["expected allowed, got denied with code 403", f"unexpected violat
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
-    """A directory of the test's own with one case file."""
+    """Return a temporary directory with one case file."""
     monkeypatch.chdir(tmp_path)
     Path("cases.yaml").write_text(CASES)
 
@@ -40,7 +40,7 @@ def run(capsys):
 
 
 def test_failing_cases_are_listed_with_their_differences(run):
-    """Exit code 1; each difference with the line of the expectation. With -v the others are listed too."""
+    """The exit code is 1; each difference has the line of the expectation. With -v, passing cases are listed too."""
     failed = f"failed  case many are not  (cases.yaml:4)\n  cases.yaml:4: replica-limits: {DIFFERENCES[0]}\n"
     failed += f"  cases.yaml:4: replica-limits: {DIFFERENCES[1]}\n"
     passed = "passed  case few are fine  (cases.yaml:3)\n"
@@ -48,8 +48,8 @@ def test_failing_cases_are_listed_with_their_differences(run):
     assert run("-v", "cases.yaml") == (1, f"{passed}{failed}2 cases: 1 passed, 1 failed\n", "")
 
 
-def test_json_has_all_cases(run):
-    """Passed ones too, in order."""
+def test_json_lists_all_cases(run):
+    """Passing cases are included, in order."""
     code, out, _ = run("-o", "json", "cases.yaml")
     results = json.loads(out)["results"]
     assert (code, [(each["name"], each["verdict"], each["line"]) for each in results]) == (
@@ -60,7 +60,7 @@ def test_json_has_all_cases(run):
 
 
 def test_a_bad_file_does_not_hide_the_others(run):
-    """Exit code 3, after the cases of all other files."""
+    """The exit code is 3, after the cases of all other files."""
     Path("bad.yaml").write_text("policy: replica-limit\ncases: [{name: a, object: {kind: Pod}, expect: allowed}]\n")
     code, out, err = run("bad.yaml", "cases.yaml")
     assert (code, out.splitlines()[-1], err) == (
@@ -71,13 +71,13 @@ def test_a_bad_file_does_not_hide_the_others(run):
 
 
 def test_an_empty_file_is_an_error(run):
-    """Nothing was tried."""
+    """No case was run, which must not look like success."""
     Path("cases.yaml").write_text("# none\n")
     assert run("cases.yaml") == (3, "0 cases\n", "cases.yaml: the case file is empty\n")
 
 
-def test_cases_are_chosen_by_words_and_by_the_last_run(run):
-    """-k matches file and name; --last-failed remembers below the current directory, which git ignores."""
+def test_cases_are_selected_by_text_and_by_the_last_run(run):
+    """-k matches file and name; --last-failed uses a record below the current directory, which git ignores."""
     assert run("-k", "few", "cases.yaml")[:2] == (0, "1 case: 1 passed\n")
     assert run("-k", "none", "cases.yaml") == (3, "", "no case matches -k and --last-failed\n")
     run("cases.yaml")
@@ -89,7 +89,7 @@ def test_cases_are_chosen_by_words_and_by_the_last_run(run):
 
 
 def test_update_rewrites_the_expectations_of_failing_cases(run):
-    """The run itself still fails; the next passes."""
+    """That run fails; the next passes."""
     code, _, err = run("--update", "cases.yaml")
     assert (code, err) == (1, "updated cases.yaml; review the changes\n")
     expect = f'expect: {{denied: [{{path: spec.replicas, message: "{MESSAGE}"}}]}}}}  # a comment'
@@ -97,8 +97,8 @@ def test_update_rewrites_the_expectations_of_failing_cases(run):
     assert run("cases.yaml")[:2] == (0, "2 cases: 2 passed\n")
 
 
-def test_coverage_names_what_no_case_tries(run):
-    """A line for each policy; below the wanted share the exit code is 1."""
+def test_coverage_lists_uncovered_situations(run):
+    """Each policy has a line; below the required share the exit code is 1."""
     Path("cases.yaml").write_text(CASES.replace("30", "3"))
     code, out, err = run("--coverage", "--coverage-fail-under", "50", "cases.yaml")
     assert (code, out, err) == (
@@ -111,8 +111,8 @@ def test_coverage_names_what_no_case_tries(run):
     )
 
 
-def test_mutants_that_no_case_notices_are_named(run):
-    """Of parameters, actions and comparisons; those that a case notices are only counted."""
+def test_surviving_mutants_are_listed(run):
+    """Mutants change parameters, actions and comparisons; those that a case detects are only counted."""
     run("--update", "cases.yaml")
     code, out, _ = run("--mutate", "cases.yaml")
     lines = out.splitlines()
@@ -122,7 +122,7 @@ def test_mutants_that_no_case_notices_are_named(run):
 
 
 def test_mutants_of_a_policy_set(run):
-    """Its match and its parameters, for each policy object by its name."""
+    """They change the match and the parameters of each policy object."""
     Path("set.yaml").write_text(
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
         "spec: {policy: replica-limits, params: {maximum: 5}, match: {any: [{namespaces: [shop]}]}}\n"
@@ -162,8 +162,8 @@ def test_mutants_of_rules_in_cel(run):
 
 
 @pytest.mark.long
-def test_watch_runs_again_at_each_change():
-    """In a process of its own, until it is interrupted."""
+def test_watch_reruns_after_each_change():
+    """Each run is a separate process, until an interrupt."""
     command = [sys.executable, "-m", "gatewright", "test", "--watch", "cases.yaml"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         lines = iter(process.stdout.readline, "")

@@ -1,4 +1,4 @@
-"""`gatewright check`: what it reads, what it leaves out, and its exit codes."""
+"""`gatewright check`: its input, the files it skips, and its exit codes."""
 
 import io
 import json
@@ -44,7 +44,7 @@ POLICY = (
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
-    """A directory of the test's own, and an environment without settings."""
+    """Change to a temporary directory, with an environment without settings."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("GATEWRIGHT_", "KUBECONFIG"))]:
         monkeypatch.delenv(name)
@@ -65,7 +65,7 @@ def run(capsys):
 
 @pytest.fixture
 def check(run):
-    """Check manifests by the production set; return exit code, `VERDICT NAME` of each object, and stderr."""
+    """Check manifests with the production set; return exit code, `VERDICT NAME` of each object, and stderr."""
 
     def _check(*arguments, policies=PRODUCTION):
         code, out, err = run("check", "--policies", policies, "-o", "json", *arguments)
@@ -75,19 +75,19 @@ def check(run):
 
 
 def write(name, text):
-    """Write a file into the directory of the test."""
+    """Write a file in the test's directory."""
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     Path(name).write_text(text)
     return name
 
 
 def named(name, text=GOOD):
-    """A manifest of another name."""
+    """Return a manifest with another name."""
     return text.replace("name: shop", f"name: {name}")
 
 
-def test_check_denies(run):
-    """Exit code 1; each finding has the line of its field."""
+def test_check_denies_a_violation(run):
+    """The exit code is 1, and each violation has the line of its field."""
     assert run("check", "--policies", PRODUCTION, write("bad.yaml", BAD)) == (
         1,
         "denied  Deployment production/shop  (bad.yaml:1)\n"
@@ -97,8 +97,8 @@ def test_check_denies(run):
     )
 
 
-def test_check_lets_in(run, monkeypatch):
-    """What nobody judged is not called allowed, and what is set is shown; policies may be in a variable."""
+def test_check_allows_valid_objects(run, monkeypatch):
+    """Objects without a policy are unmatched, patches are shown, and policies may come from the environment."""
     monkeypatch.setenv("GATEWRIGHT_POLICIES", PRODUCTION)
     write("all.yaml", f"{GOOD}---\n{CONFIG_MAP}---\n{WEBAPP}")
     code, out, err = run("check", "all.yaml")
@@ -117,7 +117,7 @@ def test_check_lets_in(run, monkeypatch):
 
 
 def test_json_has_lines_columns_and_fields(run):
-    """Nothing but JSON is on standard output."""
+    """Standard output contains only JSON."""
     code, out, err = run("check", "--policies", PRODUCTION, "-o", "json", write("bad.yaml", BAD))
     assert (code, err) == (1, "")
     assert json.loads(out) == {
@@ -165,22 +165,22 @@ def test_check_reads_standard_input(run, monkeypatch):
     assert (code, out.splitlines()[0]) == (1, "denied  Deployment production/shop  (<stdin>:1)")
 
 
-def test_check_takes_a_namespace(run):
-    """What names no namespace goes where -n says."""
+def test_check_uses_the_default_namespace_given(run):
+    """-n sets the namespace of objects without one."""
     write("bad.yaml", BAD.replace(", namespace: production", ""))
     assert run("check", "--policies", PRODUCTION, "-n", "production", "bad.yaml")[0] == 1
 
 
-def test_check_of_what_cannot_be_decided(run):
-    """Exit code 3: it is neither allowed nor denied."""
+def test_an_undecided_object_is_an_error(run):
+    """The exit code is 3: the object is neither allowed nor denied."""
     write("shop.yaml", BAD.replace("namespace: production", "namespace: shop"))
     code, out, err = run("check", "--policies", PRODUCTION, "shop.yaml")
     assert (code, err) == (3, "")
     assert out.splitlines()[0] == "error  Deployment shop/shop  (shop.yaml:1)"
 
 
-def test_what_would_be_made_is_checked_with_its_parent(run):
-    """A policy about Deployments alone denies a WebApp, on the line of the WebApp's own field."""
+def test_children_are_checked_with_their_parent(run):
+    """A policy about Deployments denies a WebApp, with the line of the WebApp's field."""
     write("p.yaml", ON_DEPLOYMENTS)
     write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4"))
     code, out, _ = run("check", "--policies", "p.yaml", "-o", "json", "shop.yaml")
@@ -189,8 +189,8 @@ def test_what_would_be_made_is_checked_with_its_parent(run):
     assert (code, record["verdict"], violation["path"], violation["line"]) == (1, "denied", "spec.replicas", 4)
 
 
-def test_what_a_type_refuses_has_a_severity_too(run):
-    """A violation of a kind's own schema is reported like those of policies."""
+def test_a_schema_violation_has_a_severity(run):
+    """A violation of a kind's schema is reported like a policy's."""
     write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 11"))
     code, out, _ = run("check", "--policies", PRODUCTION, "-o", "json", "shop.yaml")
     violation = json.loads(out)["results"][0]["violations"][-1]
@@ -204,8 +204,8 @@ def test_what_a_type_refuses_has_a_severity_too(run):
     assert violation["message"] == "spec.replicas: 11; should be less than or equal to 10. Correct it."
 
 
-def test_no_policies_is_no_verdict(run):
-    """A forgotten --policies never looks like success."""
+def test_check_without_policies_is_an_error(run):
+    """A forgotten --policies must not look like success."""
     write("good.yaml", GOOD)
     assert run("check", "good.yaml") == (
         3,
@@ -214,8 +214,8 @@ def test_no_policies_is_no_verdict(run):
     )
 
 
-def test_namespaces_have_the_labels_that_are_given(check):
-    """By --namespace-labels, where the manifest of the namespace is elsewhere; a manifest among the others wins."""
+def test_namespace_labels_come_from_the_option(check):
+    """--namespace-labels is used for namespaces without a manifest; a manifest overrides it."""
     write("shop.yaml", BAD.replace("namespace: production", "namespace: shop"))
     assert check("shop.yaml")[0:2] == (3, ["error shop"])
     assert check("--namespace-labels", "shop=environment=production,team=a", "shop.yaml")[0:2] == (1, ["denied shop"])
@@ -240,14 +240,14 @@ def test_namespaces_have_the_labels_that_are_given(check):
         ("Audit", "warn", 0),
     ],
 )
-def test_what_fails_can_be_chosen(run, action, fail_on, code):
-    """Violations that deny fail by default; those that warn where that is asked for; audited ones never."""
+def test_the_failing_level_is_a_choice(run, action, fail_on, code):
+    """Denying violations fail by default, warnings with --fail-on warn, audited ones never."""
     write("policies.yaml", POLICY % action)
     assert run("check", "--policies", "policies.yaml", "--fail-on", fail_on, write("bad.yaml", BAD))[0] == code
 
 
-def test_audited_violations_are_shown(run):
-    """They say so, since they would deny nothing."""
+def test_audited_violations_are_listed(run):
+    """They are marked as such, since they deny nothing."""
     write("policies.yaml", POLICY % "Audit")
     assert run("check", "--policies", "policies.yaml", write("bad.yaml", BAD)) == (
         0,
@@ -259,7 +259,7 @@ def test_audited_violations_are_shown(run):
 
 
 def test_a_broken_file_hides_no_verdict(run):
-    """All others are judged and reported; exit code 3, and standard output stays valid JSON."""
+    """All others are judged and reported; the exit code is 3, and standard output is valid JSON."""
     write("app/a.yaml", named("a"))
     write("app/broken.yaml", "a: b\n\tc: d\n")
     write("app/half.yaml", f"{named('b', BAD)}---\nkind: Pod\n---\n{named('c')}")
@@ -286,8 +286,8 @@ def test_a_broken_file_hides_no_verdict(run):
     ]
 
 
-def test_files_that_hold_no_objects_are_skipped(check):
-    """With a note each; exit code 3 only where nothing at all is left to judge."""
+def test_files_without_objects_are_skipped(check):
+    """Each gets a note; the exit code is 3 only if nothing is left to judge."""
     write("app/good.yaml", GOOD)
     write("app/values.yaml", "replicas: 3\n")
     write("app/package.json", '{"name": "shop"}')
@@ -305,8 +305,8 @@ def test_files_that_hold_no_objects_are_skipped(check):
     )
 
 
-def test_ignore_files_name_what_is_left_out(check):
-    """With the rules of .gitignore, in the working directory and in the directory that is given."""
+def test_ignore_files_exclude_paths(check):
+    """The rules are those of .gitignore; the files are in the working directory and in the given one."""
     for name in ("app/a.yaml", "app/b.yaml", "app/old/c.yaml", "app/test/d.yaml", "app/test/keep.yaml"):
         write(name, named(Path(name).stem))
     write(".gatewrightignore", "# not ours\nold/\n")
@@ -319,8 +319,8 @@ def test_ignore_files_name_what_is_left_out(check):
     )
 
 
-def test_globs_are_expanded_where_the_shell_did_not(check):
-    """`**` is any number of directories; what matches nothing is an error."""
+def test_globs_are_expanded(check):
+    """`**` matches any number of directories; a glob without a match is an error."""
     for name in ("app/a.yaml", "app/sub/b.yaml", "app/sub/c.txt"):
         write(name, named(Path(name).stem))
     assert check("app/**/*.yaml") == (0, ["allowed a", "allowed b"], "")
@@ -328,13 +328,13 @@ def test_globs_are_expanded_where_the_shell_did_not(check):
 
 
 def test_a_file_is_judged_once(check):
-    """However often it is named."""
+    """Repeated arguments do not repeat results."""
     write("app/a.yaml", GOOD)
     assert check("app", "app/a.yaml", "./app/*.yaml")[1] == ["allowed shop"]
 
 
 def test_exceptions_without_effect_are_reported(run):
-    """Expired, in a namespace that does not count, or about a kind that the policy does not judge."""
+    """The exception is expired, in a namespace that does not count, or for a kind the policy does not judge."""
     exception = {"apiVersion": "gatewright.io/v1alpha1", "kind": "PolicyException"}
     spec = {"reason": "sale", "expires": "2999-01-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]}
     texts = [
@@ -359,14 +359,14 @@ def test_exceptions_without_effect_are_reported(run):
 
 
 def git(*arguments):
-    """Run git as somebody."""
+    """Run git with a test identity."""
     who = ("-c", "user.name=a", "-c", "user.email=a@example.com")
     subprocess.run(["git", *who, *arguments], check=True, capture_output=True)
 
 
 @pytest.mark.long
 def test_only_changed_files_are_judged(check):
-    """Committed since the revision, changed or new; the others are known all the same."""
+    """These are files committed since the revision, changed or new; the others still serve as look-ups."""
     git("init", "-q", "-b", "main")
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {environment: production}}\n"
     write("app/namespace.yaml", namespace)
@@ -386,8 +386,8 @@ def test_only_changed_files_are_judged(check):
 
 
 @pytest.mark.long
-def test_a_revision_that_is_none_is_a_wrong_command_line(run):
-    """Exit code 2, in Git's words."""
+def test_an_unknown_revision_is_a_usage_error(run):
+    """The exit code is 2, with Git's message."""
     git("init", "-q")
     code, _, err = run("check", "--policies", PRODUCTION, "--changed", "nowhere", ".")
     assert (code, err.splitlines()[-1]) == (
@@ -399,7 +399,7 @@ def test_a_revision_that_is_none_is_a_wrong_command_line(run):
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
 def test_a_kustomization_is_rendered(run):
-    """By kustomize or kubectl: what is judged is what would be applied; rendered lines have no file."""
+    """Kustomize or kubectl renders what would be applied; rendered lines have no file."""
     write("app/base/deployment.yaml", BAD)
     write("app/base/kustomization.yaml", "resources: [deployment.yaml]\nreplicas: [{name: shop, count: 12}]\n")
     code, out, err = run("check", "--policies", PRODUCTION, "app")
@@ -410,8 +410,8 @@ def test_a_kustomization_is_rendered(run):
     ]
 
 
-def test_a_kustomization_is_read_as_files_without_the_program(check, monkeypatch):
-    """Its resources are judged as they are; the kustomization itself is skipped."""
+def test_without_kustomize_the_files_are_judged(check, monkeypatch):
+    """Its resources are judged as files; the kustomization itself is skipped."""
     monkeypatch.setenv("PATH", "/nowhere")
     write("app/deployment.yaml", BAD)
     write("app/kustomization.yaml", "resources: [deployment.yaml]\n")
@@ -421,8 +421,8 @@ def test_a_kustomization_is_read_as_files_without_the_program(check, monkeypatch
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-def test_a_kustomization_that_cannot_be_rendered_hides_no_file(run):
-    """It is a problem, and its files are judged as they are."""
+def test_a_broken_kustomization_hides_no_file(run):
+    """The failure is a problem, and its files are judged."""
     write("app/deployment.yaml", BAD)
     write("app/kustomization.yaml", "resources: [nowhere.yaml]\n")
     code, out, err = run("check", "--policies", PRODUCTION, "app")
@@ -439,7 +439,7 @@ def test_an_ignored_kustomization_is_not_rendered(check):
 
 
 def test_a_chart_is_skipped_without_helm(check, monkeypatch):
-    """With a note: its templates are not YAML."""
+    """A note says so: its templates are not YAML."""
     monkeypatch.setenv("PATH", "/nowhere")
     write("app/good.yaml", GOOD)
     write("app/chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n")
@@ -449,7 +449,7 @@ def test_a_chart_is_skipped_without_helm(check, monkeypatch):
 
 
 def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
-    """A violation is in the template that it came from; a chart that helm refuses is a problem."""
+    """A violation has the template's name; a chart that helm rejects is a problem."""
     text = (
         f"---\n# Source: chart/templates/a.yaml\n{named('a', BAD)}---\n# Source: chart/templates/b.yaml\n{named('b')}"
     )
@@ -470,7 +470,7 @@ def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
 
 
 def test_several_outputs_at_once(run):
-    """Files beside what is printed."""
+    """Files are written beside standard output."""
     code, out, err = run("check", "--policies", PRODUCTION, "-o", "json=report.json", write("bad.yaml", BAD))
     assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 denied", "")
     assert json.loads(Path("report.json").read_text())["summary"] == {"denied": 1}
@@ -515,8 +515,8 @@ STRICT = "---\n".join(
 )
 
 
-def test_what_a_value_mends_is_fixed(run):
-    """In place, comments and order kept; what remains is reported, and is the exit code."""
+def test_fix_corrects_violations(run):
+    """Files change in place, comments and order kept; remaining violations are reported and set the exit code."""
     write("p.yaml", STRICT)
     code, out, err = run("check", "--policies", "p.yaml", "--fix", write("app/shop.yaml", FIXABLE))
     assert Path("app/shop.yaml").read_text() == FIXED
@@ -529,8 +529,8 @@ def test_what_a_value_mends_is_fixed(run):
     assert Path("app/shop.yaml").read_text() == FIXED
 
 
-def test_what_would_be_fixed_is_in_the_json(run):
-    """As the JSON Patch of each violation that a value mends; nothing is written without --fix."""
+def test_json_has_the_fixes(run):
+    """A violation with a fix has a JSON Patch; nothing is written without --fix."""
     write("p.yaml", STRICT)
     _, out, _ = run("check", "--policies", "p.yaml", "-o", "json", write("shop.yaml", FIXABLE))
     patches = [each["patch"] for each in json.loads(out)["results"][0]["violations"]]
@@ -542,8 +542,8 @@ def test_what_would_be_fixed_is_in_the_json(run):
     assert Path("shop.yaml").read_text() == FIXABLE
 
 
-def test_text_that_cannot_be_changed_safely_stays(run):
-    """What is merged from elsewhere is left alone, and reported; other documents are fixed."""
+def test_fix_skips_text_that_cannot_be_changed_safely(run):
+    """Merged YAML is left alone and reported; other documents are fixed."""
     write("p.yaml", STRICT)
     shared = (
         "apiVersion: v1\nkind: Pod\nx: &x {hostNetwork: true}\nmetadata: {name: a}\nspec: {<<: *x, containers: []}\n"
@@ -553,8 +553,8 @@ def test_text_that_cannot_be_changed_safely_stays(run):
     assert (code, Path("a.yaml").read_text(), err) == (1, f"{shared}---\n{FIXED}", "note: a.yaml: fixed 3 fields\n")
 
 
-def test_defaults_are_written_where_that_is_asked_for(run):
-    """What mutating policies set, as fields of the manifest."""
+def test_fix_defaults_writes_defaults(run):
+    """Fields that mutating policies set are added to the manifest."""
     code, _, err = run("check", "--policies", PRODUCTION, "--fix-defaults", write("shop.yaml", WEBAPP))
     assert (code, err) == (0, "note: shop.yaml: fixed 2 fields\n")
     assert Path("shop.yaml").read_text() == WEBAPP.replace(
@@ -566,8 +566,8 @@ def test_defaults_are_written_where_that_is_asked_for(run):
     assert run("check", "--policies", PRODUCTION, "--fix-defaults", "shop.yaml")[2] == ""
 
 
-def test_many_notes_are_cut(run):
-    """A directory of other files does not bury the verdicts."""
+def test_long_lists_of_notes_are_cut(run):
+    """Notes about a directory of other files do not hide the verdicts."""
     for number in range(60):
         write(f"app/{number:02}.yaml", "a: 1\n")
     write("app/good.yaml", GOOD)

@@ -1,4 +1,4 @@
-"""`gatewright check --kubeconfig`: judges what a cluster holds, or manifests beside it, and writes nothing."""
+"""`gatewright check --kubeconfig`: judges objects of a cluster, or manifests against it, and writes nothing."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ VIOLATION = "spec.replicas: 11; production workloads cannot exceed 10 replicas. 
 
 @pytest.fixture
 async def server(tmp_path, monkeypatch):
-    """An API server with two namespaces, and a kubeconfig for it."""
+    """Return an API server with two namespaces, and its kubeconfig."""
     monkeypatch.chdir(tmp_path)
     async with FakeApiServer() as fake:
         for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
@@ -48,7 +48,7 @@ async def server(tmp_path, monkeypatch):
 
 @pytest.fixture
 def check(capsys):
-    """Check what is in the cluster; return exit code, the report, and stderr."""
+    """Check the cluster; return exit code, report, and stderr."""
 
     def _check(*arguments):
         with pytest.raises(SystemExit) as ended:
@@ -65,25 +65,25 @@ def policy(server, name="replica-limits", **spec):
 
 
 def deployment(server, name, namespace="shop", replicas=11, resource=DEPLOYMENT, **metadata):
-    """Create a Deployment, or what one makes."""
+    """Create a Deployment or a ReplicaSet."""
     return server.create(
         resource, {"metadata": {"name": name, "namespace": namespace, **metadata}, "spec": {"replicas": replicas}}
     )
 
 
 def write(name, text):
-    """Write a file into the directory of the test."""
+    """Write a file in the test's directory."""
     Path(name).write_text(text)
 
 
 def verdicts(report):
-    """Verdict, namespace and name of each result that is not a policy itself."""
+    """Return verdict, namespace and name of each result that is not a policy."""
     found = (each for each in report["results"] if each["namespace"])
     return [f"{each['verdict']} {each['namespace']}/{each['name']}" for each in found]
 
 
-async def test_what_is_in_the_cluster_is_judged(server, check):
-    """By its policy objects; objects have no file, and nothing is written."""
+async def test_objects_in_the_cluster_are_judged(server, check):
+    """The cluster's policy objects are used; results have no file, and nothing is written."""
     policy(server)
     deployment(server, "big")
     deployment(server, "small", replicas=1)
@@ -96,8 +96,8 @@ async def test_what_is_in_the_cluster_is_judged(server, check):
     assert server.list(DEPLOYMENT) == before
 
 
-async def test_what_a_judged_object_owns_is_left_out(server, check):
-    """A ReplicaSet of a Deployment says nothing new; one that nobody owns is judged."""
+async def test_owned_objects_are_left_out(server, check):
+    """A ReplicaSet of a Deployment is skipped; one without an owner is judged."""
     policy(server)
     owner = deployment(server, "big")["metadata"]
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "big", "uid": owner["uid"], "controller": True}
@@ -116,7 +116,7 @@ async def test_namespaces_that_the_webhook_never_sees_are_left_out(server, check
 
 
 async def test_the_charts_policies_are_in_force(server, check):
-    """They are in a ConfigMap where Gatewright is installed; an object replaces the one of its name."""
+    """They are in a ConfigMap of Gatewright's namespace; a policy object replaces one of the same name."""
     spec = json.dumps({"policy": "replica-limits", "params": {"maximum": 5}})
     text = f"apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {{name: few}}\nspec: {spec}\n"
     metadata = {
@@ -131,8 +131,8 @@ async def test_the_charts_policies_are_in_force(server, check):
     assert verdicts((await check())[1]) == ["allowed shop/seven"]
 
 
-async def test_a_policy_set_of_files_replaces_the_clusters(server, check):
-    """What the objects in the cluster would be by other policies."""
+async def test_policy_files_replace_the_clusters_policies(server, check):
+    """The cluster's objects are judged by these policies only."""
     policy(server)
     write(
         "p.yaml",
@@ -144,8 +144,8 @@ async def test_a_policy_set_of_files_replaces_the_clusters(server, check):
     assert [each["policy"] for each in report["results"][0]["violations"]] == ["few"]
 
 
-async def test_manifests_are_judged_beside_the_cluster(server, check):
-    """Labels of their namespaces are the cluster's; those on the command line win over them."""
+async def test_manifests_are_judged_against_the_cluster(server, check):
+    """Namespace labels come from the cluster; those on the command line override them."""
     policy(server)
     deployment(server, "old")
     write("shop.yaml", SHOP)
@@ -156,7 +156,7 @@ async def test_manifests_are_judged_beside_the_cluster(server, check):
 
 
 async def test_a_bad_policy_object_hides_no_verdict(server, check):
-    """It is reported, with exit code 3."""
+    """It is a problem, with exit code 3."""
     policy(server)
     policy(server, name="odd", params={"maximun": 1})
     deployment(server, "big")
@@ -165,8 +165,8 @@ async def test_a_bad_policy_object_hides_no_verdict(server, check):
     assert err == ('ClusterAdmissionPolicy odd:1: spec.params.maximun: unknown parameter; did you mean "maximum"?\n')
 
 
-async def test_exceptions_of_the_cluster_count(server, check):
-    """Those in the namespace of Gatewright; others are reported to have no effect."""
+async def test_exceptions_in_the_cluster_are_used(server, check):
+    """Those in Gatewright's namespace exempt; others are reported to have no effect."""
     policy(server)
     spec = {"reason": "sale", "expires": "2999-01-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]}
     deployment(server, "big")
@@ -177,8 +177,8 @@ async def test_exceptions_of_the_cluster_count(server, check):
     assert (await check())[0] == 0
 
 
-async def test_what_may_not_be_listed_is_a_problem(server, check):
-    """The rest is judged."""
+async def test_a_forbidden_list_is_a_problem(server, check):
+    """The other objects are judged."""
     policy(server)
     deployment(server, "alone", resource=REPLICA_SET)
     server.fail(1, 403, path="/apis/apps/v1/deployments")
@@ -187,15 +187,15 @@ async def test_what_may_not_be_listed_is_a_problem(server, check):
     assert err.startswith("deployments cannot be listed: 403 Forbidden")
 
 
-async def test_a_cluster_without_policies_is_no_verdict(server, check):
-    """As for files."""
+async def test_a_cluster_without_policies_is_an_error(server, check):
+    """The error is the same as for files."""
     code, report, err = await check()
     assert (code, report) == (3, None)
     assert err.startswith("no policies in the cluster: ")
 
 
-async def test_a_server_that_is_not_there_is_a_problem(server, check):
-    """In one line."""
+async def test_an_unreachable_server_is_a_problem(server, check):
+    """The problem is one line."""
     await server.stop()
     code, _, err = await check()
     assert (code, len(err.splitlines())) == (3, 1)
@@ -216,7 +216,7 @@ spec:
 
 @pytest.mark.controlplane
 def test_a_real_cluster_is_judged(control_plane, namespace, tmp_path, capsys):
-    """Policies of a file, objects of the real API server; what a Deployment owns is left out."""
+    """The policies are from a file, the objects from a real API server; a Deployment's ReplicaSet is left out."""
     kubectl = control_plane.kubectl
     kubectl("apply", "-n", namespace, "-f", "-", input=PLANTED)
     policies = tmp_path / "p.yaml"

@@ -1,4 +1,4 @@
-"""What an installation chooses: which kinds are made real, and which namespaces are never asked about."""
+"""The choices of an installation: reconciled kinds, and namespaces excluded from admission."""
 
 import pytest
 
@@ -16,8 +16,8 @@ INSIDE = Endpoint("https://10.0.0.1", namespace="gatewright-system")
     ("names", "expected"),
     [([], {kind.name for kind in planned_kinds()}), (["WebApp", "widget"], {"webapp", "widget"}), (["none"], set())],
 )
-def test_which_kinds_are_made(names, expected):
-    """All, those that are named, or none; and what would be made of no other is judged."""
+def test_which_kinds_are_planned(names, expected):
+    """All kinds, the named ones, or none; only their children are judged."""
     assert {kind.name for kind in wanted_kinds(names)} == expected
     planners = planners_of(Settings(kinds=names), "gatewright-system")
     assert {each.kind.kind.lower() for each in planners} == expected
@@ -34,6 +34,6 @@ def test_which_kinds_are_made(names, expected):
         ({"webhook_url": "https://127.0.0.1:9443", "excluded_namespaces": ["calico-system"]}, ["calico-system"]),
     ],
 )
-def test_which_namespaces_are_never_sent(settings, expected):
-    """The one that Gatewright is installed in, and those that somebody chose."""
+def test_which_namespaces_are_excluded(settings, expected):
+    """Gatewright's own namespace, and those in the settings."""
     assert excluded_namespaces(Settings(**settings), INSIDE) == expected

@@ -1,4 +1,4 @@
-"""docs/ci.md, the GitHub Action and the pre-commit hooks: what they show and call is there."""
+"""docs/ci.md, the GitHub Action and the pre-commit hooks: their examples work."""
 
 import json
 import os
@@ -21,12 +21,12 @@ SHOP = (ROOT / "docs" / "shop.yaml").read_text()
 
 
 def blocks(language):
-    """The blocks of the page that are of a language."""
+    """Return the code blocks of a language."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
 def test_the_page_shows_what_check_prints(capsys, monkeypatch):
-    """Its first command, with its whole output."""
+    """The page has its first command with the whole output."""
     monkeypatch.chdir(ROOT)
     command, _, output = blocks("console")[0].removeprefix("$ ").partition("\n")
     with pytest.raises(SystemExit) as ended:
@@ -34,8 +34,8 @@ def test_the_page_shows_what_check_prints(capsys, monkeypatch):
     assert (ended.value.code, capsys.readouterr().out) == (1, output)
 
 
-def test_every_option_of_the_page_is_there(capsys):
-    """In the help of `check`, with every output format."""
+def test_every_option_of_the_page_exists(capsys):
+    """The help of `check` lists it, and every output format."""
     with pytest.raises(SystemExit):
         main(["check", "--help"])
     help = capsys.readouterr().out
@@ -45,8 +45,8 @@ def test_every_option_of_the_page_is_there(capsys):
     assert ", ".join(formats) in " ".join(help.split())
 
 
-def test_the_examples_use_what_is_there():
-    """Inputs of the Action and ids of the hooks."""
+def test_the_examples_use_existing_names():
+    """The inputs of the Action and the ids of the hooks exist."""
     workflow, _, hooks = map(yaml.safe_load, blocks("yaml"))
     (inputs,) = [step["with"] for step in workflow["jobs"]["policies"]["steps"] if "gatewright@" in step["uses"]]
     assert inputs.keys() <= ACTION["inputs"].keys()
@@ -56,7 +56,7 @@ def test_the_examples_use_what_is_there():
 @pytest.mark.long
 @pytest.mark.parametrize("hook", HOOKS, ids=lambda hook: hook["id"])
 def test_a_hook_runs(hook, tmp_path):
-    """As pre-commit calls it: entry, args, then the files; files without objects are no failure."""
+    """It runs as pre-commit calls it: entry, args, then files; files without objects are no failure."""
     (tmp_path / "values.yaml").write_text("a: 1\n")
     (tmp_path / "shop.yaml").write_text(SHOP)
     command = [COMMAND, *shlex.split(hook["entry"])[1:], "--policies", ROOT / "config/policies/production.yaml"]
@@ -94,7 +94,7 @@ def step(tmp_path):
 
 @pytest.mark.long
 def test_the_action_annotates_and_writes_reports(step, tmp_path):
-    """Annotations, job summary, SARIF and HTML; the exit code is an output, and that of the step."""
+    """It writes annotations, job summary, SARIF and HTML; the exit code is an output and the step's result."""
     code, out = step(
         policies="policies/", manifests="apps/*.yaml", namespace="production", sarif="out.sarif", html="report.html"
     )
@@ -108,7 +108,7 @@ def test_the_action_annotates_and_writes_reports(step, tmp_path):
 
 @pytest.mark.long
 def test_the_action_takes_labels_and_a_threshold(step):
-    """Lists are separated by whitespace; nothing in an input is run."""
+    """Lists are separated by whitespace, and inputs are never executed."""
     labels = {"policies": "policies/ policies/production.yaml", "manifests": "apps", "fail-on": "never"}
     assert step(**labels, **{"namespace-labels": "lab= default=environment=production"})[0] == 3
     labels["policies"] = "policies/"
@@ -116,6 +116,6 @@ def test_the_action_takes_labels_and_a_threshold(step):
     assert step(**labels | {"manifests": "$(touch pwned) `touch pwned`"})[0] == 3
 
 
-def test_nothing_of_an_input_is_in_a_script():
-    """GitHub would paste it into the shell: inputs are environment variables."""
+def test_scripts_contain_no_input_expression():
+    """GitHub would expand it in the shell script: inputs are environment variables."""
     assert [each["name"] for each in ACTION["runs"]["steps"] if "${{" in each["run"]] == []

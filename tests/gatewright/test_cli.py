@@ -1,4 +1,4 @@
-"""The command line as people and pipelines meet it: exit codes, whole texts, and never a traceback."""
+"""The command line: exit codes, whole messages, and never a traceback."""
 
 import io
 import json
@@ -45,7 +45,7 @@ VIOLATION = "spec.replicas: 11; production workloads cannot exceed 10 replicas. 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
-    """A directory of the test's own, and an environment without settings."""
+    """Change to a temporary directory, with an environment without settings."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("GATEWRIGHT_", "KUBECONFIG"))]:
         monkeypatch.delenv(name)
@@ -65,13 +65,13 @@ def run(capsys):
 
 
 def write(name, text):
-    """Write a file into the directory of the test."""
+    """Write a file in the test's directory."""
     Path(name).write_text(text)
     return name
 
 
 def test_the_installed_command_runs():
-    """The entry point is there, in the environment this is installed in."""
+    """The entry point exists in this environment."""
     found = subprocess.run([Path(sys.executable).parent / "gatewright", "version"], capture_output=True, text=True)
     assert (found.returncode, found.stdout, found.stderr) == (0, f"gatewright {__version__}\n", "")
 
@@ -84,7 +84,7 @@ def test_version(run):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_completion_script_is_printed(run, shell):
-    """For each of the shells that click knows."""
+    """It exists for each shell that click supports."""
     code, out, err = run("completion", shell)
     assert (code, f"_GATEWRIGHT_COMPLETE={shell}_complete" in out, err) == (0, True, "")
 
@@ -94,7 +94,7 @@ def test_a_completion_script_is_printed(run, shell):
     [("gatewright ch", "plain,check\n"), ("gatewright test --pol", "plain,--policies-dir\n")],
 )
 def test_the_shell_completes_commands_and_options(words, completed):
-    """By what click gives shells to ask."""
+    """The test uses click's completion protocol."""
     command = Path(sys.executable).parent / "gatewright"
     asked = {"_GATEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     found = subprocess.run([command], env={**os.environ, **asked}, capture_output=True, text=True)
@@ -102,7 +102,7 @@ def test_the_shell_completes_commands_and_options(words, completed):
 
 
 def test_every_command_is_listed(run):
-    """The help names the commands that there are, and no other."""
+    """The help lists exactly the existing commands."""
     code, out, err = run("--help")
     assert (code, err) == (0, "")
     listed = [line.split()[0] for line in out.partition("Commands:\n")[2].splitlines()]
@@ -112,8 +112,8 @@ def test_every_command_is_listed(run):
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("flag", ["--help", "-h"])
-def test_every_command_explains_itself(run, command, flag):
-    """Each command has a help, which costs nothing but to ask."""
+def test_every_command_has_a_help(run, command, flag):
+    """The help loads neither configuration nor files."""
     code, out, err = run(command, flag)
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: gatewright {command} ")
@@ -175,16 +175,16 @@ def test_every_command_explains_itself(run, command, flag):
         ),
     ],
 )
-def test_a_wrong_command_line_is_told(run, arguments, usage, error):
-    """Exit code 2: how it is used, and what was wrong."""
+def test_a_usage_error_has_the_usage(run, arguments, usage, error):
+    """The exit code is 2, with the usage and the error."""
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith(f"Usage: gatewright{usage} ")
     assert err.endswith(HINT.format(usage, error))
 
 
-def test_a_wrong_setting_in_the_environment_is_told(run, monkeypatch):
-    """A misspelt variable is a wrong command line."""
+def test_a_wrong_environment_variable_is_a_usage_error(run, monkeypatch):
+    """A misspelt variable is reported with a suggestion."""
     monkeypatch.setenv("GATEWRIGHT_POLICIS", PRODUCTION)
     code, _, err = run("check", write("good.yaml", GOOD))
     assert code == 2
@@ -247,26 +247,26 @@ POLICY = (
             {"a.yaml": WEBAPP.replace("name: shop", "annotations: {a: 1}, name: shop")},
             ["plan", "a.yaml"],
             "a.yaml:3: metadata.annotations.a: 1: should be a valid string",
-            id="a plan with annotations that are none",
+            id="a plan with invalid annotations",
         ),
         pytest.param(
             {"a.yaml": "kind: WebApp\n"},
             ["plan", "a.yaml"],
             "a.yaml:1: apiVersion: missing; every Kubernetes object has one",
-            id="a plan of half an object",
+            id="a plan of an incomplete object",
         ),
         pytest.param(
             {"out/tls.key": "mine"},
             ["certs", "out"],
             "out: tls.key already exist; --force overwrites them",
-            id="certificates that are there",
+            id="certificates that exist",
         ),
         pytest.param({"a.yaml": ""}, ["plan", "a.yaml"], "a.yaml: no objects", id="nothing to plan"),
         pytest.param(
             {"a.yaml": GOOD, "p.yaml": "---\n"},
             ["check", "--policies", "p.yaml", "a.yaml"],
             "p.yaml: no policies",
-            id="a policy set with nothing in it",
+            id="an empty policy set",
         ),
         pytest.param(
             {"a.yaml": GOOD},
@@ -278,12 +278,12 @@ POLICY = (
             {"a.yaml": WEBAPP, "k.yaml": f"a: {'[' * 2000}"},
             ["plan", "--diff", "--kubeconfig", "k.yaml", "a.yaml"],
             "k.yaml: not YAML",
-            id="a kubeconfig without an end",
+            id="a truncated kubeconfig",
         ),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_in_one_line(run, files, arguments, told):
-    """Exit code 3: where it is, what is wrong, and nothing else."""
+def test_an_unusable_file_is_one_line(run, files, arguments, told):
+    """The exit code is 3, and the message has the place and the error."""
     for name, text in files.items():
         Path(name).parent.mkdir(exist_ok=True)
         write(name, text)
@@ -291,15 +291,15 @@ def test_a_file_that_cannot_be_used_is_told_in_one_line(run, files, arguments, t
     assert (code, out, err) == (3, "", f"{told}\n")
 
 
-def test_every_fault_is_a_line(run):
-    """All at once, each with its place."""
+def test_every_error_is_a_line(run):
+    """All errors are reported, each with its place."""
     write("p.yaml", f"{POLICY}---\nkind: X\n")
     code, _, err = run("check", "--policies", "p.yaml", write("a.yaml", GOOD))
     assert (code, [line.partition(" ")[0] for line in err.splitlines()]) == (3, ["p.yaml:7:", "p.yaml:9:"])
 
 
 def test_a_plan_is_yaml(run):
-    """Everything that would be made, step by step, ready to be read by a machine."""
+    """It has all children, step by step, in machine-readable form."""
     code, out, err = run("plan", write("shop.yaml", WEBAPP))
     assert (code, err) == (0, "")
     made = [(each["kind"], each["metadata"]["name"]) for each in yaml.safe_load_all(out)]
@@ -311,14 +311,14 @@ def test_a_plan_is_yaml(run):
 
 
 def test_plan_reads_standard_input(run, monkeypatch):
-    """As check does, and kubectl with -f -."""
+    """`-` works as in check and kubectl -f."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(WEBAPP.encode())))
     code, out, err = run("plan", "-")
     assert (code, out.splitlines()[0], err) == (0, "# WebApp shop: step deployment", "")
 
 
-def test_what_cannot_be_planned_keeps_nothing_else_from_being_printed(run):
-    """Every object that lacks something is named on stderr, and the others are planned."""
+def test_an_error_in_one_object_does_not_hide_other_plans(run):
+    """Each incomplete object is reported on stderr, and the others are planned."""
     lacking = "apiVersion: voting.schoolofdevops.com/v1\nkind: VoteConfig\nmetadata: {name: x}\n"
     application = "apiVersion: config.example.com/v1\nkind: AppConfig\nmetadata: {name: y}\n"
     code, out, err = run("plan", write("shop.yaml", "---\n".join((lacking, WEBAPP, application))))
@@ -336,8 +336,8 @@ spec:
 """
 
 
-def test_fields_are_called_as_in_the_version_that_was_written(run):
-    """A field that the stored version has elsewhere is named where it stands in the file, and on its line."""
+def test_fields_have_the_names_of_the_written_version(run):
+    """An error names the field and the line of the manifest, although the stored version has another path."""
     file = write("pets.yaml", POLL)
     code, out, _ = run("check", "--policies", PRODUCTION, file)
     assert (code, out.splitlines()) == (
@@ -357,8 +357,8 @@ def test_fields_are_called_as_in_the_version_that_was_written(run):
 ON_DEPLOYMENTS = POLICY.replace("maximun", "maximum") + "  match: {any: [{kinds: [Deployment]}]}\n"
 
 
-def test_the_namespace_that_gatewright_is_installed_in_can_be_said(run):
-    """Exceptions count there, and the controller that makes things has its account there."""
+def test_the_namespace_of_gatewright_is_an_option(run):
+    """Its exceptions count, and the controller's account is there."""
     exception = {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "PolicyException",
@@ -371,8 +371,8 @@ def test_the_namespace_that_gatewright_is_installed_in_can_be_said(run):
     assert run("check", "--policies", "p.yaml", "--installed-in", "gates", "shop.yaml")[0] == 0
 
 
-def test_a_plan_says_what_the_webhook_would_say(run):
-    """What would be made is printed all the same; the denial goes to stderr, and is the exit code."""
+def test_a_plan_shows_the_webhooks_verdict(run):
+    """The plan is printed; the denial goes to stderr and sets the exit code."""
     write("p.yaml", ON_DEPLOYMENTS)
     code, out, err = run(
         "plan", "--policies", "p.yaml", write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4"))
@@ -385,8 +385,8 @@ def test_a_plan_says_what_the_webhook_would_say(run):
     )
 
 
-def test_a_plan_is_made_of_what_our_policies_leave(run):
-    """What policies set on the parent is in what is made of it."""
+def test_a_plan_uses_the_mutated_parent(run):
+    """Fields that policies set on the parent appear in its children."""
     write("p.yaml", POLICY.replace("replica-limits", "webapp-security-defaults").partition("  params")[0])
     code, out, _ = run("plan", "--policies", "p.yaml", write("shop.yaml", WEBAPP))
     deployment, _ = yaml.safe_load_all(out)
@@ -394,8 +394,8 @@ def test_a_plan_is_made_of_what_our_policies_leave(run):
     assert (code, container["securityContext"]["runAsUser"]) == (0, 1000)
 
 
-def test_without_a_kubeconfig_all_of_a_plan_is_new(run):
-    """--diff alone compares with nothing, and never looks for a cluster."""
+def test_without_a_kubeconfig_all_objects_are_new(run):
+    """--diff alone compares with nothing and connects to no cluster."""
     code, out, err = run("plan", "--diff", write("shop.yaml", WEBAPP))
     assert (code, err) == (0, "")
     assert [line for line in out.splitlines() if line.startswith(("+++", "-"))] == [
@@ -406,15 +406,15 @@ def test_without_a_kubeconfig_all_of_a_plan_is_new(run):
     ]
 
 
-def test_what_stands_beside_ours_is_not_planned(run):
-    """Objects of other groups in a file are for others."""
+def test_objects_of_other_groups_are_not_planned(run):
+    """A file may contain other objects."""
     both = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop}}\n---\n{WEBAPP}"
     code, out, err = run("plan", write("shop.yaml", both))
     assert (code, [each["kind"] for each in yaml.safe_load_all(out)], err) == (0, ["Deployment", "Service"], "")
 
 
 def test_explain_lists_every_policy(run):
-    """A line for each, and no policy forgotten."""
+    """Each policy has a line."""
     code, out, err = run("explain")
     assert (code, err) == (0, "")
     head, *lines = out.splitlines()
@@ -422,8 +422,8 @@ def test_explain_lists_every_policy(run):
     assert [line.split()[0] for line in lines] == sorted(catalogue())
 
 
-def test_explain_explains_every_policy(run):
-    """A policy's page is its documentation and its parameters."""
+def test_explain_prints_every_policys_page(run):
+    """The page is the documentation and the parameters."""
     for name, policy in catalogue().items():
         code, out, err = run("explain", name)
         assert (code, err) == (0, "")
@@ -435,7 +435,7 @@ def test_explain_explains_every_policy(run):
 
 
 def test_crds_are_those_of_the_repository(run):
-    """What is printed is what is committed, one document each."""
+    """The output is the committed files, one document each."""
     code, out, err = run("crds")
     assert (code, err) == (0, "")
     committed = [file.read_text() for file in sorted((ROOT / "config" / "crd" / "bases").glob("*.yaml"))]
@@ -443,12 +443,12 @@ def test_crds_are_those_of_the_repository(run):
 
 
 def mode(file):
-    """Return who may do what with a file."""
+    """Return the mode of a file."""
     return stat.S_IMODE(Path(file).stat().st_mode)
 
 
-def test_certs_are_a_pair_and_its_authority(run):
-    """Both keys are the owner's alone, and the pair is good for the names it was asked for."""
+def test_certs_creates_a_pair_and_its_authority(run):
+    """Only the owner can read the keys, and the pair is valid for the requested names."""
     code, out, err = run("certs", "--dns", "hook.svc", "--ip", "10.0.0.1", "out/tls")
     assert (code, err) == (0, "")
     ca, tls = out.splitlines()
@@ -462,8 +462,8 @@ def test_certs_are_a_pair_and_its_authority(run):
     check(pair, Path("out/tls/ca.crt").read_bytes(), "hook.svc", datetime.now(UTC))
 
 
-def test_certs_are_replaced_only_by_force(run):
-    """What is there stays; with --force it goes, and a key that everybody could read is nobody else's again."""
+def test_certs_overwrites_only_with_force(run):
+    """Existing files stay; --force replaces them, and a world-readable key becomes private again."""
     assert run("certs", "out")[0] == 0
     Path("out/tls.key").chmod(0o644)
     before = Path("out/tls.key").read_bytes()
@@ -475,8 +475,8 @@ def test_certs_are_replaced_only_by_force(run):
     assert mode("out/tls.key") == 0o600
 
 
-def test_certs_that_cannot_be_written(run):
-    """A file where the directory should be is told, as a wrong command line."""
+def test_certs_reports_an_unwritable_directory(run):
+    """A file in place of the directory is a usage error."""
     write("out", "")
     code, out, err = run("certs", "out")
     assert (code, out) == (2, "")

@@ -1,4 +1,4 @@
-"""Controllers of one's own as processes of one's own, on the real API server."""
+"""Users' own controllers as processes on a real API server."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ COGS = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "
 
 @contextmanager
 def running(log: Path, *command: str, **environment: str) -> Iterator[Process]:
-    """A process that is ended as a person ends it, and ends well."""
+    """Run a process until an interrupt; it must end cleanly."""
     reaper = Reaper()
     settings = {"GATEWRIGHT_METRICS_LISTEN": "127.0.0.1:0", "GATEWRIGHT_HEALTH_LISTEN": "127.0.0.1:0"}
     variables = [f"{name}={value}" for name, value in {**settings, **environment}.items()]
@@ -37,8 +37,8 @@ def running(log: Path, *command: str, **environment: str) -> Iterator[Process]:
 
 @pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
-    """`python widgets.py` and `python deployments.py`, as the page says, beside each other."""
-    control_plane.kubectl("apply", "--server-side", "-f", str(WIDGETS))  # as others do, who may have been here before
+    """`python widgets.py` and `python deployments.py` run side by side, as on the page."""
+    control_plane.kubectl("apply", "--server-side", "-f", str(WIDGETS))  # earlier tests may have left objects
     control_plane.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
     where = {"KUBECONFIG": str(control_plane.kubeconfig), "GATEWRIGHT_NAMESPACES": namespace}
     for name, block in (("widgets", "Widgets"), ("deployments", "Logs")):
@@ -56,8 +56,8 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
 
 
 @pytest.mark.controlplane
-def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
-    """One line, and exit code 1."""
+def test_a_controller_that_cannot_run_prints_one_line(tmp_path: Path) -> None:
+    """The exit code is 1."""
     script = tmp_path / "deployments.py"
     script.write_text(blocks()["Logs"])
     for variable, message in (
@@ -72,11 +72,9 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.controlplane
-def test_a_package_is_carried_out_with_the_rights_it_asks_for(
-    control_plane: ControlPlane, namespace: str, tmp_path: Path
-) -> None:
-    """Scaffolded, installed, defined and permitted by what Gatewright prints, its sample becomes ready."""
-    group = f"{namespace}.example.com"  # its definition, and its rights, are the cluster's
+def test_a_package_works_with_its_generated_rights(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
+    """It is scaffolded, installed, and gets the CRD and RBAC that Gatewright prints; its sample becomes ready."""
+    group = f"{namespace}.example.com"  # the CRD and RBAC are cluster-scoped
     for path, text in in_package(NewKind("Sprocket", group, "v1", "sprockets"), "our-kinds", is_new=True).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)

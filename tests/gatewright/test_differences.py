@@ -1,4 +1,4 @@
-"""`gatewright plan --diff`: what would change in a cluster, and nothing of what is secret."""
+"""`gatewright plan --diff`: the changes in a cluster, without secrets."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ spec: {version: "17", storage: 1Gi}
 
 @pytest.fixture
 async def server() -> AsyncIterator[FakeApiServer]:
-    """An API server with a namespace."""
+    """Return an API server with a namespace."""
     async with FakeApiServer() as fake:
         fake.create(NAMESPACE, {"metadata": {"name": "shop"}})
         fake.define(definition(WebApp))
@@ -49,7 +49,7 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 
 async def printed(server, text):
-    """Return the lines that would be printed for each object of a manifest's plan that differs."""
+    """Return the printed lines for each planned object that differs."""
     (document,) = parse_documents(text.encode(), "shop.yaml")
     async with Client(server.endpoint) as client:
         cluster = Cluster(client, {"registry": ""}, TODAY)
@@ -64,8 +64,8 @@ def owned(server, object, **spec):
     return object | {"metadata": object["metadata"] | {"ownerReferences": [owner]}, "spec": object["spec"] | spec}
 
 
-async def test_where_nothing_is_there_all_is_new(server):
-    """Every object is a diff from nothing, as the API server would store it, and nothing is written."""
+async def test_without_existing_objects_all_are_new(server):
+    """Each diff is against nothing, with the object as the API server would store it; nothing is written."""
     deployment, service = await printed(server, SHOP)
     assert deployment[:2] == ["--- apps/v1 Deployment shop/shop (there)", "+++ apps/v1 Deployment shop/shop (planned)"]
     assert "+  replicas: 2" in deployment
@@ -92,8 +92,8 @@ async def test_where_nothing_is_there_all_is_new(server):
     assert not any(each.mutating for each in server.requests.log)
 
 
-async def test_what_is_there_is_compared_and_what_is_right_is_not_printed(server):
-    """Only fields that would change are told; what nobody of ours made stays as it is, and is told in a line."""
+async def test_only_differences_from_existing_objects_are_printed(server):
+    """Only changed fields are printed; an object with another owner is kept and reported in one line."""
     (document,) = parse_documents(SHOP.encode(), "shop.yaml")
     server.create(WEBAPP.resource, document.value)
     planned = parent_of(document, "shop").plan(Observed(), TODAY)
@@ -108,8 +108,8 @@ async def test_what_is_there_is_compared_and_what_is_right_is_not_printed(server
     assert len(await printed(server, SHOP)) == 1
 
 
-async def test_what_is_secret_is_not_printed(server):
-    """Of a Secret only the names of what it holds, and whether that would be another."""
+async def test_secrets_are_not_printed(server):
+    """Only the keys of a Secret are printed, and whether a value would change."""
     printed_secrets = [lines for lines in await printed(server, DATABASE) if "Secret" in lines[0]]
     assert printed_secrets
     assert all(line[1:].endswith("(secret)") for lines in printed_secrets for line in lines if "password" in line)
@@ -129,8 +129,8 @@ async def test_what_is_secret_is_not_printed(server):
     ]
 
 
-async def test_what_the_volumes_there_do_not_allow_is_said(server):
-    """What planners find beside the children counts, as it does in the controller."""
+async def test_a_refused_volume_change_is_reported(server):
+    """Planners use the same existing objects as in the controller."""
     about = {"app.kubernetes.io/name": "postgresql", "app.kubernetes.io/managed-by": "gatewright"}
     about |= {"app.kubernetes.io/instance": "data", "app.kubernetes.io/component": "database"}
     claim = {"metadata": {"name": "data-data-0", "namespace": "shop", "labels": about}}
@@ -139,16 +139,16 @@ async def test_what_the_volumes_there_do_not_allow_is_said(server):
         await printed(server, DATABASE)
 
 
-async def test_what_the_api_server_refuses_is_said(server):
-    """What would be made is shown with the reason why it could not be."""
+async def test_a_rejection_by_the_api_server_is_reported(server):
+    """The planned object is printed with the reason for its rejection."""
     deployment, service = await printed(server, SHOP.replace("namespace: shop", "namespace: nowhere"))
     for lines, kind in ((deployment, "apps/v1 Deployment"), (service, "v1 Service")):
         assert lines[0].startswith(f"# {kind} nowhere/shop: rejected by the API server: 404 NotFound: ")
         assert lines[1] == f"--- {kind} nowhere/shop (there)"
 
 
-def test_a_reason_of_several_lines_is_no_part_of_the_diff():
-    """A denial lists violations with a dash, as removed lines begin."""
+def test_a_multi_line_reason_does_not_look_like_a_diff():
+    """A denial lists violations with a dash, like removed lines."""
     made = SimpleNamespace(object={"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}}, parent=SHOPS)
     denied = Difference(made, None, None, "denied the request: 1 violation\n- service-types: spec.type: NodePort")
     assert list(denied.lines()) == [
@@ -157,8 +157,8 @@ def test_a_reason_of_several_lines_is_no_part_of_the_diff():
     ]
 
 
-async def test_an_api_server_that_is_away_is_no_answer():
-    """Nothing is printed as if it were known."""
+async def test_an_unreachable_api_server_is_an_error():
+    """No diff is printed."""
     async with FakeApiServer() as gone:
         pass
     with pytest.raises(Unreachable):
@@ -182,8 +182,8 @@ MONITORS = {
 }
 
 
-async def test_what_the_cluster_has_decides_what_is_made(server):
-    """A ServiceMonitor is planned where there is its API, and Services are annotated where there is not."""
+async def test_available_apis_decide_the_plan(server):
+    """A ServiceMonitor is planned if its API is served; otherwise Services get annotations."""
     found = {}
     for has_api in (False, True):
         if has_api:

@@ -1,4 +1,4 @@
-"""The examples of docs/controllers.md do what the page says."""
+"""The examples of docs/controllers.md behave as the page describes."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
 
 
 class Cluster:
-    """A fake API server with what a block of the page sets up at work on it."""
+    """A fake API server with the controllers of a code block."""
 
     def __init__(self, server: FakeApiServer) -> None:
         self.server = server
@@ -34,7 +34,7 @@ class Cluster:
         return self.server.create(resource, {"metadata": {"name": name, "namespace": "default"}, **fields})
 
     async def until(self, resource: Resource, name: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
-        """Wait until an object is as expected."""
+        """Wait until an object has the expected fields."""
         while not holds(found := self.server.get(resource, name, "default")):
             self._changed.clear()
             await self._changed.wait()
@@ -44,7 +44,7 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(setup: Callable[[Manager], object], *definitions: dict[str, Any]) -> AsyncIterator[Cluster]:
-    """Run what is set up until the end of the block."""
+    """Run the controllers until the end of the block."""
     stop = asyncio.Event()
     async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
         for each in definitions:
@@ -58,8 +58,8 @@ async def cluster(setup: Callable[[Manager], object], *definitions: dict[str, An
             stop.set()
 
 
-async def test_the_planned_kind_makes_a_configmap() -> None:
-    """Gear: made, ready, and put back when it is edited by hand."""
+async def test_the_planned_kind_creates_a_configmap() -> None:
+    """Gear: created, ready, and restored after a manual edit."""
     gear = executed(blocks()["Gear"])
     kind = gear["GEAR"]
     async with cluster(lambda runtime: runtime.add_kind(kind), crds.definition(gear["Gear"])) as toys:
@@ -69,8 +69,8 @@ async def test_the_planned_kind_makes_a_configmap() -> None:
         await toys.until(CONFIGMAP, "small", lambda each: each["data"] == {"teeth": "8"})
 
 
-async def test_the_controller_by_hand_makes_a_deployment() -> None:
-    """Widgets: made, followed, kept right; and a Deployment of somebody else is left alone."""
+async def test_the_hand_written_controller_creates_a_deployment() -> None:
+    """Widgets: created, watched, corrected; a Deployment with another owner is left alone."""
     widgets = executed(blocks()["Widgets"])
     widget = widgets["WIDGET"]
     async with cluster(widgets["setup"], crds.definition(Widget)) as toys:
@@ -87,8 +87,8 @@ async def test_the_controller_by_hand_makes_a_deployment() -> None:
         assert toys.server.get(DEPLOYMENT, "taken", "default") == theirs
 
 
-async def test_the_logger_says_what_it_saw(caplog: pytest.LogCaptureFixture) -> None:
-    """One line for each Deployment, with its name and replicas."""
+async def test_the_logger_logs_each_deployment(caplog: pytest.LogCaptureFixture) -> None:
+    """It writes one line for each, with name and replicas."""
     logger = executed(blocks()["Logs"])
     said = asyncio.Queue[dict[str, Any]]()
     hears = logging.Handler()
@@ -101,20 +101,20 @@ async def test_the_logger_says_what_it_saw(caplog: pytest.LogCaptureFixture) -> 
     logger["LOG"].removeHandler(hears)
 
 
-async def test_the_tests_pass() -> None:
-    """Each of them, on what the blocks before them define."""
+async def test_the_pages_tests_pass() -> None:
+    """Each test of the page runs with the blocks before it."""
     names = {**executed(blocks()["Gear"]), **executed(blocks()["Widgets"]), **vars(testing)}
     tests = executed(blocks()["tests"], **names)
     for name in ("test_a_gear_is_made", "test_a_widget_is_made"):
         await tests[name]()
 
 
-def test_the_page_says_how_many_reconciles_there_are_at_once() -> None:
-    """The default of `--workers`, which is that of all controllers."""
+def test_the_page_has_the_default_number_of_workers() -> None:
+    """It is the default of `--workers`, for all controllers."""
     assert f"for one of them; default: {Settings().workers} |" in PAGE.read_text()
 
 
-def test_no_example_is_long() -> None:
-    """Forty lines of code, imports and all; empty ones are not counted."""
+def test_examples_are_short() -> None:
+    """At most forty lines of code, imports included, empty lines not counted."""
     for name in ("Gear", "Widgets", "Logs"):
         assert len([line for line in blocks()[name].splitlines() if line.strip()]) <= 40, name

@@ -1,4 +1,4 @@
-"""The schemas by which editors check policy sets and case files: they accept what Gatewright accepts."""
+"""The JSON Schemas for editors accept what Gatewright accepts."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ POLICY = {
 
 
 def documents(pattern):
-    """Every YAML document of some files."""
+    """Return every YAML document of some files."""
     found = [each for file in sorted(ROOT.glob(pattern)) for each in yaml.safe_load_all(file.read_text())]
     assert found
     return [each for each in found if each is not None]
@@ -32,8 +32,8 @@ def documents(pattern):
     ("schema", "pattern"),
     [(editor_schemas.CASES, "tests/policies/*.yaml"), (editor_schemas.POLICY_SET, "config/policies/*.yaml")],
 )
-def test_what_is_in_this_repository_is_valid(schema, pattern):
-    """All case files and policy sets."""
+def test_files_of_this_repository_are_valid(schema, pattern):
+    """These are all case files and policy sets."""
     validator = Draft7Validator(SCHEMAS[schema])
     assert [error.message for each in documents(pattern) for error in validator.iter_errors(each)] == []
 
@@ -46,14 +46,14 @@ def test_what_is_in_this_repository_is_valid(schema, pattern):
         ({"policy": "replica-limits", "mach": {}}, "'mach' was unexpected"),
     ],
 )
-def test_a_typo_is_underlined(spec, message):
-    """Parameters are those of the policy that is named."""
+def test_a_typo_is_an_error(spec, message):
+    """Parameters are checked against the named policy."""
     found = list(Draft7Validator(SCHEMAS[editor_schemas.POLICY_SET]).iter_errors({**POLICY, "spec": spec}))
     assert any(message in error.message for error in found)
 
 
 def test_a_scaffolded_policy_passes_its_cases(tmp_path, monkeypatch, capsys):
-    """Every case, every situation, every mutant; its case file names the schema for editors."""
+    """All cases, situations and mutants pass; its case file names the schema for editors."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("webhook.policies._found", dict(catalogue()))
 

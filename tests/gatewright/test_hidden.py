@@ -1,4 +1,4 @@
-"""What Secrets hold is printed nowhere."""
+"""Values of Secrets are never printed."""
 
 from gatewright.hidden import hidden
 
@@ -8,12 +8,12 @@ SECRET = {"kind": "Secret", "metadata": {"name": "a", "annotations": APPLIED}, "
 
 
 def test_only_secrets_are_hidden():
-    """Anything else is as it is."""
+    """Other objects are printed unchanged."""
     assert hidden(CONFIG_MAP) == CONFIG_MAP
 
 
-def test_the_names_of_what_a_secret_holds_stay():
-    """Not even what kubectl noted of it is told; a value that is another one than before is said to be."""
+def test_keys_of_a_secret_are_shown():
+    """Kubectl's last-applied annotation is redacted too; a changed value is marked."""
     shown = {"kubectl.kubernetes.io/last-applied-configuration": "(secret)", "other": "kept"}
     assert hidden(SECRET) == {
         "kind": "Secret",

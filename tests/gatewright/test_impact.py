@@ -1,4 +1,4 @@
-"""`gatewright impact`: two policy sets, or two days, on the same objects."""
+"""`gatewright impact`: compare two policy sets, or two dates, on the same objects."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ DENIED = "spec.replicas: 11; production workloads cannot exceed 5 replicas. Set 
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path, monkeypatch):
-    """A directory with three policy sets and two Deployments."""
+    """Return a directory with three policy sets and two Deployments."""
     monkeypatch.chdir(tmp_path)
     Path("twenty.yaml").write_text(POLICY % (20, "Deny"))
     Path("five.yaml").write_text(POLICY % (5, "Deny"))
@@ -52,8 +52,8 @@ def impact(capsys):
     return _impact
 
 
-def test_what_becomes_denied_is_an_error(impact):
-    """Exit code 1, with the new violations; what is unchanged is only counted."""
+def test_newly_denied_objects_are_an_error(impact):
+    """The exit code is 1, with the new violations; unchanged objects are only counted."""
     assert impact("twenty.yaml", "five.yaml", "shop.yaml") == (
         1,
         "newly denied  Deployment web/shop  (shop.yaml:1)\n"
@@ -63,8 +63,8 @@ def test_what_becomes_denied_is_an_error(impact):
     )
 
 
-def test_what_is_no_longer_denied_is_none(impact):
-    """The violations that go are listed as such."""
+def test_no_longer_denied_objects_are_no_error(impact):
+    """The violations that disappear are listed."""
     assert impact("five.yaml", "twenty.yaml", "shop.yaml") == (
         0,
         "no longer denied  Deployment web/shop  (shop.yaml:1)\n"
@@ -75,7 +75,7 @@ def test_what_is_no_longer_denied_is_none(impact):
 
 
 def test_a_denial_that_becomes_a_warning(impact):
-    """Both are said."""
+    """Both verdicts are shown."""
     code, out, _ = impact("five.yaml", "warn.yaml", "shop.yaml")
     assert (code, out.splitlines()[0]) == (0, "no longer denied  Deployment web/shop  (shop.yaml:1)")
     assert impact("twenty.yaml", "warn.yaml", "shop.yaml") == (
@@ -87,8 +87,8 @@ def test_a_denial_that_becomes_a_warning(impact):
     )
 
 
-def test_what_is_patched_otherwise(impact):
-    """The operations of the new policies."""
+def test_a_changed_patch_is_listed(impact):
+    """The operations of the new policies are shown."""
     Path("none.yaml").write_text(POLICY % (20, "Deny"))
     labels = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: secure}\n"
     Path("secure.yaml").write_text(f"{labels}spec: {{policy: security-defaults}}\n---\n{POLICY % (20, 'Deny')}")
@@ -101,8 +101,8 @@ def test_what_is_patched_otherwise(impact):
     assert "1 object: 1 patched otherwise" in out
 
 
-def test_another_day_ends_exceptions(impact):
-    """The same set twice, with --at: who is denied when exceptions have ended."""
+def test_another_date_expires_exceptions(impact):
+    """The same set twice, with --at, lists the objects denied after the exceptions expire."""
     Path("sale.yaml").write_text(POLICY % (5, "Deny") + EXCEPTION)
     assert impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-01-31")[:2] == (0, "2 objects: 2 unchanged\n")
     code, out, err = impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-02-01")
@@ -111,7 +111,7 @@ def test_another_day_ends_exceptions(impact):
 
 
 def review(name, replicas, operation="CREATE", old=None):
-    """One recorded AdmissionReview about a Deployment."""
+    """Return one recorded AdmissionReview for a Deployment."""
 
     def deployment(number):
         metadata = {"name": name, "namespace": "web"}
@@ -131,8 +131,8 @@ def review(name, replicas, operation="CREATE", old=None):
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def test_recorded_reviews_are_judged_as_they_came(impact):
-    """An update of what was there already is tolerated, as in the webhook. A bad line hides no other."""
+def test_recorded_reviews_are_judged_unchanged(impact):
+    """An update with an existing violation is allowed, as in the webhook. A bad line hides no other."""
     lines = [review("new", 11), review("old", 11, "UPDATE", old=11)]
     Path("reviews.jsonl").write_text("\n".join([json.dumps(lines[0]), "{", json.dumps(lines[1])]))
     code, out, err = impact("twenty.yaml", "five.yaml", "--reviews", "reviews.jsonl")
@@ -145,7 +145,7 @@ def test_recorded_reviews_are_judged_as_they_came(impact):
 
 
 def test_an_audit_log_of_the_api_server_is_judged(impact):
-    """Finished writes with their objects; reads, deletes and events without an object are left out."""
+    """Finished writes with objects are judged; reads, deletes and events without an object are skipped."""
     written = review("new", 11)["request"]["object"]
     event = {
         "apiVersion": "audit.k8s.io/v1",
@@ -164,8 +164,8 @@ def test_an_audit_log_of_the_api_server_is_judged(impact):
     assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 newly denied", "")
 
 
-def test_objects_must_come_from_somewhere(impact):
-    """Nothing to judge is a mistake of the command line."""
+def test_objects_are_required(impact):
+    """A command without objects is a usage error."""
     code, _, err = impact("twenty.yaml", "five.yaml")
     assert (code, err.splitlines()[-1]) == (
         2,

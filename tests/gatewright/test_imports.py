@@ -1,4 +1,4 @@
-"""What a process does not import: each of these would be megabytes and tenths of a second of every start."""
+"""Modules that a process must not import, because each costs megabytes and tenths of a second at startup."""
 
 import json
 import subprocess
@@ -27,12 +27,12 @@ print(json.dumps(found))
 """
 
 
-def test_a_process_imports_what_it_needs_and_no_more():
-    """With no webhook to register a controller judges nothing, signs nothing, builds no type."""
+def test_a_process_imports_only_what_it_needs():
+    """A controller without a webhook to register judges nothing, signs nothing, and builds no types."""
     found = subprocess.run([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, check=True, timeout=60)
     assert json.loads(found.stdout) == {
         "the command line": [],
         "the controller": ["aiohttp", "pydantic"],
-        "built": ["WebApp"],  # whose object was read
+        "built": ["WebApp"],  # an object of which was read
         "with a webhook to register": ["aiohttp", "cryptography", "pydantic", "webhook", "yaml"],
     }

@@ -1,4 +1,4 @@
-"""What a process shows of itself over HTTP."""
+"""The HTTP listeners of a process."""
 
 import socket
 
@@ -24,7 +24,7 @@ async def get(client, address, path) -> tuple[int, str]:
 
 
 async def test_readiness_names_each_check(client):
-    """One line for each check, and 503 as long as one of them fails."""
+    """Each check has a line, and the status is 503 while one of them fails."""
     wrong: list[str] = ["not loaded"]
     observed = Observed(ready={"certificate": lambda: None, "policies": lambda: wrong[0] if wrong else None})
     async with listening(observed, ("127.0.0.1", 0), ("127.0.0.1", 0)) as (_, health):
@@ -35,7 +35,7 @@ async def test_readiness_names_each_check(client):
 
 
 async def test_metrics_and_health_have_a_listener_each(client):
-    """What one listener serves, the other does not."""
+    """Each serves only its own pages."""
     observed = Observed()
     Counter("reviews", "Reviews.", registry=observed.registry).inc()
     async with listening(observed, ("127.0.0.1", 0), ("127.0.0.1", 0)) as (metrics, health):
@@ -45,7 +45,7 @@ async def test_metrics_and_health_have_a_listener_each(client):
 
 
 async def test_one_listener_is_shared_when_the_addresses_are_the_same(client, unused_tcp_port):
-    """Both pages come from one port."""
+    """One port serves both pages."""
     address = ("127.0.0.1", unused_tcp_port)
     async with listening(Observed(), address, address) as (metrics, health):
         assert metrics == health
@@ -53,8 +53,8 @@ async def test_one_listener_is_shared_when_the_addresses_are_the_same(client, un
         assert (await get(client, address, "/healthz"))[0] == 200
 
 
-async def test_a_listener_that_fails_leaves_none_behind(client, unused_tcp_port):
-    """When the second address is taken, the first is free again."""
+async def test_a_failing_listener_closes_the_others(client, unused_tcp_port):
+    """If the second address is taken, the first is released."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         both = ("127.0.0.1", unused_tcp_port), taken.getsockname()
         with pytest.raises(ListenError, match="cannot listen on "):

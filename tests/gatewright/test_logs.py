@@ -1,4 +1,4 @@
-"""What a log line looks like."""
+"""Log lines in JSON and text."""
 
 import io
 import json
@@ -13,7 +13,7 @@ from gatewright.logs import JsonLines, Record, Text
 
 
 def record(message: str = "denied", *, error: Exception | None = None, **fields) -> logging.LogRecord:
-    """Make a record as a logger would."""
+    """Return a record as a logger creates it."""
     exc_info = (type(error), error, None) if error else None
     made = logging.LogRecord("gatewright.webhook", logging.INFO, "x.py", 1, message, None, exc_info)
     made.created, made.msecs, made.fields = 1_000_000_000.25, 250.0, fields
@@ -21,7 +21,7 @@ def record(message: str = "denied", *, error: Exception | None = None, **fields)
 
 
 def test_a_json_line_holds_the_fields_beside_the_message():
-    """Fields stand at the top level, where a log store indexes them."""
+    """Fields are at the top level, where log stores index them."""
     line = JsonLines().format(record(**{"webapp.name": "shop", "count": 3}))
     assert json.loads(line) == {
         "time": "2001-09-09T01:46:40.250Z",
@@ -33,38 +33,38 @@ def test_a_json_line_holds_the_fields_beside_the_message():
     }
 
 
-def test_a_text_line_is_for_people():
-    """Time, level, area, message, fields."""
+def test_a_text_line_has_time_level_area_message_and_fields():
+    """Terminals get this format."""
     assert Text().format(record(uid="u1")) == "01:46:40 INFO    webhook: denied uid=u1"
 
 
 @pytest.mark.parametrize("form", [JsonLines(), Text()])
 def test_control_characters_never_reach_the_terminal(form):
-    """A name cannot forge a line or colour the terminal."""
+    """A name can neither forge a line nor change the terminal's colours."""
     line = form.format(record("a\nb", name="\x1b[31m\r\u202eevil"))
     assert all(character.isprintable() or character == "\u202e" for character in line)
     assert "\n" not in line
 
 
 def test_a_right_to_left_override_is_escaped_in_text():
-    """What reorders a terminal's line is shown as its escape."""
+    """Characters that reorder a line are shown escaped."""
     assert "\\u202e" in Text().format(record(name="\u202e"))
 
 
 @pytest.mark.parametrize("form", [JsonLines(), Text()])
 def test_a_traceback_is_shown(form):
-    """An unexpected error brings its traceback."""
+    """An unexpected error is logged with its traceback."""
     assert "ValueError: no" in form.format(record(error=ValueError("no")))
 
 
 def test_long_values_are_cut():
-    """A megabyte of name makes no megabyte of log."""
+    """A name of a megabyte is cut."""
     assert len(JsonLines().format(record("m" * 1_000_000, name="n" * 1_000_000))) < 5000
 
 
 @pytest.fixture
 def lines():
-    """Make records as a process does, and give a logger and what it wrote."""
+    """Create records as a process does; yield a logger and its output."""
     stream, made = io.StringIO(), logging.getLogRecordFactory()
     logger = logging.Logger("gatewright.webhook")
     logger.addHandler(JsonLines(stream))
@@ -74,7 +74,7 @@ def lines():
 
 
 def test_a_logger_writes_a_line_for_each_record(lines):
-    """The values of a message come one by one or by name; a record beside ours has no fields."""
+    """A message takes its values by position or by name; records of other libraries have no fields."""
     logger, written = lines
     logger.info("%s of %d", "two", 3)
     logger.warning("%(found)s of %(all)d", {"found": "two", "all": 3})
@@ -86,8 +86,8 @@ def test_a_logger_writes_a_line_for_each_record(lines):
     ]
 
 
-def test_the_error_that_is_handled_brings_its_traceback(lines):
-    """As does one that is given, and None brings none."""
+def test_exc_info_adds_the_traceback(lines):
+    """It may be the current or a given exception; None adds none."""
     logger, written = lines
     try:
         raise ValueError("no")
@@ -99,8 +99,8 @@ def test_the_error_that_is_handled_brings_its_traceback(lines):
     assert ["test_logs.py" in text and "ValueError: no" in text for text in exceptions] == [True, True, False]
 
 
-def test_another_handler_can_ask_a_record_for_anything(lines):
-    """What nobody found out about it is empty, not an error."""
+def test_other_handlers_can_read_all_attributes(lines):
+    """Attributes that were not computed are empty, not errors."""
     logger, _ = lines
     other = io.StringIO()
     handler = logging.StreamHandler(other)
@@ -124,8 +124,8 @@ os._exit(0)
 """
 
 
-def test_no_line_waits_for_the_next():
-    """Whoever ends at once has said everything; a line that cannot be made is told of, and the next is written."""
+def test_lines_are_written_immediately():
+    """A process that exits loses no line; a record that cannot be formatted is reported, and the next is written."""
     done = subprocess.run([sys.executable, "-c", WRITES], capture_output=True, check=True, timeout=60, text=True)
     lines = done.stderr.splitlines()
     assert json.loads(lines[0])["message"] == "first"
@@ -135,7 +135,7 @@ def test_no_line_waits_for_the_next():
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_a_process_outlives_a_full_disk():
-    """A line that cannot be written is lost, and nothing else."""
+    """A line that cannot be written is lost, without any other effect."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([sys.executable, "-c", WRITES], stdout=subprocess.PIPE, stderr=full, timeout=60)
     assert (done.returncode, done.stdout) == (0, b"went on\n")

@@ -12,7 +12,7 @@ from gatewright.options import settings_options
 @settings_options("policies", "listen", "lease_duration", "leader_elect", "workers", "webhook_url")
 @click.option("--other", default="unset")
 def command(settings, other):
-    """Print what it was called with."""
+    """Print the arguments."""
     click.echo(f"{settings.model_dump(exclude_unset=True)!r} {other}")
 
 
@@ -22,8 +22,8 @@ def run(*arguments, **environment):
     return result.exit_code, result.output
 
 
-def test_the_help_is_the_models():
-    """Each option has its description, its default, and what kind of value it takes."""
+def test_the_help_comes_from_the_model():
+    """Each option has its description, default and type."""
     code, out = run("--help")
     assert code == 0
     text = " ".join(out.split())
@@ -39,8 +39,8 @@ def test_the_help_is_the_models():
         assert option in text
 
 
-def test_only_what_was_given_is_set():
-    """An option that was not given leaves room for the environment, the file and the default."""
+def test_only_given_options_are_set():
+    """Other settings come from the environment, the file or the default."""
     assert run() == (0, "{} unset\n")
     assert run("--other", "x", GATEWRIGHT_WORKERS="7") == (0, "{'workers': 7} x\n")
     assert run("--workers", "3", GATEWRIGHT_WORKERS="7") == (0, "{'workers': 3} unset\n")
@@ -48,8 +48,8 @@ def test_only_what_was_given_is_set():
     assert run("--leader-elect", GATEWRIGHT_LEADER_ELECT="false") == (0, "{'leader_elect': True} unset\n")
 
 
-def test_the_file_is_below_the_others(tmp_path):
-    """--config names a settings file, and flags win over it."""
+def test_flags_override_the_file(tmp_path):
+    """--config names a settings file."""
     file = tmp_path / "settings.yaml"
     file.write_text("workers: 2\nwebhook-url: https://a\n")
     assert run("--config", str(file), "--workers", "4") == (0, "{'workers': 4, 'webhook_url': 'https://a'} unset\n")
@@ -68,15 +68,15 @@ def test_the_file_is_below_the_others(tmp_path):
         ([], {"GATEWRIGHT_WORKER": "1"}, '$GATEWRIGHT_WORKER: unknown setting; did you mean "GATEWRIGHT_WORKERS"?'),
     ],
 )
-def test_what_is_wrong_is_a_wrong_command_line(arguments, environment, told):
-    """Exit code 2, and where it was written."""
+def test_an_invalid_value_is_a_usage_error(arguments, environment, told):
+    """The exit code is 2, with the option's name."""
     code, out = run(*arguments, **environment)
     assert code == 2
     assert told.replace('["9443"]', '"9443"') in out
 
 
 def test_every_setting_can_be_an_option():
-    """No setting is of a type that an option cannot have."""
+    """Every setting has a type that an option supports."""
 
     @click.command
     @settings_options(*Settings.model_fields)

@@ -1,4 +1,4 @@
-"""Pages of policies: current, whole, and readable."""
+"""Policy pages are current, complete and readable."""
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from webhook.policies import catalogue
 
 
 class Some(Params):
-    """Parameters of every sort."""
+    """Parameters of every type."""
 
     names: list[str] = Field(["a|b"], description="names, or others")
     ranges: list[Range] = Field([], description="ranges of numbers")
@@ -20,7 +20,7 @@ class Some(Params):
 
 
 def validate(request: Request, params: Some):
-    """Find nothing."""
+    """Return no violations."""
     yield from ()
 
 
@@ -28,14 +28,14 @@ SOME = Policy("some", Some, validate=validate, kinds=("Service",), category="net
 
 
 def test_the_pages_are_current():
-    """`make manifests` would change none of the committed pages, and none is left over."""
+    """`make manifests` changes none of the committed pages, and leaves none over."""
     expected = from_policies()
     assert expected == {path: (ROOT / path).read_text() for path in expected}
     assert {str(path.relative_to(ROOT)) for path in (ROOT / "docs/policies").iterdir()} == expected.keys()
 
 
-def test_parameters_are_told_with_those_within():
-    """Name, type, default and meaning, as one writes them in YAML."""
+def test_nested_parameters_are_listed():
+    """Each has name, type, default and meaning, as written in YAML."""
     assert parameters(SOME) == [
         Parameter("names", "list of strings", "[a|b]", "names, or others"),
         Parameter("ranges", "list of objects", "[]", "ranges of numbers"),
@@ -47,11 +47,11 @@ def test_parameters_are_told_with_those_within():
     ]
 
 
-def test_a_page_has_everything():
-    """What the module says, what it looks at, its parameters, and what comes of an object."""
+def test_a_page_is_complete():
+    """It has the module's documentation, the kinds, the parameters and the examples."""
     text = page(SOME, [Example("Denied", {"must": True}, {"kind": "Service"}, "is denied.")])
     assert (
-        "# some\n\nPages of policies: current, whole, and readable.\n\nDenies; category network, severity low." in text
+        "# some\n\nPolicy pages are current, complete and readable.\n\nDenies; category network, severity low." in text
     )
     assert "Applies to: Service.\n" in text
     assert "| `names` | list of strings | `[a\\|b]` | names, or others |\n" in text
@@ -63,20 +63,20 @@ def test_a_page_has_everything():
 
 
 def test_the_index_has_each_policy_once():
-    """Sorted by category and name, with a link to its page."""
+    """They are sorted by category and name, with links."""
     lines = [line for line in index(catalogue().values()).splitlines() if line.startswith("| [")]
     ordered = sorted(catalogue().values(), key=lambda each: (each.category, each.name))
     assert [line.partition("]")[0] for line in lines] == [f"| [{each.name}" for each in ordered]
 
 
-def test_every_parameter_says_what_it_means():
-    """No parameter stands there without its meaning."""
+def test_every_parameter_has_a_description():
+    """No description is empty."""
     policies = catalogue().items()
     assert [(name, each.name) for name, policy in policies for each in parameters(policy) if not each.meaning] == []
 
 
-def test_every_page_says_what_it_is_for():
-    """A rule as one sentence, why, an example, and a fix."""
+def test_every_page_has_rule_reason_example_and_fix():
+    """The rule is one sentence."""
     for policy in catalogue().values():
         text = policy.documentation
         assert text.partition("\n\n")[0].endswith("."), text

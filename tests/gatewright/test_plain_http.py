@@ -1,4 +1,4 @@
-"""A server for a few pages: its answers, and what it does with clients and loops that take their time."""
+"""The plain HTTP server: its answers, slow clients and busy event loops."""
 
 import asyncio
 import logging
@@ -18,12 +18,12 @@ LOOPBACK = ("127.0.0.1", 0)
 
 
 def here(accept: str) -> Answer:
-    """A page that says what was asked for."""
+    """Return a page with the Accept header."""
     return Answer.line(HTTPStatus.OK, f"accept: {accept}")
 
 
 async def exchanged(address, request: bytes) -> list[str]:
-    """Return the lines of the answer to a request, until the server closes the connection."""
+    """Return the response lines of a request, read until the server closes the connection."""
     reader, writer = await asyncio.open_connection(*address)
     writer.write(request)
     answer = await reader.read()
@@ -45,7 +45,7 @@ async def exchanged(address, request: bytes) -> list[str]:
     ],
 )
 async def test_each_request_has_one_answer(request_line, status, body):
-    """Pages are there for GET and HEAD; the answer to anything else says what is wrong."""
+    """Pages answer GET and HEAD; other requests get an error with a reason."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         answer = await exchanged(address, f"{request_line}\r\nHost: here\r\naccept: text/*\r\n\r\n".encode())
     length = len(body) or (15 if status == "200 OK" else 0)
@@ -54,8 +54,8 @@ async def test_each_request_has_one_answer(request_line, status, body):
     assert answer == [*head, "Connection: close", "", body]
 
 
-async def test_a_page_may_be_finished_beside_the_loop(caplog):
-    """What takes long is done in a thread; an error there is an answer too."""
+async def test_a_page_may_finish_in_a_thread(caplog):
+    """Slow work runs in a thread; an error there is answered with 500."""
     threads: list[threading.Thread] = []
 
     def finished() -> Answer:
@@ -70,8 +70,8 @@ async def test_a_page_may_be_finished_beside_the_loop(caplog):
     assert [each.message for each in caplog.records] == ["page failed: division by zero"]
 
 
-async def test_a_blocked_loop_is_told():
-    """While the loop of the process is blocked the answer says so, and how long it was waited for."""
+async def test_a_blocked_loop_is_reported():
+    """While the loop of the process is blocked, the answer is 503 with the waiting time."""
     found: list[tuple[int, str]] = []
     blocked, told = threading.Event(), threading.Event()
 
@@ -96,8 +96,8 @@ async def test_a_blocked_loop_is_told():
     assert found == [(503, "the event loop has not answered for 0.05 s\n")]
 
 
-async def test_while_the_loop_is_blocked_the_last_answer_holds():
-    """The kubelet restarts no process because of a moment without answers."""
+async def test_while_the_loop_is_blocked_the_last_answer_is_repeated():
+    """The kubelet does not restart a process because of a short pause."""
     found: list[str] = []
     told = threading.Event()
 
@@ -118,8 +118,8 @@ async def test_while_the_loop_is_blocked_the_last_answer_holds():
     assert found == ["well\n", "well\n"]
 
 
-async def test_a_page_that_fails_is_told_and_logged(caplog):
-    """The client learns that it failed, the log why."""
+async def test_a_failing_page_is_an_internal_error(caplog):
+    """The client gets 500, and the log has the error."""
 
     def failing(_: str) -> Answer:
         raise LookupError("nothing is known")
@@ -136,25 +136,25 @@ async def test_a_page_that_fails_is_told_and_logged(caplog):
     assert record.exc_info[0] is LookupError
 
 
-async def test_who_is_slow_is_cut(monkeypatch):
-    """A connection has a bounded time for its request; the answer to one that is not complete is its end."""
+async def test_a_slow_client_is_disconnected(monkeypatch):
+    """A request must be complete within a time limit; an incomplete one gets no answer."""
     monkeypatch.setattr(plain_http, "WHOLE_REQUEST", 0.05)
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         assert await exchanged(address, b"GET /here HTT") == [""]
 
 
-async def test_a_head_that_never_ends_is_cut():
-    """More than a head may have is not kept, whatever it says."""
+async def test_an_endless_head_is_rejected():
+    """The server stores no more than the limit."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
         writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * plain_http.MAX_HEAD)
-        with suppress(ConnectionResetError):  # which comes first, that or the end, is the kernel's choice
+        with suppress(ConnectionResetError):  # the kernel decides which of the two comes first
             assert await reader.read() == b""
         writer.close()
 
 
-async def test_those_who_hold_connections_keep_nobody_out(monkeypatch):
-    """Beyond the most connections the oldest is cut, so that there is always one for a probe."""
+async def test_open_connections_do_not_block_new_ones(monkeypatch):
+    """Beyond the limit the oldest connection is closed, so that a probe always gets one."""
     monkeypatch.setattr(plain_http, "MAX_CONNECTIONS", 3)
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         held = [await asyncio.open_connection(*address) for _ in range(3)]
@@ -165,7 +165,7 @@ async def test_those_who_hold_connections_keep_nobody_out(monkeypatch):
 
 
 async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
-    """Over IPv4, and over IPv6 where there is any."""
+    """IPv4, and IPv6 if available."""
     families = [("127.0.0.1", socket.AF_INET)]
     with ExitStack() as stack:
         try:
@@ -179,8 +179,8 @@ async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
             assert (await exchanged((host, unused_tcp_port), b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
 
 
-async def test_nothing_is_left_at_the_end():
-    """Connections that are open at the end are cut, and the thread has ended."""
+async def test_connections_are_closed_at_the_end():
+    """The thread has ended too."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
         assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"

@@ -1,4 +1,4 @@
-"""What the controller would make is judged with its parent: by every policy, for every kind, as if it were sent."""
+"""Planned children are judged with their parent: by every policy, for every kind, as if they were applied."""
 
 import re
 from collections.abc import Iterator
@@ -53,13 +53,13 @@ LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: TODAY, SERVED: ()} | {name: [] for name 
 
 
 def found(answer):
-    """Return what an answer denies: policy and rule of each line, whatever the field is called."""
+    """Return policy and rule of each denial, without field names."""
     causes = answer.response.get("status", {}).get("details", {}).get("causes", ())
     return [(cause["reason"], RULE.search(cause["message"])[1]) for cause in causes]
 
 
 def children(object, namespace):
-    """Return what would be made of an object as somebody who sends it would: whole, with its namespace."""
+    """Return the planned children of an object, complete with their namespace."""
     group = object["apiVersion"].partition("/")[0]
     (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, object["kind"]))
     return [
@@ -70,7 +70,7 @@ def children(object, namespace):
 
 @given(st.sampled_from(OBJECTS), st.lists(st.sampled_from(POLICIES), unique_by=lambda each: each.name), st.data())
 def test_parent_and_children_have_one_verdict(parent, policies, data):
-    """A parent is denied if and only if it, or a child sent on its own, would be, and for the same reasons."""
+    """A parent is denied if and only if it, or one of its children, would be denied alone, for the same reasons."""
     always = [policy for policy in POLICIES if policy.policy.always and policy not in policies]
     whole, alone = (Engine([*policies, *always], planners) for planners in (PLANNERS, Planners()))
     parent = parent | {"spec": _changed(parent["spec"], data)}
@@ -86,7 +86,7 @@ def test_parent_and_children_have_one_verdict(parent, policies, data):
 
 
 def _changed(spec, data):
-    """Return a spec of which some numbers and images are others."""
+    """Return a spec with some numbers and images changed."""
     changed = {}
     for name, value in spec.items():
         if isinstance(value, dict):
@@ -100,8 +100,8 @@ def _changed(spec, data):
     return changed
 
 
-def test_the_settings_of_the_controller_are_those_that_children_are_judged_by():
-    """Images that we choose come from the same registry in both processes; the account is where we are installed."""
+def test_children_are_judged_with_the_controllers_settings():
+    """Images come from the same registry in both processes, and the account is that of the installation."""
     settings = Settings(registry="registry.company.com", controller_account="maker")
     assert planner_settings(settings) == {"registry": "registry.company.com"}
     assert planners_of(settings, "gates").controller_user.username == "system:serviceaccount:gates:maker"
@@ -110,14 +110,14 @@ def test_the_settings_of_the_controller_are_those_that_children_are_judged_by():
 
 @pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])
 def test_every_sample_can_be_planned(sample):
-    """What is made of each is of the kinds that its planner says it makes."""
+    """Its children have the kinds that its planner declares."""
     group = sample["apiVersion"].partition("/")[0]
     (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"]))
     assert all(about.planned_kind(each.object) in about.makes for each in about.plan(sample, TODAY, ()))
 
 
-def test_what_the_api_server_has_decides_what_is_made():
-    """A ServiceMonitor where there is its API, else annotations of the Services."""
+def test_available_apis_decide_the_plan():
+    """A ServiceMonitor if its API is served, otherwise annotations on the Services."""
     sample = next(each for each in OBJECTS if each["kind"] == "EcommercePlatform")
     platforms = PLANNERS.of("platform.example.com", "ecommerceplatforms")
     monitors = {("monitoring.coreos.com", "servicemonitors")}
@@ -131,8 +131,8 @@ def test_what_the_api_server_has_decides_what_is_made():
     assert annotated == {True: False, False: True}
 
 
-def test_what_a_type_refuses_is_told_by_field():
-    """Each field that the type does not take is a violation of its own."""
+def test_a_type_error_is_a_violation_of_its_field():
+    """Each invalid field is a separate violation."""
     webapp = {"metadata": {"name": "shop"}, "spec": {"replicas": 11, "port": "http"}}
     with pytest.raises(RefusedError) as caught:
         PLANNERS.of("example.com", "webapps").plan(webapp, TODAY, ())
@@ -144,14 +144,14 @@ def test_what_a_type_refuses_is_told_by_field():
 
 
 def polite(request: Request, params: Params) -> Iterator[Violation]:
-    """Find a question that shouts."""
+    """Report an upper-case question."""
     if (question := request.string("data.question")) and question.isupper():
         yield Violation("data.question", f'"{question}"', "nobody shouts here", "write it in lower case")
 
 
 @pytest.mark.parametrize(("version", "field"), [("v1", "spec.poll.question"), ("v1alpha1", "spec.question")])
-def test_a_denial_names_the_fields_of_the_version_that_was_sent(version, field):
-    """The API server turns it into the version that is judged; in message and cause the field is the sender's."""
+def test_a_denial_names_the_fields_of_the_request_version(version, field):
+    """The API server converts the object before it is judged; message and cause name the sender's field."""
     engine = Engine([in_force(Policy("polite", validate=polite, kinds=("ConfigMap",)))], PLANNERS)
     group, kind = "voting.schoolofdevops.com", "VoteConfig"
     spec = {"poll": {"question": "WHICH?"}, "options": [{"id": "cats"}]}
@@ -182,7 +182,7 @@ spec: {policy: storage-classes, params: {allowed: [fast]}}
 
 
 def told(parent, *names):
-    """Return what the named policies of RULES, and what is always in force, say of an object."""
+    """Return the verdict of the named policies of RULES, and of those always in force."""
     policies = list(load(parse_documents(RULES.encode(), "rules.yaml"), catalogue()))
     engine = Engine([each for each in policies if each.name in names or each.policy.always], PLANNERS)
     answer = ask(engine, Admission(object=parent, namespace="shop"), LOOKED_UP)
@@ -190,7 +190,7 @@ def told(parent, *names):
 
 
 def images(object):
-    """Yield every image that stands anywhere in an object."""
+    """Yield every image in an object."""
     for key, value in object.items() if isinstance(object, dict) else enumerate(object):
         if key == "image":
             yield value
@@ -199,8 +199,8 @@ def images(object):
 
 
 @pytest.mark.parametrize("registry", ["", "r.example"])
-def test_every_image_that_planners_choose_is_known_as_such(registry):
-    """What stands in something that is made, and not in what it is made of."""
+def test_every_image_chosen_by_a_planner_is_known(registry):
+    """These images are in a child but not in its parent."""
     planners = planners_of(Settings(registry=registry), "gates")
     kinds = {(each.kind.group, each.kind.kind): each for each in planners}
     left, chosen = list(OBJECTS), set()
@@ -219,8 +219,8 @@ PUSH = "Push it there, or ask for an exception."
 SET = PUSH.replace(",", " and set Gatewright's registry to it (chart value registry, flag --registry),")
 
 
-def test_of_an_image_that_we_chose_the_setting_is_told():
-    """In a denial of the parent by its own field, and of what the controller sends; nobody else's image is ours."""
+def test_a_denied_default_image_names_the_setting():
+    """The setting is named in a denial of the parent and of the child; never for a user's image."""
     engine = Engine([each for each in PRODUCTION if each.name == "image-registries"], PLANNERS)
     cache = {"resources": {"limits": {"memory": "1Gi"}}}
     spec = {"database": {"type": "mysql"}, "cache": cache, "frontend": {"image": "nginx:1.21"}}
@@ -247,16 +247,16 @@ def test_of_an_image_that_we_chose_the_setting_is_told():
 
 
 @pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])
-def test_a_required_label_is_asked_of_the_parent_alone(sample):
-    """Without it there is one line, which names the parent's own label; with it all that is made has it too."""
+def test_a_required_label_is_reported_for_the_parent_only(sample):
+    """Without it there is one violation, of the parent's label; with it, all children have it too."""
     missing = "metadata.labels[team]: missing; the label is required, with a value like team-*. Add it."
     assert told(sample, "required-labels") == [missing]
     labelled = sample | {"metadata": sample["metadata"] | {"labels": {"team": "team-shop"}}}
     assert told(labelled, "required-labels") == []
 
 
-def test_a_label_that_is_not_handed_on_is_asked_of_the_child():
-    """One with a prefix is missing on the Deployment, whatever the WebApp has."""
+def test_a_label_that_is_not_inherited_is_reported_for_the_child():
+    """A prefixed label is missing on the Deployment, even if the WebApp has it."""
     labels = {"team": "team-shop", "company.com/cost": "7"}
     webapp = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "shop", "labels": labels}}
     assert told(webapp | {"spec": {"replicas": 1, "image": "nginx"}}, "pods-labels") == [
@@ -272,15 +272,15 @@ def test_a_label_that_is_not_handed_on_is_asked_of_the_child():
         ({"backup": {"enabled": True}}, "spec.storageClassName: missing"),
     ],
 )
-def test_a_claim_is_asked_of_the_parent(spec, field):
-    """Of the instances and of the backups: one field says the class of all, so it is told once."""
+def test_a_storage_class_is_reported_once(spec, field):
+    """One field of the parent sets the class of all claims, so there is one violation."""
     database = {"apiVersion": "database.example.com/v1", "kind": "PostgreSQL", "metadata": {"name": "db"}}
     said = told(database | {"spec": spec}, "storage-classes")
     assert [line.partition(";")[0] for line in said] == [field]
 
 
-def test_a_planner_that_raises_is_told_as_an_error():
-    """A kind whose plan fails denies its objects: nobody knows what would be made."""
+def test_a_planner_that_raises_is_an_error():
+    """A kind whose plan fails denies its objects, because its children are unknown."""
 
     def plan(webapp, observed, now):
         raise ZeroDivisionError(webapp.name)

@@ -1,4 +1,4 @@
-"""A platform is denied for what would be made of it, and its own field is named."""
+"""A platform is denied for its planned children, with the name of its own field."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,15 +28,15 @@ MAJOR = "must be one of '12', '13', '14', '15', '16', '17' or '18'. Correct it."
 
 
 def denied(object: dict[str, Any]) -> list[str]:
-    """Return the lines by which an object is denied in a namespace of production."""
+    """Return the denial messages of an object in a production namespace."""
     answer = ask(ENGINE, Admission(object=defaulted(object), namespace="eu"), LOOKED_UP)
     return [] if answer.allowed else answer.response["status"]["message"].splitlines()[1:]
 
 
 @pytest.mark.parametrize("database", [{"type": "postgresql", "version": "14", "storage": "1Ti"}, {"type": "mysql"}])
 @pytest.mark.parametrize("environment", ["production", "staging", "development"])
-def test_what_we_choose_passes_our_own_policies(environment: str, database: dict[str, Any]) -> None:
-    """With images from the approved registry nothing of a platform is denied."""
+def test_default_choices_pass_the_production_policies(environment: str, database: dict[str, Any]) -> None:
+    """With images from the approved registry, no child of a platform is denied."""
     assert denied(platform(**SHOP, environment=environment, database=database, host="shop.example.com")) == []
 
 
@@ -65,6 +65,6 @@ def test_what_we_choose_passes_our_own_policies(environment: str, database: dict
     ],
 )
 def test_a_denial_names_the_fields_of_the_platform(spec: dict[str, Any], lines: list[str]) -> None:
-    """And says it once, for platforms and stacks alike."""
+    """There is one message, for platforms and stacks alike."""
     assert sorted(denied(platform(**{**SHOP, **spec}))) == lines
     assert sorted(denied(stack(**{**SHOP, **spec}))) == lines

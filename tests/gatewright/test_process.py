@@ -1,4 +1,4 @@
-"""How a process starts, shows itself, and ends."""
+"""Start, signals and end of a process."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ raise SystemExit(process.execute(main()))
 
 
 class Running:
-    """A process of its own whose parts are running."""
+    """A separate process with running parts."""
 
     def __init__(self, end: str = "pass", port: int = 0) -> None:
         program = PROGRAM.format(end=end, port=port)
@@ -49,14 +49,14 @@ class Running:
         assert self.process.stdout.readline() == "running\n"
 
     def end(self) -> tuple[int, str, list[dict]]:
-        """Return the exit code, what was printed, and the log lines."""
+        """Return the exit code, standard output and the log lines."""
         printed, logged = self.process.communicate(timeout=20)
         return self.process.returncode, printed, [json.loads(line) for line in logged.splitlines()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_all_parts_cleanly(number):
-    """The parts end first, then what runs for ever is cancelled, and the exit code is 0."""
+    """The parts end first, then background tasks are cancelled, and the exit code is 0."""
     running = Running(end='print("drained", flush=True)')
     running.wait_until_running()
     running.process.send_signal(number)
@@ -66,7 +66,7 @@ def test_a_signal_ends_all_parts_cleanly(number):
 
 
 def test_a_second_signal_ends_the_process_at_once():
-    """Whoever presses Ctrl-C twice does not wait for the drain."""
+    """A second Ctrl-C skips the drain."""
     running = Running(end='print("draining", flush=True); await asyncio.Event().wait()')
     running.wait_until_running()
     running.process.send_signal(signal.SIGTERM)
@@ -83,7 +83,7 @@ def test_a_second_signal_ends_the_process_at_once():
     ],
 )
 def test_a_part_that_fails_ends_the_process(end, message, traceback):
-    """The exit code is 1 and one line names the part and its error."""
+    """The exit code is 1, and one line has the part and its error."""
     running = Running(end)
     running.wait_until_running()
     running.process.terminate()
@@ -93,8 +93,8 @@ def test_a_part_that_fails_ends_the_process(end, message, traceback):
     assert ("exception" in logged[-1]) is traceback
 
 
-def test_a_part_that_ends_by_itself_is_a_failure():
-    """A part may only end when it was told to."""
+def test_a_part_that_ends_early_is_a_failure():
+    """A part may only end after a signal."""
     program = PROGRAM.format(end="pass", port=0).replace("await stop.wait()", "return")
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
     assert ended.returncode == 1
@@ -102,7 +102,7 @@ def test_a_part_that_ends_by_itself_is_a_failure():
 
 
 def test_a_port_in_use_is_one_clear_line():
-    """The process says which address it could not have, without a traceback."""
+    """The line has the address, without a traceback."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         code, _, logged = Running(port=port).end()

@@ -1,4 +1,4 @@
-"""What a developer is told of a process of ours that does not get ready."""
+"""The error of a test process that does not become ready."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ from tests.gatewright import processes
 from tests.gatewright.processes import Gatewright, GatewrightError
 
 
-def test_what_is_not_ready_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What /readyz misses and why, before the end of the log."""
+def test_failed_checks_are_in_the_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come before the end of the log."""
     pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
     with Gatewright(None, tmp_path, "webhook", "--no-cluster", *pair).launch() as webhook:
         monkeypatch.setattr(processes, "READY_WITHIN", 0.0)

@@ -1,4 +1,4 @@
-"""The pytest plugin: case files are collected, and each case is a test."""
+"""The pytest plugin collects case files; each case is a test."""
 
 import sys
 from pathlib import Path
@@ -28,13 +28,13 @@ def project(pytester, monkeypatch):
 
 
 def run(project):
-    """Run pytest there."""
+    """Run pytest in the project."""
     return project.runpytest_subprocess("-p", "pytest_gatewright", "-p", "no:cacheprovider", "-p", "no:randomly")
 
 
 @pytest.mark.long
 def test_each_case_is_a_test(project):
-    """A failure shows the differences, and where the case is."""
+    """A failure shows the differences and the place of the case."""
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
@@ -43,8 +43,8 @@ def test_each_case_is_a_test(project):
 
 
 @pytest.mark.long
-def test_a_case_file_that_cannot_be_used_is_an_error(project):
-    """With what is wrong, where."""
+def test_an_invalid_case_file_is_an_error(project):
+    """The error has place and message."""
     (project.path / "cases/limits.yaml").write_text(CASES.replace("replica-limits", "replica-limit"))
     result = run(project)
     result.assert_outcomes(errors=1)

@@ -1,4 +1,4 @@
-"""What the README shows is what happens; where it and other pages point, there is something."""
+"""The README's commands print the shown output, and all links of the docs have a target."""
 
 import re
 import shlex
@@ -25,14 +25,14 @@ spec:
 
 
 def shown() -> dict[str, str]:
-    """Each command line of the README, without what is said of it, and the output that is shown below it."""
+    """Return each command line of the README, without its comment, and the output shown below it."""
     consoles = "".join(re.findall(r"```console\n(.*?)```", README, re.DOTALL)).replace("\\\n", "")
     commands = [each.partition("\n") for each in re.split(r"^\$ ", consoles, flags=re.MULTILINE) if each]
     return {command.partition(" #")[0].strip(): output for command, _, output in commands}
 
 
 def called(capsys: pytest.CaptureFixture[str], command: str) -> tuple[int, str]:
-    """Run a command line as the README has it; return its exit code and what it prints."""
+    """Run a command line of the README; return its exit code and output."""
     with pytest.raises(SystemExit) as ended:
         main(shlex.split(command)[1:])
     out, err = capsys.readouterr()
@@ -40,10 +40,10 @@ def called(capsys: pytest.CaptureFixture[str], command: str) -> tuple[int, str]:
     return ended.value.code, out + err
 
 
-def test_gatewright_says_what_is_shown(
+def test_commands_print_the_output_shown(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every command that needs no cluster, with its whole output where that is shown."""
+    """Every command that needs no cluster is compared with its whole output, if shown."""
     (tmp_path / "policies.yaml").write_text(MISTYPED)
     for directory in ("config", "docs", "tests"):
         (tmp_path / directory).symlink_to(ROOT / directory)
@@ -61,7 +61,7 @@ def test_gatewright_says_what_is_shown(
 
 
 def test_kubectl_shows_the_columns_of_the_kind() -> None:
-    """Of the sample, once all of it runs."""
+    """The columns are those of the running sample."""
     (sample,) = read_documents(ROOT / "config/samples/my-webapp.yaml")
     head, line = (re.split(" {2,}", each) for each in shown()["kubectl get webapps"].splitlines())
     assert head == ["NAME", *(each.name.upper() for each in WebApp.definition.columns if not each.wide)]
@@ -70,8 +70,8 @@ def test_kubectl_shows_the_columns_of_the_kind() -> None:
     assert line[:-1] == [sample.value["metadata"]["name"], "Running", replicas, replicas, spec["image"]]
 
 
-def test_what_it_asks_for_is_what_is_needed() -> None:
-    """Versions, and the targets of make."""
+def test_the_requirements_are_those_of_the_project() -> None:
+    """Versions, and the make targets."""
     needed = {
         "Python": ("pyproject.toml", r'requires-python = ">=(\d+\.\d+)"'),
         "Kubernetes": ("charts/gatewright/Chart.yaml", r'kubeVersion: ">=(\d+\.\d+)'),
@@ -84,19 +84,19 @@ def test_what_it_asks_for_is_what_is_needed() -> None:
     assert set(re.findall(r"(?:^\$ |`)make ([a-z-]+)", README, re.MULTILINE)) <= set(targets)
 
 
-def test_links_lead_somewhere() -> None:
-    """Those of every page: to a file or directory that is here, and to a heading in it."""
+def test_links_have_a_target() -> None:
+    """Each link of each page leads to an existing file, directory or heading."""
     assert [(str(page.relative_to(ROOT)), link) for page in PAGES for link in links(page) if is_dead(page, link)] == []
 
 
 def links(page: Path) -> list[str]:
-    """Where the prose of a page leads to, within the project."""
+    """Return the link targets of a page within the project."""
     prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in link]
 
 
 def is_dead(page: Path, link: str) -> bool:
-    """Whether there is no such file, or no such heading in it."""
+    """Return whether the file or heading is missing."""
     path, _, anchor = link.partition("#")
     there = (page.parent / path) if path else page
     if not anchor or not there.exists():

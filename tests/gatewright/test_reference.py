@@ -1,4 +1,4 @@
-"""The reference: current, whole, and with a page and a sample for each kind."""
+"""The reference is current and complete, with a page and a sample for each kind."""
 
 from functools import cache
 from typing import Annotated
@@ -23,7 +23,7 @@ class Cog(ApiModel):
 
 
 class GearSpec(ApiModel):
-    """What is wanted."""
+    """The desired state."""
 
     cogs: list[Cog] = Field([], max_length=4, description="Its cogs.")
     name: Annotated[str, Field(pattern="^[a-z]+$")] | None = Field(None, description="Its name.")
@@ -44,15 +44,15 @@ class Gear(CustomResource):
 
 
 def test_the_reference_is_current() -> None:
-    """`make manifests` would change none of the committed pages, and none is left over."""
+    """`make manifests` changes none of the committed pages, and leaves none over."""
     expected = from_code()
     assert expected == {path: (ROOT / path).read_text() for path in expected}
     there = {str(path.relative_to(ROOT)) for path in (ROOT / "docs/reference").iterdir()}
     assert there == {path for path in expected if path.startswith("docs/reference/")}
 
 
-def test_fields_are_told_with_their_bounds() -> None:
-    """Those of objects within too, but for what is Kubernetes' own."""
+def test_fields_are_listed_with_their_limits() -> None:
+    """Nested fields are listed, except those that Kubernetes defines."""
     told = api([Gear], {})
     head, _, rows = told.partition("| --- | --- | --- | --- | --- |\n")
     assert "## Gear `toys.example.com/v1`\n\nA gear.\n\n" in head
@@ -67,8 +67,8 @@ def test_fields_are_told_with_their_bounds() -> None:
     ]
 
 
-def test_settings_are_told_as_they_are_written() -> None:
-    """As a flag, as a variable, and by whom they are taken."""
+def test_settings_are_listed_as_flag_and_variable() -> None:
+    """Each has the commands that use it."""
     rows = settings({"listen": ["run", "webhook"]}).splitlines()
     assert (
         "| `--listen` | `GATEWRIGHT_LISTEN` | `:9443` | address the webhook listens on, with TLS | run, webhook |"
@@ -76,7 +76,7 @@ def test_settings_are_told_as_they_are_written() -> None:
     assert len([row for row in rows if row.startswith("| `--")]) == len(Settings.model_fields)
 
 
-def test_metrics_are_told_under_the_names_they_are_exposed_with() -> None:
+def test_metrics_are_listed_under_their_exposed_names() -> None:
     """A counter ends in _total."""
     registry = CollectorRegistry()
     Counter("gears_turned", "Turns.", ["gear"], registry=registry)
@@ -85,13 +85,13 @@ def test_metrics_are_told_under_the_names_they_are_exposed_with() -> None:
 
 @cache
 def sampled_kinds() -> set[str]:
-    """The kinds of all objects among the samples."""
+    """Return the kinds of all samples."""
     files = (ROOT / "config/samples").glob("*.yaml")
     return {each.value["kind"] for file in files for each in read_documents(file)}
 
 
 @pytest.mark.parametrize("kind", own_kinds(), ids=lambda kind: kind.name)
 def test_every_kind_has_a_page_and_a_sample(kind) -> None:
-    """The page that the list of kinds leads to, and an object to apply."""
+    """The list of kinds links to the page."""
     assert (ROOT / f"docs/kinds/{kind.name}.md").read_text().startswith(f"# {kind.resource.kind}\n")
     assert kind.resource.kind in sampled_kinds()

@@ -1,4 +1,4 @@
-"""The image is built from exact versions, and pyproject.toml allows them."""
+"""The image is built from exact versions that pyproject.toml allows."""
 
 import tomllib
 from pathlib import Path
@@ -9,8 +9,8 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_image_has_what_the_project_asks_for():
-    """Each dependency has one version, in its range."""
+def test_the_image_has_all_dependencies():
+    """Each has one version, within its range."""
     lines = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
     pinned = dict(line.split("==") for line in lines)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

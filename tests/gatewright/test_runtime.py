@@ -1,4 +1,4 @@
-"""What reaches a controller of one's own that `gatewright.runtime` runs: a process of its own, and its metrics."""
+"""Settings and metrics of controllers run by `gatewright.runtime`, in a separate process."""
 
 import json
 import os
@@ -39,10 +39,10 @@ SAMPLE = "controller_runtime_max_concurrent_reconciles"
     [("", {}, 5), ("workers=7", {}, 7), ("", {"GATEWRIGHT_WORKERS": "8"}, 8)],
     ids=["default", "argument", "environment"],
 )
-def test_workers_are_those_of_all_that_have_no_number_of_their_own(
+def test_the_workers_setting_is_the_default_for_all_controllers(
     tmp_path: Path, settings: str, environment: dict[str, str], workers: int
 ) -> None:
-    """A controller by hand and a kind, both added from Python; a number of its own wins."""
+    """It applies to a hand-written controller and a kind; an explicit number overrides it."""
     for name, text in (
         ("gears.py", blocks()["Gear"]),
         ("widgets.py", blocks()["Widgets"]),

@@ -1,4 +1,4 @@
-"""New kinds: what is written, what is refused, and that Gatewright finds the kinds of packages."""
+"""New kinds: the written files, rejected names, and kinds of packages."""
 
 import asyncio
 import os
@@ -75,7 +75,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command line in a directory of the test's own; returns exit code, stdout and stderr."""
+    """Run the command line in a temporary directory; return exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> tuple[int, str, str]:
@@ -90,7 +90,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
 
 @pytest.fixture
 def package(run: Run, tmp_path: Path) -> Iterator[Path]:
-    """A package as it is scaffolded, and installed."""
+    """Scaffold a package and install it."""
     assert run("scaffold", "Sprocket", "--package", "our-kinds")[0] == 0
     declare(tmp_path / "our-kinds", sprocket="our_kinds.sprocket:SPROCKET")
     with installed(tmp_path / "our-kinds"):
@@ -98,12 +98,12 @@ def package(run: Run, tmp_path: Path) -> Iterator[Path]:
 
 
 def files(directory: Path) -> set[str]:
-    """The files below a directory."""
+    """Return the files below a directory."""
     return {str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file()}
 
 
 def test_a_package_is_written(run: Run, tmp_path: Path) -> None:
-    """Each file is named, and what to do next."""
+    """The output lists each file and the next commands."""
     code, out, err = run("scaffold", "Sprocket", "--package", "our-kinds")
     assert (code, err) == (0, "")
     *named, then = out.splitlines()
@@ -113,7 +113,7 @@ def test_a_package_is_written(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_second_kind_joins_the_package(run: Run, tmp_path: Path) -> None:
-    """What stands around the first one is left as it is; the line that declares the second is told."""
+    """The files of the first kind do not change; the entry point to add is printed."""
     run("scaffold", "Sprocket", "--package", "our-kinds")
     project = (tmp_path / "our-kinds/pyproject.toml").read_text()
     code, out, err = run("scaffold", "Gizmo", "--group", "toys.example.com", "--package", "our-kinds")
@@ -128,8 +128,8 @@ def test_a_second_kind_joins_the_package(run: Run, tmp_path: Path) -> None:
     assert (tmp_path / "our-kinds/pyproject.toml").read_text() == project
 
 
-def test_a_checkout_gets_a_kind_of_its_own(run: Run, tmp_path: Path) -> None:
-    """The type, the plan, their tests, a sample and a page, where the others are."""
+def test_a_checkout_gets_a_new_kind(run: Run, tmp_path: Path) -> None:
+    """Type, plan, tests, sample and page are in the usual places."""
     for each in (
         "config/api/meta.py",
         "controller/reconcilers/__init__.py",
@@ -156,7 +156,7 @@ def test_a_checkout_gets_a_kind_of_its_own(run: Run, tmp_path: Path) -> None:
 
 
 def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
-    """One file that is there already, and none is written."""
+    """If one file exists, none is written."""
     there = tmp_path / "our-kinds/samples/my-sprocket.yaml"
     there.parent.mkdir(parents=True)
     there.write_text("mine")
@@ -166,8 +166,8 @@ def test_nothing_is_overwritten(run: Run, tmp_path: Path) -> None:
     assert there.read_text() == "mine"
 
 
-def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
-    """Where one file cannot be written, those before it are taken back."""
+def test_a_failed_write_removes_the_written_files(run: Run, tmp_path: Path) -> None:
+    """If one file cannot be written, the files before it are deleted."""
     (tmp_path / "our-kinds").mkdir()
     (tmp_path / "our-kinds/tests").write_text("a file, where a directory should be")
     code, out, err = run("scaffold", "Sprocket", "--package", "our-kinds")
@@ -209,8 +209,8 @@ def test_nothing_is_half_written(run: Run, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_name_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, arguments: list[str], error: str) -> None:
-    """With what a good one looks like; nothing is written."""
+def test_an_invalid_name_is_rejected(run: Run, tmp_path: Path, arguments: list[str], error: str) -> None:
+    """The message describes a valid name; nothing is written."""
     code, out, err = run("scaffold", *arguments)
     assert (code, out) == (2, "")
     assert err.endswith(f"\n\nError: {error}\n")
@@ -225,8 +225,8 @@ def test_a_name_that_cannot_be_used_is_refused(run: Run, tmp_path: Path, argumen
         ("[project\n", "cannot be read: Expected ']' at the end of a table declaration (at line 1, column 9)"),
     ],
 )
-def test_a_project_that_cannot_be_joined_is_told(run: Run, tmp_path: Path, project: str, error: str) -> None:
-    """With what is wrong with it."""
+def test_an_unusable_project_is_an_error(run: Run, tmp_path: Path, project: str, error: str) -> None:
+    """The message has the reason."""
     (tmp_path / "pyproject.toml").write_text(project)
     assert run("scaffold", "Sprocket", "--package", ".") == (3, "", f"pyproject.toml: {error}\n")
 
@@ -235,13 +235,13 @@ def test_a_project_that_cannot_be_joined_is_told(run: Run, tmp_path: Path, proje
     ("kind", "plural"),
     [("Sprocket", "sprockets"), ("Proxy", "proxies"), ("Key", "keys"), ("Box", "boxes"), ("Bus", "buses")],
 )
-def test_plurals_are_built_as_usual(kind: str, plural: str) -> None:
-    """And can be said where they are not."""
+def test_plurals_are_regular(kind: str, plural: str) -> None:
+    """Irregular ones can be set by --plural."""
     assert plural_of(kind) == plural
 
 
 def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> None:
-    """Its definition, its rights, and what would be made of its sample."""
+    """They print its CRD, its RBAC, and the plan of its sample."""
     code, out, err = run("crds", "Sprocket")
     assert (code, err) == (0, "")
     assert yaml.safe_load(out)["metadata"]["name"] == "sprockets.example.com"
@@ -265,8 +265,8 @@ def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> Non
     assert yaml.safe_load(out)["data"] == {"message": "hello"}
 
 
-def test_what_the_kind_of_a_package_would_make_is_judged(run: Run, package: Path, tmp_path: Path) -> None:
-    """When its parent is applied, as with every kind: the ConfigMap's label would be the parent's."""
+def test_children_of_a_packages_kind_are_judged(run: Run, package: Path, tmp_path: Path) -> None:
+    """They are judged with the parent: the ConfigMap's label comes from the parent."""
     (tmp_path / "policies.yaml").write_text(TEAMS)
     code, out, err = run("check", "--policies", "policies.yaml", str(package / "samples/my-sprocket.yaml"))
     assert (code, err) == (1, "")
@@ -275,8 +275,8 @@ def test_what_the_kind_of_a_package_would_make_is_judged(run: Run, package: Path
 
 
 @pytest.mark.usefixtures("package")
-def test_policies_can_be_about_the_kind_of_a_package(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its name, and as one of all kinds."""
+def test_policies_can_select_a_packages_kind(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name, and among all kinds."""
     monkeypatch.setattr(policies, "_found", dict(policies.catalogue()))
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies/sprocket_words.py").write_text(POLICY)
@@ -284,8 +284,8 @@ def test_policies_can_be_about_the_kind_of_a_package(run: Run, tmp_path: Path, m
     assert run("test", "--policies-dir", "policies", "cases.yaml") == (0, "3 cases: 3 passed\n", "")
 
 
-def test_without_packages_there_are_no_more_rights(run: Run) -> None:
-    """The chart has those of our own kinds; of one of them they can be asked for."""
+def test_rbac_without_packages_is_an_error(run: Run) -> None:
+    """The chart has the rules of Gatewright's own kinds; they can still be printed by name."""
     code, _, err = run("rbac")
     assert code == 2
     assert err.endswith("Error: no installed package adds a kind; the chart has the RBAC rules for all others\n")
@@ -299,8 +299,8 @@ def test_without_packages_there_are_no_more_rights(run: Run) -> None:
     assert role["rules"] == [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
 
 
-def test_rights_are_where_gatewright_is_installed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the help says, where neither an option nor the environment does."""
+def test_rbac_uses_the_default_namespace(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The help shows the default; an option or the environment overrides it."""
     monkeypatch.setenv("COLUMNS", "120")
     assert " namespace Gatewright is installed in [gatewright-system]\n" in run("rbac", "--help")[1]
     namespaces = []
@@ -313,7 +313,7 @@ def test_rights_are_where_gatewright_is_installed(run: Run, monkeypatch: pytest.
 
 
 async def test_the_kind_of_a_package_converges(package: Path) -> None:
-    """Its sample becomes ready, and what is edited by hand is put back."""
+    """Its sample becomes ready, and a manual edit is reverted."""
     (sprocket,) = [kind for kind in planned_kinds() if kind.name == "sprocket"]
     sample = yaml.safe_load((package / "samples/my-sprocket.yaml").read_text())
     stop, changed = asyncio.Event(), asyncio.Event()
@@ -359,10 +359,8 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
         ("GEAR = =", "our_kinds:GEAR", "{file}:1: not Python: invalid syntax"),
     ],
 )
-def test_an_entry_point_that_cannot_be_used_is_told(
-    run: Run, tmp_path: Path, text: str, entry: str, error: str
-) -> None:
-    """By whoever looks for kinds, with its name."""
+def test_an_unusable_entry_point_is_an_error(run: Run, tmp_path: Path, text: str, entry: str, error: str) -> None:
+    """Every command that looks for kinds reports its name."""
     (tmp_path / "our_kinds.py").write_text(text)
     declare(tmp_path, some=entry)
     where = f"entry point some ({entry}): "
@@ -371,12 +369,12 @@ def test_an_entry_point_that_cannot_be_used_is_told(
     assert (code, out, err) == (3, "", f"{where}{error.format(file=tmp_path / 'our_kinds.py')}\n")
 
 
-MYPY = ("mypy", "--cache-dir", str(ROOT / ".mypy_cache"))  # as it was left by `make lint`, where that ran
+MYPY = ("mypy", "--cache-dir", str(ROOT / ".mypy_cache"))  # left by `make lint`, if that ran
 CHECKS = (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("pytest", "-q", "-p", "no:cacheprovider"))
 
 
 def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None:
-    """Run a tool of ours on what was written, in its directory."""
+    """Run a development tool on the written files."""
     environment = {**os.environ, "PYTHONPATH": str(directory)}
     argv = [str(Path(sys.executable).with_name(command[0])), *command[1:], *paths]
     done = subprocess.run(argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=120)
@@ -385,7 +383,7 @@ def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None
 
 @pytest.mark.parametrize("letters", [2, 20, 30, 31, 40, 50, 59])
 def test_a_name_of_any_length_fits_into_the_lines(run: Run, tmp_path: Path, letters: int) -> None:
-    """Nothing in what is written would ruff complain of, or write otherwise; here and in a package."""
+    """Ruff accepts and would not reformat the files, here and in a package."""
     name = LONGEST[:letters]
     written = in_project(NewKind(name, "example.com", "v1", plural_of(name)))
     for path, text in written.items():
@@ -403,7 +401,7 @@ def test_a_name_of_any_length_fits_into_the_lines(run: Run, tmp_path: Path, lett
 
 @pytest.mark.controlplane
 def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
-    """ruff, mypy and its tests, as soon as it is written; of a kind with the longest name too."""
+    """Ruff, mypy and its tests pass right after scaffolding, also for a kind with the longest name."""
     run("scaffold", "Sprocket", "--package", "our-kinds")
     run("scaffold", LONGEST, "--group", "toys.example.com", "--package", "our-kinds")
     for command in CHECKS:
@@ -413,7 +411,7 @@ def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.controlplane
 def test_a_kind_in_a_checkout_passes_the_checks(run: Run, tmp_path: Path) -> None:
-    """ruff, mypy and its tests, in a copy of all that they need."""
+    """Ruff, mypy and its tests pass in a copy of the project."""
     for each in ("certs", "config", "controller", "gatewright", "kube", "webhook", "pyproject.toml"):
         copy = shutil.copytree if (ROOT / each).is_dir() else shutil.copy
         copy(ROOT / each, tmp_path / each)

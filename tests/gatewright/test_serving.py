@@ -1,4 +1,4 @@
-"""The webhook, put together: what it has in force follows the cluster, from whenever the cluster knows of policies."""
+"""The assembled webhook: its policies follow the cluster, also when the CRDs are installed later."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -17,7 +17,7 @@ LIMITS = {"metadata": {"name": "limits"}, "spec": {"policy": "replica-limits"}}
 
 
 def kubeconfig(path, url):
-    """Write a kubeconfig for an API server that asks nobody who they are."""
+    """Write a kubeconfig for an API server without authentication."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -30,8 +30,8 @@ def kubeconfig(path, url):
     return path
 
 
-async def test_policy_objects_are_in_force_though_their_kinds_came_later(tmp_path):
-    """Without their CRDs there are none, and it is ready; once they are installed, objects are in force as ever."""
+async def test_policy_objects_are_in_force_when_their_crds_come_later(tmp_path):
+    """Without the CRDs the webhook is ready with no policy objects; later objects come into force."""
     async with FakeApiServer() as server, AsyncExitStack() as stack, asyncio.timeout(20), asyncio.TaskGroup() as group:
         settings = Settings(kubeconfig=kubeconfig(tmp_path / "kubeconfig", server.url))
         observed, changed = Observed(), asyncio.Event()

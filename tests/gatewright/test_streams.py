@@ -1,4 +1,4 @@
-"""The command line where its streams end: an unread pipe, a full disk, closed files, odd letters, Ctrl-C."""
+"""The command line with unusual streams: a closed pipe, a full disk, closed files, odd characters, Ctrl-C."""
 
 import io
 import json
@@ -28,7 +28,7 @@ PRINTING = [("--help",), ("explain",), ("check", "--policies", PRODUCTION, "-o",
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory of the test's own with a manifest that is denied."""
+    """Change to a temporary directory with a manifest that is denied."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GATEWRIGHT_POLICIES", raising=False)
     Path("shop.yaml").write_text(SHOP)
@@ -37,7 +37,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def called(
     *arguments: str, redirected: str = "", out: int = subprocess.PIPE, err: int = subprocess.PIPE, **environment: str
 ) -> tuple[int, str, str]:
-    """Call the command in a shell that redirects what it is told to; return exit code, stdout and stderr."""
+    """Run the command in a shell with redirections; return exit code, stdout and stderr."""
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", str(COMMAND), *arguments],
         stdin=subprocess.DEVNULL,
@@ -51,27 +51,27 @@ def called(
 
 @pytest.fixture
 def unread() -> int:
-    """The writing end of a pipe whose reader has gone, as in `… | head -1`."""
+    """Return the writing end of a pipe without a reader, as in `… | head -1`."""
     reads, writes = os.pipe()
     os.close(reads)
     return writes
 
 
 @pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
-def test_nobody_reads_on(arguments: tuple[str, ...], unread: int) -> None:
-    """It ends as others do at a closed pipe, says nothing, and never as if something was denied."""
+def test_a_closed_pipe_is_silent(arguments: tuple[str, ...], unread: int) -> None:
+    """The exit code is that of a closed pipe, never that of a denial."""
     assert called(*arguments, out=unread) == (128 + signal.SIGPIPE, "", "")
 
 
 @pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
-def test_a_full_disk_is_told(arguments: tuple[str, ...]) -> None:
-    """What could not be printed is no verdict."""
+def test_a_full_disk_is_an_error(arguments: tuple[str, ...]) -> None:
+    """Output that cannot be written is not a verdict."""
     told = "standard output: No space left on device\n"
     assert called(*arguments, redirected=">/dev/full") == (3, "", told)
 
 
-def test_streams_that_are_closed() -> None:
-    """The exit code says all there is to say."""
+def test_closed_streams_are_tolerated() -> None:
+    """The exit code has the verdict."""
     denied = ("check", "--policies", PRODUCTION, "shop.yaml")
     assert called(*denied, redirected=">&-") == (1, "", "")
     assert called("check", "--policies", PRODUCTION, "-", redirected="<&-") == (
@@ -84,19 +84,19 @@ def test_streams_that_are_closed() -> None:
     assert called("check", redirected="2>/dev/full") == (2, "", "")
 
 
-def test_nobody_reads_what_is_wrong(unread: int) -> None:
-    """It is what it was."""
+def test_a_closed_standard_error_keeps_the_exit_code(unread: int) -> None:
+    """Errors that cannot be printed do not change it."""
     assert called("check", "none.yaml", err=unread)[0] == 3
 
 
-def test_letters_that_a_terminal_does_not_have() -> None:
-    """They are shown by their number."""
+def test_unsupported_characters_are_escaped() -> None:
+    """A terminal that cannot show a character gets its code point."""
     code, out, err = called("check", "--help", PYTHONIOENCODING="latin-1")
     assert (code, out.splitlines()[0], err) == (0, "Usage: gatewright check [OPTIONS] MANIFEST\\u2026", "")
 
 
-def test_a_file_whose_name_is_no_text() -> None:
-    """Its bytes are shown by their numbers, for people and in JSON."""
+def test_a_file_name_that_is_not_utf8_is_escaped() -> None:
+    """Its bytes are shown as escapes, in the table and in JSON."""
     name = os.fsdecode(b"caf\xe9.yaml")
     Path(name).write_text(SHOP)
     code, out, err = called("check", "--policies", PRODUCTION, name)
@@ -105,8 +105,8 @@ def test_a_file_whose_name_is_no_text() -> None:
     assert (code, json.loads(out)["results"][0]["file"], err) == (1, "caf\\xe9.yaml", "")
 
 
-def test_ctrl_c(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """While it waits for standard input: nothing but the end of the line, and the exit code that a shell gives it."""
+def test_ctrl_c_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """While it waits for standard input: only a newline, and the shell's exit code for an interrupt."""
 
     class Interrupted(io.RawIOBase):
         def readall(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What people see: whole words and colours on a terminal, plain lines in a pipe."""
+"""Output for people: whole words and colours on a terminal, plain lines in a pipe."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ CHECK = ("check", "--policies", "config/policies/production.yaml", "-n", "produc
 
 
 def on_a_terminal(*arguments, columns=80, **environment):
-    """Run the command on a terminal of 24 lines; return what it shows."""
+    """Run the command on a terminal of 24 lines; return the screen."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
@@ -29,21 +29,21 @@ def on_a_terminal(*arguments, columns=80, **environment):
         try:
             while part := os.read(ours, 65536):
                 shown += part
-        except OSError:  # Linux' way to say that the other end is closed
+        except OSError:  # Linux reports the closed other end like this
             pass
     os.close(ours)
     return shown.decode().replace("\r\n", "\n")
 
 
 def test_lines_are_broken_between_words():
-    """Longer words stay whole; what follows is indented."""
+    """Long words stay whole; continuation lines are indented."""
     assert wrapped("one two-three four", 9, "  ") == ["one", "  two-three", "  four"]
     assert wrapped("one two", None) == ["one two"]
     assert wrapped("", 10) == [""]
 
 
 def test_a_table_in_a_pipe_has_no_trailing_blanks(capsys):
-    """Columns are aligned; the last one is as long as it is."""
+    """Columns are aligned, and the last one is not padded."""
     table([("denied", "a", "long " * 30), ("error", "bcd", "")], ("VERDICT", "X", "Y"))
     lines = capsys.readouterr().out.splitlines()
     assert lines == ["VERDICT  X    Y", f"denied   a    {('long ' * 30).rstrip()}", "error    bcd"]
@@ -52,7 +52,7 @@ def test_a_table_in_a_pipe_has_no_trailing_blanks(capsys):
 @pytest.mark.long
 @pytest.mark.parametrize("arguments", [CHECK, ("explain",), ("explain", "replica-limits"), ("--help",)], ids=" ".join)
 def test_nothing_is_wider_than_the_terminal(arguments):
-    """At 80 columns, but for words that are longer; and every word is one of those in a pipe."""
+    """At 80 columns only single words may be longer; the words are the same as in a pipe."""
     shown = re.sub(r"\x1b\[[\d;]*[mK]", "", on_a_terminal(*arguments))
     piped = subprocess.run([COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True).stdout
     assert shown.split() == piped.split()
@@ -62,14 +62,14 @@ def test_nothing_is_wider_than_the_terminal(arguments):
 
 @pytest.mark.long
 def test_errors_are_broken_between_words():
-    """What stands on standard error is for people too."""
+    """Standard error is wrapped too."""
     assert on_a_terminal("check", "docs/shop.yaml", columns=72) == (
         "no policies given: name policy sets with --policies, or a cluster that\n    has some with --kubeconfig\n"
     )
 
 
 @pytest.mark.long
-def test_colours_are_for_terminals_whose_user_wants_them():
-    """NO_COLOR, as everywhere, is respected."""
+def test_colours_need_a_terminal_and_no_opt_out():
+    """NO_COLOR is respected."""
     assert "\x1b[31mdenied\x1b[0m" in on_a_terminal(*CHECK)
     assert "\x1b[" not in on_a_terminal(*CHECK, NO_COLOR="1")

@@ -1,4 +1,4 @@
-"""The wheel, installed where nothing else is: it brings all that it needs."""
+"""The wheel in an empty environment: it is complete."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh environment with the built wheel and the exact versions of the image."""
+    """Return a new environment with the built wheel and the exact versions of the image."""
     directory = tmp_path_factory.mktemp("wheel")
     build = planned("wheel", "BIN=.")
     assert build[-1] == "."
@@ -49,7 +49,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(installed: Path, tmp_path: Path) -> Run:
-    """Calls the installed `gatewright` in an empty directory."""
+    """Run the installed `gatewright` in an empty directory."""
 
     def call(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], **environment}
@@ -59,8 +59,8 @@ def run(installed: Path, tmp_path: Path) -> Run:
     return call
 
 
-def test_it_says_its_version(run: Run) -> None:
-    """As a command and as an option."""
+def test_it_prints_its_version(run: Run) -> None:
+    """Both the command and the option work."""
     for argument in ("version", "--version"):
         assert (run(argument).stdout, run(argument).returncode) == (f"gatewright {__version__}\n", 0)
 
@@ -75,14 +75,14 @@ def test_it_checks_manifests(run: Run, tmp_path: Path) -> None:
 
 
 def test_it_has_its_data(run: Run) -> None:
-    """Every command is there, and so are the policy sets and samples that the demo shows."""
+    """Every command exists, with the policy sets and samples that the demo uses."""
     assert run("demo").returncode == 0
     assert "example.com" in run("crds").stdout
     assert run("explain", "image-tags").returncode == 0
 
 
-def test_a_package_of_kinds_is_added_as_its_readme_says(run: Run, tmp_path: Path) -> None:
-    """The recipe for an image installs the package beside Gatewright, without asking an index for Gatewright."""
+def test_a_package_is_installed_as_its_readme_describes(run: Run, tmp_path: Path) -> None:
+    """The image recipe installs the package beside Gatewright, without an index."""
     kind = NewKind("Sprocket", "example.com", "v1", "sprockets")
     for name, text in in_package(kind, "our-kinds", is_new=True).items():
         (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The workflows: every action is pinned, every target exists, and a failed scan stops what comes after it."""
+"""The workflows pin every action, use existing targets, and stop after a failed scan."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def jobs(name: str) -> dict[str, Any]:
 
 
 def test_actions_are_pinned_by_commit() -> None:
-    """Each to one commit everywhere, with its version beside it."""
+    """Each action has one commit in all workflows, with its version as a comment."""
     used = [match for file in WORKFLOWS for match in USES.findall(file.read_text())]
     assert [each for each in used if not (re.fullmatch(r"[0-9a-f]{40}", each[1]) and each[2])] == []
     assert len({action for action, *_ in used}) == len(set(used))
@@ -27,8 +27,8 @@ def test_actions_are_pinned_by_commit() -> None:
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
-def test_they_call_what_there_is(file: Path) -> None:
-    """Targets of make, jobs that others need, and rights that are named."""
+def test_workflows_use_existing_names(file: Path) -> None:
+    """Make targets, needed jobs, and permissions exist."""
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     called = re.findall(r"run: make ((?:[a-z-]+ ?)+)", file.read_text())
     assert {target for each in called for target in each.split()} <= set(targets)
@@ -40,8 +40,8 @@ def test_they_call_what_there_is(file: Path) -> None:
         assert job["timeout-minutes"] <= 60
 
 
-def test_a_finding_of_the_scan_stops_the_deployment() -> None:
-    """High and critical findings that have a fix end the job, and the findings are uploaded all the same."""
+def test_a_failed_scan_stops_the_deployment() -> None:
+    """High and critical findings with a fix end the job, and the findings are still uploaded."""
     scan, upload = jobs("ci")["scan"]["steps"][1:]
     gate = {"severity": "HIGH,CRITICAL", "ignore-unfixed": True, "exit-code": "1"}
     assert scan["with"].items() >= gate.items()
@@ -56,7 +56,7 @@ def test_a_finding_of_the_scan_stops_the_deployment() -> None:
 
 
 def test_a_release_has_all_its_parts() -> None:
-    """Both tags of an image, both platforms, an SBOM, and a signature for image, chart and files."""
+    """Both tags of the image, both platforms, an SBOM, and signatures for image, chart and files."""
     release = jobs("release")
     assert list(release) == ["verify", "wheel", "images", "chart", "release"]
     (push,) = (each["with"] for each in release["images"]["steps"] if each.get("with", {}).get("push"))

@@ -1,4 +1,4 @@
-"""A headless Chromium that is driven over WebDriver."""
+"""A headless Chromium controlled over WebDriver."""
 
 import json
 import re
@@ -24,12 +24,12 @@ FLAGS = (
 
 
 def is_installed() -> bool:
-    """Whether the browser and its driver are here."""
+    """Return whether the browser and its driver are installed."""
     return all(map(shutil.which, PROGRAMS))
 
 
 class Page:
-    """One window."""
+    """One browser window."""
 
     def __init__(self, session: str) -> None:
         self._session = session
@@ -39,16 +39,16 @@ class Page:
         call(f"{self._session}/url", {"url": file.as_uri()})
 
     def run(self, script: str) -> Any:
-        """Return what a function's body in JavaScript returns."""
+        """Return the result of a JavaScript function body."""
         return call(f"{self._session}/execute/sync", {"script": script, "args": []})
 
     def log(self) -> list[str]:
-        """Return what the console said since the last time: errors, and what the page's policy refused."""
+        """Return new console messages: errors, and violations of the content security policy."""
         return [each["message"] for each in call(f"{self._session}/se/log", {"type": "browser"})]
 
 
 def call(url: str, body: dict[str, Any] | None, method: str = "POST") -> Any:
-    """Send one command of WebDriver; return its value."""
+    """Send one WebDriver command; return its value."""
     data = None if body is None else json.dumps(body).encode()
     with urlopen(Request(url, data, {"Content-Type": "application/json"}, method=method), timeout=60) as answer:
         return json.load(answer)["value"]

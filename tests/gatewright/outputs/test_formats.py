@@ -1,4 +1,4 @@
-"""Each format says what the report says, and is what its readers accept."""
+"""Each output format shows the whole report, and is valid for its readers."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ JUNIT = etree.XMLSchema(etree.parse(HERE / "junit.xsd"))
 
 
 def errors(validator, text):
-    """What a schema has against a text of JSON."""
+    """Return the schema violations of a JSON text."""
     return [f"{list(each.absolute_path)}: {each.message}" for each in validator.iter_errors(json.loads(text))]
 
 
@@ -38,14 +38,14 @@ def test_the_exit_code(report, fail_on, code):
     assert report.exit_code(fail_on) == code
 
 
-def test_the_worst_comes_first():
-    """By level, then by severity."""
+def test_the_worst_violations_come_first():
+    """Violations are sorted by level, then by severity."""
     found = [each.policy for _, each in worst_first(REPORT)]
     assert found == ["replica-limits", "image-registries", "probes"]
 
 
 def test_a_table_has_a_line_for_each_result():
-    """Below it are its violations, with file and line, and what policies set."""
+    """Its violations follow, with file and line, and the fields that policies set."""
     assert table.render(REPORT).splitlines() == [
         "denied     Deployment production/shop  (app/shop, 1.yaml:3)",
         f"  app/shop, 1.yaml:8: replica-limits: {REPLICAS.message}",
@@ -61,7 +61,7 @@ def test_a_table_has_a_line_for_each_result():
 
 
 def test_a_table_on_a_terminal_breaks_no_words():
-    """Lines are at most as wide as the terminal where words allow it; nothing is lost."""
+    """Lines are at most as wide as the terminal where words allow it; no text is lost."""
     lines = table.render(REPORT, 80).splitlines()
     words = [word for line in lines for word in line.split()]
     assert words == table.render(REPORT).split()
@@ -69,21 +69,21 @@ def test_a_table_on_a_terminal_breaks_no_words():
     assert all(line == line.rstrip() for line in lines)
 
 
-def test_colours_are_the_verdicts():
-    """Only the verdict is coloured."""
+def test_only_verdicts_are_coloured():
+    """Other text has no colour."""
     assert table.render(Report("check", (SHOP,)), colours=True).startswith("\x1b[31mdenied\x1b[0m  Deployment")
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
-def test_json_is_what_its_schema_says(report):
-    """The schema of the reference is that of the output."""
+def test_json_output_matches_its_schema(report):
+    """The output is valid for the schema in the reference."""
     published = Path("docs/reference/report.schema.json").read_text()
     assert published == json_output.schema()
     assert errors(Draft202012Validator(json.loads(published)), json_output.render(report)) == []
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
-def test_sarif_is_what_its_schema_says(report):
+def test_sarif_output_matches_the_official_schema(report):
     """The official schema of SARIF 2.1.0 accepts it."""
     assert errors(SARIF, sarif.render(report)) == []
 
@@ -94,8 +94,8 @@ def run_of(report):
     return run
 
 
-def test_sarif_names_rules_places_and_severities():
-    """Relative, percent-encoded paths; exact lines and columns; GitHub's severity; help for each rule."""
+def test_sarif_has_rules_places_and_severities():
+    """Paths are relative and percent-encoded, lines and columns exact, severities GitHub's; each rule has help."""
     run = run_of(REPORT)
     first, second, live = run["results"]
     assert [each["id"] for each in run["tool"]["driver"]["rules"]] == ["replica-limits", "image-registries", "probes"]
@@ -112,8 +112,8 @@ def test_sarif_names_rules_places_and_severities():
     assert (notification["message"]["text"], run["invocations"][0]["executionSuccessful"]) == ("not YAML: a tab", False)
 
 
-def test_fingerprints_outlive_moved_lines():
-    """They are of policy, object and field; a second violation of the same is another one."""
+def test_fingerprints_do_not_change_when_lines_move():
+    """They depend on policy, object and field; a second violation of the same field has another one."""
     moved = Reported(policy="replica-limits", message="else", path="spec.replicas", place=Place("other.yaml", 99, 1))
     results = (
         SHOP,
@@ -126,7 +126,7 @@ def test_fingerprints_outlive_moved_lines():
 
 
 def test_sarif_keeps_githubs_limit():
-    """The first 25,000 are there; how many are not is said."""
+    """The first 25,000 violations are included, and a notification has the number of the others."""
     run = run_of(large(25_010))
     assert len(run["results"]) == 25_000
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]
@@ -134,13 +134,13 @@ def test_sarif_keeps_githubs_limit():
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY, large(3)], ids=["all", "nothing", "three"])
-def test_junit_is_what_its_schema_says(report):
-    """Jenkins' format accepts it."""
+def test_junit_output_matches_its_schema(report):
+    """Jenkins' schema accepts it."""
     JUNIT.assertValid(etree.fromstring(junit.render(report).encode()))
 
 
 def test_junit_counts_failures_errors_and_skips():
-    """A suite for each file, a case for each object; what does not fail is output."""
+    """Each file is a suite and each object a case; violations that do not fail are in its output."""
     root = etree.fromstring(junit.render(REPORT).encode())
     assert dict(root.attrib) == {"name": "gatewright check", "tests": "5", "failures": "1", "errors": "1"}
     cases = [
@@ -158,7 +158,7 @@ def test_junit_counts_failures_errors_and_skips():
 
 
 def test_annotations_are_escaped():
-    """As GitHub's workflow commands want it."""
+    """The escapes are those of GitHub's workflow commands."""
     assert github.render(REPORT).splitlines() == [
         "::error file=broken.yaml,line=2,title=not-judged::not YAML: a tab",
         f"::error file=app/shop%2C 1.yaml,line=8,title=replica-limits::{REPLICAS.message}",
@@ -170,13 +170,13 @@ def test_annotations_are_escaped():
 
 
 def test_annotations_keep_githubs_limit():
-    """Ten of each level; the rest is in the job summary."""
+    """Ten annotations of each level are printed; the rest is in the job summary."""
     lines = github.render(large(12)).splitlines()
     assert (len(lines), lines[-1]) == (11, "12 objects: 12 denied; 2 more in the job summary")
 
 
-def test_markdown_is_a_table():
-    """Nothing in a message is taken as Markdown or HTML."""
+def test_markdown_escapes_messages():
+    """Nothing in a message is rendered as Markdown or HTML."""
     text = markdown.render(REPORT)
     assert text.splitlines()[:6] == [
         "### Gatewright check: not everything could be judged",
@@ -192,15 +192,15 @@ def test_markdown_is_a_table():
 
 
 def test_markdown_keeps_githubs_limit():
-    """A comment has at most 65,536 characters; how many violations are left out is said."""
+    """A comment has at most 65,536 characters, and states how many violations are left out."""
     text = markdown.render(large(5_000))
     assert 50_000 < len(text) < 65_536
     shown = text.count("| ❌ |")
     assert text.rstrip().endswith(f"and {5_000 - shown} more violations")
 
 
-def test_a_problem_has_no_place_where_there_is_no_file():
-    """What is wrong with the command's input as a whole."""
+def test_a_problem_without_a_file_has_no_place():
+    """The problem is about the command's input as a whole."""
     report = Report("check", problems=(Problem("no Kubernetes objects"),))
     assert github.render(report).startswith("::error title=not-judged::no Kubernetes objects\n")
     assert errors(SARIF, sarif.render(report)) == []

@@ -1,4 +1,4 @@
-"""The HTML report: one file that says it all, and works in a browser."""
+"""The HTML report: one self-contained file that works in a browser."""
 
 import re
 from dataclasses import replace
@@ -23,8 +23,8 @@ def changed(id, value):
     """
 
 
-def test_the_page_says_what_the_report_says():
-    """Each violation with field, found, rule and fix; problems, exceptions that end soon, and the policies' pages."""
+def test_the_page_has_the_whole_report():
+    """It has violations with field, value, rule and fix; problems; exceptions that expire soon; policy pages."""
     page = html.render(REPORT)
     for said in (
         "4 objects: 1 denied, 1 mutated, 1 audited, 1 unmatched; 3 violations",
@@ -36,8 +36,8 @@ def test_the_page_says_what_the_report_says():
         assert said in page
 
 
-def test_nothing_in_an_object_is_markup():
-    """Whatever a manifest holds is text."""
+def test_objects_cannot_inject_markup():
+    """The contents of a manifest are shown as text."""
     evil = replace(REPLICAS, found="<script>alert(1)</script>", policy='"><img src=x onerror=alert(1)>')
     page = html.render(replace(EMPTY, results=(replace(REPORT.results[0], violations=(evil,)),)))
     assert page.count("<script>") == 1
@@ -45,14 +45,14 @@ def test_nothing_in_an_object_is_markup():
 
 
 def test_the_page_needs_no_network():
-    """No address is in it, and its own policy allows none."""
+    """It contains no URL, and its content security policy allows none."""
     page = html.render(REPORT)
     assert re.findall(r"(?:https?:)?//[a-z]", page) == []
     assert "default-src 'none'" in page
 
 
 def test_ten_thousand_violations_fit_into_four_megabytes():
-    """With paths, values, rules and fixes as long as real ones."""
+    """The paths, values, rules and fixes are as long as real ones."""
     image = replace(
         REPLICAS,
         path="spec.template.spec.containers[name=app].image",
@@ -66,7 +66,7 @@ def test_ten_thousand_violations_fit_into_four_megabytes():
 
 
 def test_a_page_without_violations_says_so():
-    """And has no filters."""
+    """It has no filters."""
     page = html.render(EMPTY)
     assert "No violations" in page
     assert "<form" not in page
@@ -76,7 +76,7 @@ def test_a_page_without_violations_says_so():
 @pytest.mark.long
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)], ids=["desktop", "phone"])
 def test_the_page_works_in_a_browser(tmp_path, width, height):
-    """Search, filters, the summary's numbers and grouping; nothing is wider than the window, and nothing fails."""
+    """Search, filters, summary and grouping work; nothing is wider than the window, and the console has no error."""
     (tmp_path / "report.html").write_text(html.render(large(1_000)))
     with chromium.window(width, height, tmp_path / "profile") as page:
         page.open(tmp_path / "report.html")
@@ -97,7 +97,7 @@ def test_the_page_works_in_a_browser(tmp_path, width, height):
 @browser
 @pytest.mark.long
 def test_every_control_has_a_name(tmp_path):
-    """What is not text has one, for those who do not see it; all can be reached by keyboard."""
+    """Controls without text have an accessible name, and all are reachable by keyboard."""
     (tmp_path / "report.html").write_text(html.render(REPORT))
     with chromium.window(1280, 900, tmp_path / "profile") as page:
         page.open(tmp_path / "report.html")
