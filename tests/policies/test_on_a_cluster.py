@@ -31,6 +31,7 @@ NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whateve
         "disruption_budgets.yaml: a malformed workload beside a budget is not the budget's fault",
         "disruption_budgets.yaml: nor a malformed budget that of a workload",
         "probes.yaml: a malformed Service is denied by itself",
+        "resource_limits.yaml: a malformed LimitRange fills in nothing",
         "service_selectors.yaml: a malformed Service is denied by itself",
     ),
     "only the audit writes the status that it is about": (

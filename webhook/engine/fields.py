@@ -24,6 +24,13 @@ def entry(path: str, name: str) -> str:
     return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
 
 
+def quantity_of(value: Any) -> Quantity:
+    """Return the quantity that a JSON value is. QuantityError where it is none."""
+    if type(value) not in NUMBERS:
+        raise QuantityError("must be a number, or text")
+    return parse_quantity(value if type(value) is str else repr(value))
+
+
 class WrongTypeError(Exception):
     """A field holds another JSON type than its kind says."""
 
@@ -147,14 +154,24 @@ class Fields:
     def quantity(self, path: str) -> Quantity | None:
         """Return the quantity at `path`, text or number, or None where there is none."""
         value = self._read(path)
-        return None if value is None else self._quantity(path, value)
+        try:
+            return None if value is None else quantity_of(value)
+        except QuantityError:
+            raise NotAQuantityError(self.path(path), value) from None
 
     def quantities(self, path: str) -> dict[str, Quantity]:
         """Return the list of resources at `path` (limits, requests …) by name; a null is absent."""
         items = self._read(path, dict)
         if not items:
             return {}
-        return {name: self._quantity(path, item, name) for name, item in items.items() if item is not None}
+        found = {}
+        for name, value in items.items():
+            try:
+                if value is not None:
+                    found[name] = parse_quantity(value) if type(value) is str else quantity_of(value)
+            except QuantityError:
+                raise NotAQuantityError(self.path(entry(path, name)), value) from None
+        return found
 
     def fields(self, path: str) -> "Fields":
         """Return the fields of the object at `path`; an absent one has none."""
@@ -179,15 +196,6 @@ class Fields:
             if type(item) is not wanted:
                 raise WrongTypeError(f"{self.path(path)}[{index}]", item, wanted)
         return items
-
-    def _quantity(self, path: str, value: Any, name: str | None = None) -> Quantity:
-        """Parse the quantity at `path`, or at the entry `name` of the object there."""
-        try:
-            if type(value) in NUMBERS:
-                return parse_quantity(value if type(value) is str else repr(value))
-        except QuantityError:
-            pass
-        raise NotAQuantityError(self.path(path if name is None else entry(path, name)), value)
 
     def _read(self, path: str, wanted: type | None = None) -> Any:
         """Return what is at `path`, None where nothing is; it must be of the type `wanted`, if one is given."""

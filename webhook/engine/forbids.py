@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from webhook.engine.fields import Fields
+from webhook.engine.fields import Fields, steps_of
 from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Violation
 
@@ -27,13 +27,17 @@ def forbids(
     `unless` gets the value, None where there is none, and the parameters. `exempt` leaves a whole request alone.
     `mended` is a value that mends the field, None where it must go.
     """
+    declared = () if callable(fields) else _by_first_step((fields,) if isinstance(fields, str) else fields)
 
     def validate(request: Request, params: Any) -> Iterator[Violation]:
         if exempt is not None and exempt(request, params):
             return
-        paths = fields(params) if callable(fields) else (fields,) if isinstance(fields, str) else tuple(fields)
+        paths = _by_first_step(fields(params)) if callable(fields) else declared
+        is_optional = unless(None, params)
         for record in on(request, params):
-            for path in paths:
+            for first, path in paths:
+                if is_optional and first not in record.value:
+                    continue  # most paths of most records: reading one costs more
                 value = read(record, path)
                 if not unless(value, params):
                     broken = rule if isinstance(rule, str) else rule(params)
@@ -43,6 +47,10 @@ def forbids(
 
     validate.__module__ = unless.__module__  # the page of the policy is the docstring of the module that declares it
     return validate
+
+
+def _by_first_step(paths: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((steps_of(path)[0], path) for path in paths)
 
 
 def containers(request: Request, params: Any) -> Iterable[Fields]:

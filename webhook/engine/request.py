@@ -199,13 +199,9 @@ class Request(Fields):
         if found is None:
             pod = self.pod()
             found = self._containers = (*self._container(), *(containers_of(pod) if pod is not None else ()))
-        if ephemeral and run_once:
-            return found
-        return tuple(
-            each
-            for each in found
-            if (ephemeral or each.list != "ephemeralContainers") and (run_once or not each.runs_once)
-        )
+        if not ephemeral:
+            found = tuple([each for each in found if each.list != "ephemeralContainers"])
+        return found if run_once else tuple(each for each in found if not each.runs_once)
 
     def _container(self) -> Iterator[Container]:
         if self._kind is not None and self._kind.container is not None:

@@ -47,6 +47,8 @@ class Resources:
     `below` are the limits and requests that count where the owner says nothing.
     """
 
+    __slots__ = ("_below", "_limits", "_requests", "owner")
+
     def __init__(self, owner: Fields, below: tuple[Amounts, Amounts] = NOTHING) -> None:
         """Remember where they stand."""
         self.owner = owner
@@ -58,7 +60,8 @@ class Resources:
     def limits(self) -> Amounts:
         """The limits."""
         if self._limits is None:
-            self._limits = self._below[0] | self.owner.quantities("resources.limits")
+            own, below = self.owner.quantities("resources.limits"), self._below[0]
+            self._limits = below | own if below else own
         return self._limits
 
     @property
@@ -126,15 +129,14 @@ def _joined(join: Callable[[tuple[Fraction, Fraction]], Any], one: Values, other
     return {name: join((one.get(name, ZERO), other.get(name, ZERO))) for name in one | other}
 
 
-def of_containers(request: Request, *, limit_ranges: bool = False, run_once: bool = True) -> Iterator[Resources]:
-    """Yield the resources of every container that may have any; ephemeral ones may not.
+def of_containers(request: Request, *, limit_ranges: bool = False, run_once: bool = True) -> list[Resources]:
+    """Return the resources of every container that may have any; ephemeral ones may not.
 
     A request that is left out is the limit, as in every pod; with `limit_ranges`, LimitRanges fill in what is left out
     still. The order is that of the API server and of its LimitRanger.
     """
     below = _defaults(request.lookup(LIMIT_RANGES)) if limit_ranges else NOTHING
-    for container in request.containers(ephemeral=False, run_once=run_once):
-        yield Resources(container, below)
+    return [Resources(each, below) for each in request.containers(ephemeral=False, run_once=run_once)]
 
 
 def of_pod(request: Request) -> Resources | None:
@@ -198,12 +200,8 @@ def _worded(lacking: tuple[str, ...], zero: tuple[str, ...]) -> tuple[str, str]:
 
 def _has(resource: str, amounts: Amounts) -> bool:
     """Return whether there is an amount; of cpu and memory 0 is none: a kubelet sets no limit then."""
-    return resource in amounts and (resource not in SHARED or not _is_zero(amounts[resource].text))
-
-
-@lru_cache(maxsize=4096)
-def _is_zero(text: str) -> bool:
-    return parse_quantity(text).value == 0
+    found = amounts.get(resource)
+    return found is not None and (bool(found.value) or resource not in SHARED)
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:

@@ -9,12 +9,12 @@ Denied:  `memory: 100m`; `memory: 512`.
 Fix: write Mi or Gi.
 """
 
-from collections.abc import Iterator
+from functools import lru_cache
 
 from pydantic import Field
 
-from config.quantities import Quantity
-from webhook.engine import Fields, Params, Policy, Request, Violations
+from config.quantities import Quantity, parse_quantity
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.fields import entry
 from webhook.engine.resources import Amount, amount, of_all
 
@@ -29,23 +29,26 @@ class MemoryUnits(Params):
 
 def validate(request: Request, params: MemoryUnits) -> Violations:
     """Yield one violation for each amount that is too small to be meant."""
-    for holder, field, found in _amounts(request):
-        if 0 < found.value < amount(params.smallest).value:
-            said = f"{found}, which is {float(found.value):.8g} bytes"
-            rule = f"amounts below {params.smallest} are taken for a wrong unit"
-            yield holder.violation(field, found.text, rule, "write Ki, Mi or Gi", found=said)
-
-
-def _amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
     for each in of_all(request):
         for part in ("limits", "requests"):
             for name, found in each.owner.quantities(f"resources.{part}").items():
-                if name.startswith(BYTES):
-                    yield each.owner, entry(f"resources.{part}", name), found
+                if name.startswith(BYTES) and _is_too_small(found.text, params.smallest):
+                    yield _violation(each.owner, entry(f"resources.{part}", name), found, params)
     for volume in request.volumes():
         limit = volume.quantity("emptyDir.sizeLimit")
-        if limit is not None:
-            yield volume, "emptyDir.sizeLimit", limit
+        if limit is not None and _is_too_small(limit.text, params.smallest):
+            yield _violation(volume, "emptyDir.sizeLimit", limit, params)
+
+
+@lru_cache(maxsize=4096)
+def _is_too_small(text: str, smallest: str | int | float) -> bool:
+    return 0 < parse_quantity(text).value < amount(smallest).value
+
+
+def _violation(holder: Fields, field: str, found: Quantity, params: MemoryUnits) -> Violation:
+    said = f"{found}, which is {float(found.value):.8g} bytes"
+    rule = f"amounts below {params.smallest} are taken for a wrong unit"
+    return holder.violation(field, found.text, rule, "write Ki, Mi or Gi", found=said)
 
 
 POLICY = Policy("memory-units", MemoryUnits, validate=validate, category="capacity", severity="low")
