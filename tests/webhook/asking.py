@@ -1,4 +1,4 @@
-"""Requests, and policies in force, as tests of the engine need them."""
+"""Requests and policies in force for tests of the engine."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,7 @@ from webhook.engine.match import Match
 
 
 def about(kind: str = "Pod", subresource: str = "", **changes: Any) -> Attributes:
-    """Say what is asked: the creation of a Pod in `shop`, but for what a test names."""
+    """Return a request: the creation of a Pod in `shop`, changed by the test's arguments."""
     known = next(each for each in KINDS.values() if each.kind == kind)
     scales = subresource == "scale"
     asked = Attributes(
@@ -37,11 +37,11 @@ def ask(
     looked_up: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Request:
-    """Ask about an object."""
+    """Return the verdict on an object."""
     return Request(about(kind, subresource, **changes), object, old_object, looked_up or {})
 
 
 def in_force(policy: Policy, **changes: Any) -> BoundPolicy:
-    """Put a policy in force everywhere, with Deny and Fail, but for what a test names."""
+    """Return a policy in force everywhere, with Deny and Fail, changed by the test's arguments."""
     bound = BoundPolicy(policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True)
     return replace(bound, **changes)

@@ -38,7 +38,7 @@ def big(installation: Installation, namespace: str) -> str:
     return namespace
 
 
-def test_an_update_that_makes_nothing_worse_is_let_in(installation: Installation, big: str) -> None:
+def test_an_update_that_makes_nothing_worse_is_allowed(installation: Installation, big: str) -> None:
     """Another image, fewer replicas that are still too many: with a warning; more of them: denied."""
     image = ("set", "image", "deployment/big", "app=registry.company.com/shop:1.5", "-n", big)
     assert said(installation, *image) == (0, warned(f"{too_many(20, 3)} {SO_BEFORE}"))

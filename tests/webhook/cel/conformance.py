@@ -1,4 +1,4 @@
-"""The cases of cel-spec's conformance files, read from the Go module that they are published in."""
+"""The cases of cel-spec's conformance files, read from its Go module."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, equal, type
 
 MODULE = "cel.dev/expr@v0.25.1"
 NOT_JSON = {"proto2", "proto3", "proto2_ext", "enums", "wrappers"}  # about protobuf messages
-NOT_KUBERNETES = {"block_ext", "bindings_ext", "unknowns"}  # cel.block and cel.bind are no functions of Kubernetes
+NOT_KUBERNETES = {"block_ext", "bindings_ext", "unknowns"}  # cel.block and cel.bind are not functions of Kubernetes
 MESSAGES = ("TestAllTypes", "GlobalEnum", "google.protobuf.", "NestedTestAllTypes", "proto.", "TestRequired")
 
 
@@ -28,12 +28,12 @@ class Case:
 
     @property
     def expression(self) -> str:
-        """What is evaluated."""
+        """The expression."""
         return self.message["expr"][0].decode()
 
     @property
     def applies(self) -> bool:
-        """Whether it is about JSON's values and plain names, as all of Kubernetes' expressions are."""
+        """Whether it uses only JSON values and plain names, like all Kubernetes expressions."""
         file = self.name.split("/")[0]
         names = [each["name"][0].decode() for each in self.message.get("type_env", ())]
         text = f"{self.message}{self.expression}"
@@ -48,7 +48,7 @@ class Case:
         )
 
     def failure(self) -> str:
-        """Return what is wrong with its outcome, "" where it is as the case says."""
+        """Return the difference from the expected outcome; "" if there is none."""
         variables = {each["name"][0].decode(): _type(each) for each in self.message.get("type_env", ())}
         values = {
             each["key"][0].decode(): _value(each["value"][0]["value"][0]) for each in self.message.get("bindings", ())
@@ -73,7 +73,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Yield every case. MissingToolError where there is no Go."""
+    """Yield every case. Raises MissingToolError without Go."""
     for file in sorted(_directory().glob("*.textproto")):
         for section in textproto.read(file.read_text()).get("section", ()):
             for test in section.get("test", ()):

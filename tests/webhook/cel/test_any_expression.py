@@ -1,4 +1,4 @@
-"""No exception but CEL's own escapes, whatever the expression and the object."""
+"""For any expression and object, only CEL's own errors are raised."""
 
 from contextlib import suppress
 

@@ -1,4 +1,4 @@
-"""Expressions that would take long, or build huge texts, end with an error of their own."""
+"""Expressions that are slow or build huge texts end with a BudgetError."""
 
 import pytest
 
@@ -43,15 +43,15 @@ def test_an_expression_that_costs_too_much_is_cancelled(expression):
         program.evaluate(ADMISSION.activation({"object": OBJECT}))
 
 
-def test_nothing_absorbs_the_end_of_the_budget():
-    """A true term beside it decides nothing."""
+def test_no_operator_absorbs_a_budget_error():
+    """`expensive || true` is an error, not true."""
     program = ADMISSION.compile("object.numbers.all(x, x >= 0) || true", "bool")
     with pytest.raises(BudgetError):
         program.evaluate(ADMISSION.activation({"object": OBJECT}))
 
 
 def test_all_expressions_of_an_activation_share_one_budget():
-    """The rules of one policy cannot take a budget each."""
+    """The rules of one policy do not get a budget each."""
     program = ADMISSION.compile("lists.range(1000).all(x, x >= 0)", "bool")
     activation = ADMISSION.activation({})
     with pytest.raises(BudgetError):

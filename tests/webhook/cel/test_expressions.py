@@ -1,4 +1,4 @@
-"""What expressions evaluate to on an object of Kubernetes, and what they are refused for."""
+"""Values and compile errors of expressions on a Kubernetes object."""
 
 import pytest
 
@@ -64,8 +64,8 @@ def evaluated(expression, **values):
         "jsonpatch.escapeKey('a/b~c') == 'a~1b~0c'",
     ],
 )
-def test_true(expression):
-    """Each of these is true."""
+def test_expressions_are_true(expression):
+    """Each of these expressions is true."""
     assert evaluated(expression) is True
 
 
@@ -90,7 +90,7 @@ def test_true(expression):
     ],
 )
 def test_errors(expression, message):
-    """An evaluation that fails says why, in the API server's words."""
+    """The message is that of the API server."""
     with pytest.raises(EvaluationError) as caught:
         evaluated(expression)
     assert str(caught.value) == message
@@ -119,21 +119,21 @@ def test_errors(expression, message):
         ("'a' == \"b", "1:8: syntax error: unexpected character '\"'"),
     ],
 )  # fmt: skip
-def test_refused(expression, message):
-    """An expression that cannot be right is refused with line and column, and what was probably meant."""
+def test_invalid_expressions_are_rejected(expression, message):
+    """The error has line, column and a suggestion."""
     with pytest.raises(CompileError) as caught:
         ADMISSION.compile(expression, "bool")
     assert str(caught.value) == message
 
 
-def test_params_are_declared_only_where_there_are_some():
-    """A policy without parameters cannot name them."""
+def test_params_are_declared_only_with_parameters():
+    """An expression of a policy without parameters cannot use them."""
     with pytest.raises(CompileError, match="undeclared reference to 'params'"):
         without_params(ADMISSION).compile("params.maximum > 1")
 
 
-def test_a_variable_is_evaluated_once_and_its_error_remembered():
-    """`variables.x` is computed when it is first read, in an environment that knows its type."""
+def test_a_variable_is_evaluated_once():
+    """`variables.x` is computed when it is first read, and an error is remembered."""
     environment = with_variable(ADMISSION, "count", INT)
     variables = Variables(
         {

@@ -1,4 +1,4 @@
-"""What would be made is judged with its parent, as it would be when it is made."""
+"""Planned children are judged with their parent, as the API server would later."""
 
 from datetime import UTC, datetime
 
@@ -37,7 +37,7 @@ CONTROLLER = service_account("gates", "controller")
 
 
 def plan_shop(shop, now, served):
-    """Make a Deployment and a Service, and a budget once there are several replicas."""
+    """Plan a Deployment and a Service, and a budget for several replicas."""
     del served
     assert now == TODAY
     spec, name = shop["spec"], shop["metadata"]["name"]
@@ -66,7 +66,7 @@ def plan_shop(shop, now, served):
 
 
 def plan_mall(mall, now, served):
-    """Make a Shop."""
+    """Plan a Shop."""
     del now, served
     metadata = {"name": f"{mall['metadata']['name']}-shop"}
     spec = {"image": mall["spec"]["image"]} | mall["spec"]["shop"]
@@ -75,7 +75,7 @@ def plan_mall(mall, now, served):
 
 
 def filled(shop):
-    """Fill in the size, as the API server would."""
+    """Fill in the size, as the API server's defaulting does."""
     return shop | {"spec": {"size": 1} | shop["spec"]}
 
 
@@ -100,7 +100,7 @@ def mall(image="good/app", **spec):
 
 
 def request(object, old=None, subresource="", *, looked_up=None, **changes):
-    """Ask about a Shop or a Mall."""
+    """Return a request for a Shop or a Mall."""
     kind = MALL if object["kind"] == "Mall" else SHOP
     attributes = Attributes(
         uid="u-1",
@@ -119,26 +119,26 @@ def request(object, old=None, subresource="", *, looked_up=None, **changes):
 
 
 def engine(*policies):
-    """An engine that knows what Shops and Malls make."""
+    """Return an engine with planners of Shops and Malls."""
     return Engine(policies, Planners([SHOPS, MALLS], CONTROLLER))
 
 
 def images(request, _):
-    """Find fault with images that are not good."""
+    """Report images that are not good."""
     for container in request.containers():
         if not (container.string("image") or "").startswith("good/"):
             yield Violation(container.path("image"), container.string("image"), "images are good", "use another")
 
 
 def sizes(request, _):
-    """Find fault with more than three replicas."""
+    """Report more than three replicas."""
     size = request.integer("spec.replicas") or 0
     if size > 3:
         yield Violation("spec.replicas", size, "three are enough", "lower it", excess=size - 3)
 
 
 def services(request, _):
-    """Find fault with every Service."""
+    """Report every Service."""
     yield Violation("spec.type", "unset", "services have types", "set it")
 
 
@@ -149,12 +149,12 @@ BAD_IMAGE = Violation("spec.image", "bad/app", "images are good", "use another")
 
 
 def found(verdict):
-    """Return what a verdict denies."""
+    """Return the denials of a verdict."""
     return [each for outcome in verdict.outcomes if outcome.denies for each in outcome.violations]
 
 
-def test_what_is_found_names_the_parents_field():
-    """The field is the one that the child's comes from; where it comes from none, the child is named."""
+def test_a_violation_names_the_parents_field():
+    """It is the field that the child's field comes from; without one, the message names the child."""
     verdict = engine(IMAGES, SIZES, SERVICES).validate(request(shop(size=4, image="bad/app")))
     assert found(verdict) == [
         BAD_IMAGE,
@@ -165,8 +165,8 @@ def test_what_is_found_names_the_parents_field():
     assert engine(IMAGES, SIZES).validate(request(shop())).allowed
 
 
-def test_through_generations():
-    """Grandchildren are judged too, and mapped to fields of the first parent."""
+def test_grandchildren_are_judged():
+    """Their violations are mapped to fields of the first parent."""
     verdict = engine(IMAGES, SIZES, SERVICES).validate(request(mall(image="bad/app", size=4)))
     assert found(verdict) == [
         BAD_IMAGE,
@@ -176,7 +176,7 @@ def test_through_generations():
 
 
 def seen(policies=(), kinds=("Deployment",), needs=()):
-    """Return a policy that notes the requests it is asked, and an engine of it and others."""
+    """Return a policy that records its requests, and an engine with it and others."""
     requests = []
 
     def note(request, _):
@@ -187,7 +187,7 @@ def seen(policies=(), kinds=("Deployment",), needs=()):
 
 
 def test_each_child_is_a_request_of_the_controller():
-    """Its account asks, for a whole object with namespace and owner; a dry run stays one."""
+    """The user is the controller's account, the object has namespace and owner; a dry run stays a dry run."""
     requests, judging = seen()
     judging.validate(request(shop(uid="u-7"), dry_run=True))
     (asked,) = requests
@@ -219,15 +219,15 @@ def test_each_child_is_a_request_of_the_controller():
     }
 
 
-def test_a_name_that_is_still_to_be_generated_has_its_length():
+def test_a_generated_name_has_its_final_length():
     """Children are named after a parent with `generateName`, whose name is not complete yet."""
     requests, judging = seen()
     judging.validate(request(shop(name="", generateName="toys-")))
     assert [each.attributes.name for each in requests] == ["toys-xxxxx"]
 
 
-def test_an_update_of_the_parent_updates_what_is_there():
-    """The old object is what was made of the old parent; what was not made then is created."""
+def test_an_update_of_the_parent_updates_existing_children():
+    """A child's old object is the plan of the old parent; a child that is new is created."""
     requests, judging = seen(kinds=("Deployment", "PodDisruptionBudget"))
     judging.validate(request(shop(size=2), shop(size=1)))
     deployment, budget = requests
@@ -235,8 +235,8 @@ def test_an_update_of_the_parent_updates_what_is_there():
     assert (budget.attributes.operation, budget.old_object) == ("CREATE", None)
 
 
-def test_what_is_made_once_is_not_judged_again():
-    """The controller leaves it as it is once it is there, so an update of its parent cannot be denied for it."""
+def test_a_create_only_child_is_not_judged_again():
+    """The controller never changes it, so an update of its parent is not denied for it."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
     made = [PlannedObject(secret, once=True, owned=False)]
     planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now, served: made, filled)
@@ -250,15 +250,15 @@ def test_what_is_made_once_is_not_judged_again():
     assert judging.validate(request(shop(size=2), shop())) == Verdict()
 
 
-def test_where_the_controller_does_not_look_nothing_is_made():
-    """With namespaces to look after, others' objects are judged by themselves."""
+def test_outside_the_controllers_namespaces_nothing_is_planned():
+    """With `namespaces` set, custom resources elsewhere are judged without children."""
     judging = Engine([SIZES], Planners([SHOPS], CONTROLLER, ["other"]))
     assert judging.validate(request(shop(size=4))) == Verdict()
     assert not judging.validate(request(shop(size=4), namespace="other")).allowed
 
 
-def test_what_was_no_better_before_is_tolerated_in_a_child_too():
-    """An update of something else passes, and says so; what gets worse is denied."""
+def test_an_existing_violation_of_a_child_is_tolerated():
+    """An unrelated update passes with a warning; a worse violation is denied."""
     old = shop(size=5, image="bad/app")
     verdict = engine(IMAGES, SIZES).validate(request(shop(size=4, image="bad/app"), old))
     assert verdict == Verdict(
@@ -272,8 +272,8 @@ def test_what_was_no_better_before_is_tolerated_in_a_child_too():
     assert [each.found for each in found(engine(strict).validate(request(shop(size=4), old)))] == [4]
 
 
-def test_our_mutations_come_first():
-    """A child is judged as it would be stored, and what was set when it was made is there when it is updated."""
+def test_children_are_mutated_before_they_are_judged():
+    """A child is judged as it would be stored, and on update its old object has the fields set on creation."""
 
     def set_image(request, _):
         if request.attributes.operation == "CREATE":
@@ -287,8 +287,8 @@ def test_our_mutations_come_first():
     assert [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in states] == ["good/instead"] * 3
 
 
-def test_a_mutation_that_cannot_be_made_is_told_of_the_parent():
-    """What denies the child when it is changed denies the parent, and the child is not judged further."""
+def test_a_failed_mutation_of_a_child_denies_the_parent():
+    """The child is not judged further."""
 
     def below_a_name(_request, _params):
         yield Patch(("spec", "replicas", "field"), 1)
@@ -298,7 +298,7 @@ def test_a_mutation_that_cannot_be_made_is_told_of_the_parent():
     assert outcome.malformed == Violation("spec.size", "4 is an integer", "it must be an object", "correct its type")
 
 
-def test_no_problem_is_told_twice():
+def test_no_problem_is_reported_twice():
     """A violation of both the parent and a child is reported once."""
 
     def on_both(request, _):
@@ -314,7 +314,7 @@ def test_no_problem_is_told_twice():
 
 
 def named(most):
-    """Return a rule on the length of names."""
+    """Return a rule for the length of names."""
 
     def validate(request, _):
         if len(request.attributes.name) > most:
@@ -323,8 +323,8 @@ def named(most):
     return validate
 
 
-def test_a_name_that_is_denied_is_told_once():
-    """What is wrong with the names that come from it is told only where it is not denied itself."""
+def test_an_invalid_name_is_reported_once():
+    """Violations of derived names are reported only if the parent's own name is valid."""
     shops = in_force(Policy("shops", validate=named(9), kinds=(SHOP,)))
     deployments = in_force(Policy("deployments", validate=named(5), kinds=("Deployment",)))
     on_both = engine(shops, deployments)
@@ -336,8 +336,8 @@ def test_a_name_that_is_denied_is_told_once():
     ]
 
 
-def test_what_is_tolerated_in_the_parent_is_denied_where_the_child_has_it_anew():
-    """The child decides for itself: a tolerated line about the parent hides no denial of what is made."""
+def test_a_tolerated_violation_of_the_parent_is_denied_for_a_new_child():
+    """The child is judged by itself: a warning about the parent hides no denial of a child."""
 
     def on_both(request, _):
         path = "spec.size" if request.kind == "Shop" else "spec.minAvailable"
@@ -368,8 +368,8 @@ def test_what_is_tolerated_in_the_parent_is_denied_where_the_child_has_it_anew()
         ({"exempt": (Exempt(datetime(2026, 1, 1, tzinfo=UTC), names=Globs(["toys"])),)}, 1),
     ],
 )
-def test_rules_of_match_and_exceptions_hold_for_the_child(changes, denied):
-    """Namespaces, names, labels, users, operations, exceptions and actions are those of the child's own request."""
+def test_match_and_exceptions_apply_to_the_child(changes, denied):
+    """Namespaces, names, labels, users, operations, exceptions and actions are those of the child's request."""
     if "match" in changes:
         changes = changes | {"match": compile_match(MatchSpec.model_validate(changes["match"]))}
     verdict = engine(in_force(SIZES.policy, **changes)).validate(request(shop(size=4)))
@@ -379,8 +379,8 @@ def test_rules_of_match_and_exceptions_hold_for_the_child(changes, denied):
         assert [each.path for each in outcome.violations] == ["spec.size"]
 
 
-def test_a_policy_that_fails_about_a_child_fails_the_parent():
-    """What could not be decided is for its failurePolicy, once, however many children it is about."""
+def test_a_policy_error_about_a_child_is_an_error_of_the_parent():
+    """Its failurePolicy decides, once, for any number of children."""
 
     def looks(request, _):
         yield request.lookup("limit_ranges")
@@ -394,8 +394,8 @@ def test_a_policy_that_fails_about_a_child_fails_the_parent():
         )
 
 
-def test_a_planner_that_raises_never_lets_anything_in():
-    """Its failure is an outcome that denies, by whatever name it can be found."""
+def test_a_planner_that_raises_denies():
+    """The failure is an outcome that denies, with an identifiable name."""
     verdict = engine().validate(request(shop(size=13)))
     (outcome,) = verdict.outcomes
     assert (outcome.policy, repr(outcome.error), verdict.allowed) == ("shop-plan", "KeyError('unlucky')", False)
@@ -406,16 +406,16 @@ def test_a_planner_that_raises_never_lets_anything_in():
     assert str(outcome.error) == "Shop does not say that it makes apps/v1 Deployment"
 
 
-def test_what_a_type_refuses_is_denied_by_the_parents_field():
-    """A child that the API server would refuse denies its parent; nothing more is made of it."""
+def test_a_schema_violation_of_a_child_is_denied_with_the_parents_field():
+    """A child that the API server would reject denies its parent, and its own children are not planned."""
     verdict = engine(SERVICES).validate(request(mall(size="big")))
     assert verdict == Verdict(
         (Outcome("shop-schema", DENY, (Violation("spec.shop.size", "big", "must be an integer", "correct it"),)),)
     )
 
 
-def test_what_was_refused_before_does_not_stand_in_the_way():
-    """An update that leaves what a later type refuses as it was is no business of ours."""
+def test_an_existing_schema_violation_of_a_child_is_tolerated():
+    """An update that leaves a field unchanged passes, although a newer type rejects it."""
     assert engine().validate(request(shop(size="big"), shop(size="big"))) == Verdict()
     assert not engine().validate(request(shop(size="large"), shop(size="big"))).allowed
     requests, judging = seen()
@@ -426,8 +426,8 @@ def test_what_was_refused_before_does_not_stand_in_the_way():
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "toys"}, "spec": {"replicas": 4}}
 
 
-def test_scaling_decides_what_is_made():
-    """A /scale is the parent with another number; where the parent is not known, nothing is decided."""
+def test_scaling_plans_the_children_again():
+    """A /scale request plans the parent with another number; an unknown parent is an error."""
     asked = request(SCALE, None, "scale", looked_up={"parent": shop(size=2, image="bad/app")})
     verdict = engine(IMAGES, SIZES).validate(asked)
     assert found(verdict) == [Violation("spec.size", 4, "three are enough", "lower it", excess=1)]
@@ -437,8 +437,8 @@ def test_scaling_decides_what_is_made():
     assert (outcome.policy, str(outcome.error)) == ("shop-plan", "parent")
 
 
-def test_a_child_finds_those_made_before_it():
-    """What is looked up holds the siblings as they would be by then, with what our mutations set."""
+def test_a_child_finds_earlier_siblings():
+    """Look-ups include the siblings as they would be stored, mutations included."""
     requests, judging = seen(kinds=("Service", "PodDisruptionBudget"), needs=("workloads", "services"))
     there = {"kind": "Deployment", "metadata": {"name": "toys", "namespace": "shop"}, "spec": {"replicas": 1}}
     other = {"kind": "Deployment", "metadata": {"name": "other", "namespace": "shop"}, "spec": {}}
@@ -449,16 +449,16 @@ def test_a_child_finds_those_made_before_it():
     assert (service["services"], [each["kind"] for each in budget["services"]]) == ([], ["Service"])
 
 
-def test_what_is_ending_makes_nothing():
-    """Nothing is planned for what is being deleted, for a status, or on DELETE."""
+def test_a_deleted_object_has_no_children():
+    """Nothing is planned for an object being deleted, for a status update, or on DELETE."""
     ending = shop(size=13, deletionTimestamp="2026-11-21T00:00:00Z")
     assert engine(SIZES).validate(request(ending, ending)) == Verdict()
     assert engine(SIZES).validate(request(shop(size=13), shop(), "status")) == Verdict()
     assert engine(SIZES).validate(request(shop(size=13), shop(), operation="DELETE")) == Verdict()
 
 
-def test_what_is_needed_for_children_is_needed_for_the_parent():
-    """The server gets the look-ups of all generations; changing the parent needs none of them."""
+def test_look_ups_of_children_are_look_ups_of_the_parent():
+    """The server gets the look-ups of all generations; mutating the parent needs none of them."""
     looks = in_force(Policy("looks", validate=images, kinds=("Deployment",), needs=("limit_ranges",)))
     judging = engine(looks)
     assert (
@@ -470,15 +470,15 @@ def test_what_is_needed_for_children_is_needed_for_the_parent():
 
 
 def registered(*policies, fails_closed=True):
-    """Return what a webhook is registered for."""
+    """Return the registered targets of a webhook."""
     return [
         f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
         for target in engine(*policies).targets(mutating=False, fails_closed=fails_closed)
     ]
 
 
-def test_the_registration_has_parents_whose_children_could_be_judged_and_no_others():
-    """A Mall is always sent, since a Shop's type may refuse it; a Shop where a policy looks at what it makes."""
+def test_a_parent_is_registered_if_a_child_can_be_judged():
+    """A Mall always is, because a Shop's type may reject its child; a Shop is if a policy judges its children."""
     assert registered() == ["malls"]
     assert registered(SIZES) == ["deployments", "malls", "shops", "shops/scale"]
     open_ = in_force(SIZES.policy, fails_closed=False)
@@ -494,19 +494,19 @@ def test_the_registration_has_parents_whose_children_could_be_judged_and_no_othe
 
 
 def plan_kiosk(kiosk, now, served):
-    """Make a Service; one with another port where budgets are served."""
+    """Plan a Service; one with another port if budgets are served."""
     del now
     spec = {"ports": [{"port": 2 if ("policy", "poddisruptionbudgets") in served else 1}]}
     return [PlannedObject({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec})]
 
 
 def ports(request, _):
-    """Tell the port."""
+    """Report the port."""
     yield Violation("spec.ports", str(request.object["spec"]["ports"][0]["port"]), "is told", "go on")
 
 
-def test_what_is_made_depends_on_what_the_api_server_has():
-    """What it may be without is looked up, also for whoever makes such; without an answer there is no verdict."""
+def test_available_apis_decide_the_children():
+    """Optional APIs are looked up, also for grandparents; without an answer there is no verdict."""
     kiosk = Planner(SHOP, (SERVICE,), plan_kiosk, filled, optional=(BUDGET,))
     policy = in_force(Policy("ports", validate=ports, kinds=(SERVICE,)))
     judging = Engine([policy], Planners([kiosk, MALLS], CONTROLLER))

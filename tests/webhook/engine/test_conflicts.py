@@ -1,4 +1,4 @@
-"""Policies that contradict each other are found when they come into force."""
+"""Contradicting policies are found when they come into force."""
 
 import pytest
 
@@ -9,13 +9,13 @@ from webhook.engine.policy_set import load
 
 
 class Tier(Params):
-    """What to set."""
+    """The label's value."""
 
     tier: str = "gold"
 
 
 def mutate(request, params):
-    """Set the label `tier`, and another that nobody argues about."""
+    """Set the label `tier`, and another without conflict."""
     yield Patch(("metadata", "labels", "tier"), params.tier)
     yield Patch(("metadata", "labels", "seen"), "yes")
 
@@ -25,7 +25,7 @@ POLICY = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmeta
 
 
 def in_force(*specs):
-    """The policies that such specs put in force, named a, b, … in order."""
+    """Return the policies of these specs, named a, b, … in order."""
     text = "---\n".join(POLICY.format(name, spec) for name, spec in zip("abc", specs, strict=False))
     return load(parse_documents(text.encode(), "policies.yaml"), CATALOGUE)
 
@@ -41,8 +41,8 @@ def in_force(*specs):
         ),
     ],
 )
-def test_two_values_for_one_field_are_refused(one, other):
-    """The text names both policies, the kind, the field and the values."""
+def test_two_values_for_one_field_are_rejected(one, other):
+    """The message has both policies, the kind, the field and the values."""
     with pytest.raises(ConflictingPoliciesError) as error:
         Engine(in_force(one, other))
     assert str(error.value).splitlines() == [
@@ -65,6 +65,6 @@ def test_two_values_for_one_field_are_refused(one, other):
         ),
     ],
 )
-def test_the_same_value_or_another_place_is_fine(one, other):
-    """Only a contradiction is one."""
+def test_equal_values_and_other_fields_are_no_conflict(one, other):
+    """Only contradictions are rejected."""
     assert len(Engine(in_force(one, other)).policies) == 2

@@ -1,4 +1,4 @@
-"""The engine asks every policy that applies, once, in order, and loses nothing they say."""
+"""The engine runs every policy that applies, once, in order, and keeps all their violations."""
 
 import copy
 import functools
@@ -27,25 +27,25 @@ DENY = frozenset({"Deny"})
 
 
 def names(request, _):
-    """Find two faults with every name."""
+    """Report two violations for every name."""
     yield Violation("metadata.name", request.string("metadata.name"), "names are dull", "find another")
     yield Violation("metadata.name", "again", "names are long", "shorten it")
 
 
 def counts(request, _):
-    """Find fault with a count that is not zero."""
+    """Report a count that is not zero."""
     if request.integer("spec.count"):
         yield Violation("spec.count", request.integer("spec.count"), "nothing may be counted", "remove it")
 
 
 def fails(_request, _params):
-    """Find one fault, then fail."""
+    """Report one violation, then raise."""
     yield Violation("metadata", "x", "it is there", "remove it")
     raise RuntimeError("the secret of life")
 
 
 def looks(request, _):
-    """Need something from the cluster."""
+    """Require a look-up."""
     request.lookup("limit_ranges")
     yield from ()
 
@@ -56,23 +56,23 @@ def first(_request, _params):
 
 
 def second(request, _):
-    """Set a field to what was set before."""
+    """Set a field to the value an earlier policy set."""
     yield Patch(("spec", "second"), request.string("spec.first"))
 
 
 def nothing(_request, _params):
-    """Set what is there."""
+    """Set a field that exists."""
     yield Patch(("metadata", "name"), "other")
 
 
 def below_a_name(_request, _params):
-    """Set a field where no field can be."""
+    """Set a field below a scalar."""
     yield Patch(("spec", "ok"), 1)
     yield Patch(("metadata", "name", "field"), 1)
 
 
 def into_a_list(_request, _params):
-    """Set a field, and then an item of a list that is not there."""
+    """Set a field, and then an item that does not exist."""
     yield Patch(("spec", "half"), 1)
     yield Patch(("spec", "items", 3), 1)
 
@@ -98,8 +98,8 @@ def match(*clauses):
     return compile_match(MatchSpec.model_validate({"any": list(clauses)}))
 
 
-def test_all_findings_come_in_the_order_of_the_policy_set():
-    """Every policy that applies has an outcome, with all of its violations; one that finds nothing has an empty one."""
+def test_all_violations_are_in_the_order_of_the_policy_set():
+    """Every policy that applies has an outcome with all its violations, possibly none."""
     engine = Engine([in_force(COUNTS), in_force(NAMES), in_force(COUNTS, name="counts-again", actions={"Warn"})])
     assert engine.validate(ask(POD | {"spec": {"count": 0}})) == Verdict(
         (
@@ -117,15 +117,15 @@ def test_all_findings_come_in_the_order_of_the_policy_set():
     )
 
 
-def test_where_no_policy_looks_nothing_is_said():
-    """What no policy is in force for is allowed, and has no outcome to say so."""
+def test_without_policies_there_are_no_outcomes():
+    """The request is allowed."""
     assert Engine([in_force(NAMES)]).validate(ask(POD, "HorizontalPodAutoscaler")) == Verdict()
     assert Engine([]).validate(ask(POD)) == Verdict()
     assert Engine([in_force(NAMES, match=match({"namespaces": ["other"]}))]).validate(ask(POD)) == Verdict()
 
 
 def test_a_violation_is_one_line():
-    """The message names field, finding, rule and fix."""
+    """The message has field, value, rule and fix."""
     violation = Violation("spec.replicas", 11, "production workloads cannot exceed 10 replicas", "set it to 10 or less")
     assert violation.message == (
         "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
@@ -142,16 +142,16 @@ def test_a_violation_is_one_line():
         ({"Deny", "Audit"}, False),
     ],
 )
-def test_only_deny_denies(actions, allowed):
-    """A violation denies where the policy object says Deny; else it is only told."""
+def test_only_the_action_deny_denies(actions, allowed):
+    """With another action a violation is only reported."""
     verdict = Engine([in_force(NAMES, actions=frozenset(actions))]).validate(ask(POD))
     assert (verdict.allowed, len(verdict.outcomes[0].violations)) == (allowed, 2)
 
 
 @pytest.mark.parametrize("actions", [{"Deny"}, {"Warn"}, {"Audit"}])
 @pytest.mark.parametrize("fails_closed", [True, False])
-def test_a_wrong_type_denies_whatever_the_action(actions, fails_closed):
-    """An object that is not what its kind says is refused: no policy could have judged it."""
+def test_a_malformed_object_is_denied_whatever_the_action(actions, fails_closed):
+    """No policy could judge an object with a wrong JSON type."""
     engine = Engine([in_force(COUNTS, actions=frozenset(actions), fails_closed=fails_closed)])
     verdict = engine.validate(ask(POD | {"spec": {"count": "3"}}))
     malformed = Violation("spec.count", '"3" is a string', "it must be an integer", "correct its type")
@@ -161,8 +161,8 @@ def test_a_wrong_type_denies_whatever_the_action(actions, fails_closed):
 
 @pytest.mark.parametrize("actions", [{"Deny"}, {"Warn"}])
 @pytest.mark.parametrize("fails_closed", [True, False])
-def test_a_policy_that_fails_is_for_its_failure_policy(fails_closed, actions):
-    """An error is an outcome that denies or not as failurePolicy says, whatever the action; the others are asked."""
+def test_a_policy_error_is_decided_by_its_failure_policy(fails_closed, actions):
+    """The outcome denies or not as failurePolicy says, whatever the action; the other policies run."""
     bound = in_force(FAILS, fails_closed=fails_closed, actions=frozenset(actions))
     verdict = Engine([bound, in_force(COUNTS)]).validate(ask(POD))
     failed, counted = verdict.outcomes
@@ -172,22 +172,22 @@ def test_a_policy_that_fails_is_for_its_failure_policy(fails_closed, actions):
     assert verdict.allowed is not fails_closed
 
 
-def test_what_nobody_looked_up_is_an_error():
-    """A policy whose needs are not met does not judge as if there were nothing."""
+def test_a_missing_look_up_is_an_error():
+    """A policy never takes a missing look-up for an empty one."""
     engine = Engine([in_force(LOOKS)])
     (outcome,) = engine.validate(ask(POD)).outcomes
     assert isinstance(outcome.error, NotLookedUpError)
     assert engine.validate(ask(POD, looked_up={"limit_ranges": []})) == Verdict((Outcome("looks", DENY),))
 
 
-def test_labels_that_nobody_looked_up_are_an_error():
-    """Whether a policy applies may need a look-up, too."""
+def test_missing_namespace_labels_are_an_error():
+    """A match may need a look-up too."""
     (outcome,) = Engine([in_force(NAMES, match=match({"namespaceSelector": {}}))]).validate(ask(POD)).outcomes
     assert (outcome.policy, type(outcome.error), outcome.denies) == ("names", NotLookedUpError, True)
 
 
 def test_each_mutation_sees_the_one_before():
-    """Mutations run in order; the patch has the changes of all, and the object given is not touched."""
+    """The patch has the changes of all policies, and the original object is not changed."""
     pod = copy.deepcopy(POD)
     verdict = Engine([in_force(FIRST), in_force(NOTHING), in_force(SECOND)]).mutate(ask(pod))
     assert verdict == Verdict(
@@ -201,22 +201,22 @@ def test_each_mutation_sees_the_one_before():
     assert pod == POD
 
 
-def test_mutations_asked_again_change_nothing():
-    """The second time everything is there."""
+def test_mutations_are_idempotent():
+    """A second run changes nothing."""
     engine = Engine([in_force(FIRST), in_force(SECOND)])
     once = engine.mutate(ask(POD)).object
     assert engine.mutate(ask(once)) == Verdict((Outcome("first", DENY), Outcome("second", DENY)), [], once)
 
 
 def test_a_mutation_below_the_wrong_type_denies():
-    """A parent that cannot hold the field is malformed, and named."""
+    """A parent that cannot contain the field is malformed, and named."""
     verdict = Engine([in_force(BELOW)]).mutate(ask(POD))
     malformed = Violation("metadata.name", '"it" is a string', "it must be an object", "correct its type")
     assert (verdict.outcomes, verdict.allowed) == ((Outcome("below", DENY, malformed=malformed),), False)
 
 
-def test_a_policy_sets_all_or_nothing():
-    """One that fails half-way, and whose failure is ignored, leaves nothing behind."""
+def test_a_failed_policy_leaves_no_changes():
+    """A policy that fails halfway, with failurePolicy Ignore, leaves the object unchanged."""
     half = Policy("half", mutate=into_a_list)
     verdict = Engine([in_force(half, fails_closed=False), in_force(FIRST)]).mutate(ask(POD))
     assert verdict.allowed
@@ -224,8 +224,8 @@ def test_a_policy_sets_all_or_nothing():
     assert verdict.operations == [{"op": "add", "path": "/spec/first", "value": "first"}]
 
 
-def test_what_is_deleted_is_judged_and_never_patched():
-    """On DELETE policies read the old object; there is nothing to patch."""
+def test_a_deleted_object_is_judged_and_never_patched():
+    """On DELETE, policies read the old object."""
     ends = ("DELETE",)
     judging, setting = Policy("names", validate=names, operations=ends), Policy("first", mutate=first, operations=ends)
     engine = Engine([in_force(judging), in_force(setting)])
@@ -234,8 +234,8 @@ def test_what_is_deleted_is_judged_and_never_patched():
     assert [violation.found for violation in engine.validate(request).outcomes[0].violations] == ["it", "again"]
 
 
-def test_needs_are_those_of_the_policies_for_this_target():
-    """What must be looked up is known by the kind alone, and only what can decide is asked for."""
+def test_look_ups_are_those_of_the_policies_for_the_target():
+    """They depend on the kind only, and only look-ups that can decide are requested."""
     engine = Engine(
         [
             in_force(NAMES, match=match({"namespaceSelector": {}, "kinds": ["Pod"]}, {"namespaces": ["shop"]})),
@@ -267,8 +267,8 @@ SCALABLE = Policy("scalable", validate=counts, kinds="scalable")
         ("Deployment", "status", None, False),
     ],
 )
-def test_a_scale_is_its_workloads(kind, subresource, kinds, asked):
-    """A policy for a Deployment is asked about that Deployment's /scale, and about no other subresource."""
+def test_a_scale_is_judged_as_its_workload(kind, subresource, kinds, asked):
+    """A policy for Deployments also judges their /scale, and no other subresource."""
     clauses = [{"kinds": kinds}] if kinds else []
     verdict = Engine([in_force(SCALABLE, match=match(*clauses))]).validate(ask({}, kind, subresource))
     assert [outcome.policy for outcome in verdict.outcomes] == (["scalable"] if asked else [])
@@ -276,17 +276,17 @@ def test_a_scale_is_its_workloads(kind, subresource, kinds, asked):
 
 @pytest.mark.parametrize("subresource", ["ephemeralcontainers", "resize"])
 def test_pods_are_judged_through_their_subresources(subresource):
-    """What changes a whole pod by another door is asked about, too."""
+    """Subresources that change a whole pod are judged too."""
     assert len(Engine([in_force(COUNTS)]).validate(ask(POD, "Pod", subresource)).outcomes) == 1
 
 
-def test_a_group_is_part_of_a_kind():
-    """A kind of somebody else that has the same name is not ours to judge."""
+def test_the_group_is_part_of_a_kind():
+    """A kind of the same name in another group is not judged."""
     assert Engine([in_force(COUNTS)]).validate(ask(POD, "Deployment", resource_group="extensions.io")) == Verdict()
 
 
-def test_registrations_are_for_what_is_judged():
-    """Each sort of webhook is registered for the targets of its own policies, sorted, each once."""
+def test_registrations_are_for_the_judged_targets():
+    """Each webhook is registered for the targets of its policies, sorted and unique."""
     engine = Engine(
         [
             in_force(Policy("a", validate=counts, kinds=("WebApp",))),
@@ -314,8 +314,8 @@ def test_registrations_are_for_what_is_judged():
     ]
 
 
-def test_an_operation_that_is_not_judged_is_not_asked_about():
-    """Policies are asked about the operations they declare."""
+def test_other_operations_are_not_judged():
+    """Policies judge only the operations they declare."""
     assert Engine([in_force(COUNTS)]).validate(ask(None, old_object=POD, operation="DELETE")) == Verdict()
 
 
@@ -323,7 +323,7 @@ ENDING = {"name": "it", "deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers
 
 
 def ending(metadata=ENDING, **changes):
-    """Ask about an update of what is being deleted already, changed by what a test names."""
+    """Return an update of an object being deleted, changed by the test's arguments."""
     old = {"kind": "Pod", "metadata": ENDING, "spec": {}, "status": {"phase": "Running"}}
     return ask(old | {"metadata": metadata} | changes, operation="UPDATE", old_object=old)
 
@@ -337,8 +337,8 @@ def ending(metadata=ENDING, **changes):
         ending(status={"phase": "Failed"}),
     ],
 )
-def test_finalizers_can_go_of_what_is_being_deleted(request_):
-    """Whatever the policies say by now, failing ones and those that tolerate nothing included."""
+def test_finalizers_can_be_removed_from_an_object_being_deleted(request_):
+    """No policy prevents it, not even one that fails or tolerates nothing."""
     engine = Engine([in_force(NAMES, tolerates_existing=False), in_force(FAILS), in_force(FIRST)])
     assert (engine.validate(request_), engine.mutate(request_)) == (Verdict(), Verdict())
 
@@ -347,23 +347,23 @@ def test_finalizers_can_go_of_what_is_being_deleted(request_):
     "request_",
     [ending(spec={"count": 1}), ending({**ENDING, "finalizers": [], "labels": {"a": "b"}}, spec={"count": 1})],
 )
-def test_whatever_else_is_changed_of_what_is_being_deleted_is_judged(request_):
-    """A Service goes on serving until its last finalizer is gone: who sets one could make anything of it."""
+def test_other_changes_of_an_object_being_deleted_are_judged(request_):
+    """A Service works until its last finalizer is removed, so a finalizer must not open a way around policies."""
     engine = Engine([in_force(COUNTS), in_force(FIRST)])
     assert [each.path for each in engine.validate(request_).outcomes[0].violations] == ["spec.count"]
     assert engine.mutate(request_) == Verdict()
 
 
 def test_objects_too_deep_to_compare_are_judged():
-    """A review has 1,024 levels at most, which is more than Python compares: no error of ours."""
+    """A review has at most 1,024 levels, which exceeds Python's recursion limit when comparing."""
     old, new = (functools.reduce(lambda below, _: {"a": below}, range(1000), {}) for _ in range(2))
     old, new = ({"kind": "Pod", "metadata": ENDING, "spec": {"deep": deep, "count": 1}} for deep in (old, new))
     engine = Engine([in_force(COUNTS, tolerates_existing=False)])
     assert not engine.validate(ask(new, operation="UPDATE", old_object=old)).allowed
 
 
-def test_what_only_says_that_it_is_being_deleted_is_judged():
-    """The API server takes the timestamp out of what is made; in a file it hides nothing."""
+def test_a_deletion_timestamp_on_create_is_ignored():
+    """The API server removes it on creation, and in a file it must hide nothing."""
     made = {"kind": "Pod", "metadata": ENDING, "spec": {"count": 1}}
     assert not Engine([in_force(COUNTS)]).validate(ask(made)).allowed
     unmarked = made | {"metadata": {"name": "it"}, "spec": {}}
@@ -371,14 +371,14 @@ def test_what_only_says_that_it_is_being_deleted_is_judged():
 
 
 def many(request, _):
-    """Find fault with each of some thousand items, of one field and of fields of their own."""
+    """Report each of some thousand items, of one field and of separate fields."""
     for item in request.value["spec"]["items"]:
         yield Violation("spec.items", item, "there may be no items", "remove it")
         yield Violation(f"spec.items[{item}]", item, "there may be no items", "remove it", excess=item)
 
 
-def test_thousands_of_findings_are_compared_with_thousands_in_a_moment():
-    """Who holds an object with many findings could otherwise stop every review for minutes by updating it."""
+def test_thousands_of_violations_are_compared_quickly():
+    """Otherwise an update of an object with many violations could block every review for minutes."""
     old, new = ({"kind": "Pod", "spec": {"items": list(range(first, first + 4000))}} for first in (0, 1))
     started = time.process_time()
     request = ask(new, operation="UPDATE", old_object=old)
@@ -389,14 +389,14 @@ def test_thousands_of_findings_are_compared_with_thousands_in_a_moment():
 
 
 def without_end(request, _):
-    """Find fault for ever, first with what was there."""
+    """Yield violations forever, existing ones first."""
     yield from (Violation(f"spec.items[{number}]", "x", "there may be no items", "remove it") for number in range(5))
     for number in itertools.count() if request.is_set("spec.more") else ():
         yield Violation(f"spec.more[{number}]", "x", "there may be no items", "remove it")
 
 
-def test_a_policy_that_found_enough_is_asked_for_no_more():
-    """There is room for a hundred thousand findings in an object, and nobody would read them."""
+def test_a_policy_is_stopped_at_the_limit_of_violations():
+    """An object has room for a hundred thousand violations, which no user would read."""
     new, old = {"kind": "Pod", "spec": {"more": True}}, {"kind": "Pod", "spec": {}}
     engine = Engine([in_force(Policy("endless", validate=without_end))])
     (outcome,) = engine.validate(ask(new)).outcomes
@@ -408,15 +408,15 @@ def test_a_policy_that_found_enough_is_asked_for_no_more():
 
 @pytest.fixture
 def _rollouts():
-    """A table of kinds that knows one of somebody else's, for one test."""
+    """Return a table of kinds with a custom one, for one test."""
     add_pod_kind("rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec")
     yield
     del KINDS["argoproj.io", "Rollout"]
 
 
 @pytest.mark.usefixtures("_rollouts")
-def test_pods_of_a_kind_of_somebody_elses_are_judged():
-    """A kind that carries pods and was made known is judged like ours, with paths of its own."""
+def test_pods_of_a_custom_kind_are_judged():
+    """A registered kind with pods is judged like a built-in one, with its own paths."""
     images = Policy("images", validate=lambda request, _: (_image(each) for each in request.containers()))
     request = ask({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "x"}]}}}}, "Rollout")
     verdict = Engine([in_force(images)]).validate(request)
@@ -430,7 +430,7 @@ def _image(container):
 
 
 def limited(request, _):
-    """Find a count above ten, and every name of a list."""
+    """Report a count above ten, and every name of a list."""
     count = request.integer("spec.count") or 0
     if count > 10:
         yield Violation("spec.count", count, "no more than 10", "lower it", excess=count - 10)
@@ -444,18 +444,18 @@ LIMITED = Policy("limited", validate=limited)
 @pytest.mark.parametrize(
     ("old", "new", "denied", "tolerated"),
     [
-        pytest.param({"count": 20}, {"count": 20}, [], ["spec.count"], id="as it was"),
+        pytest.param({"count": 20}, {"count": 20}, [], ["spec.count"], id="unchanged"),
         pytest.param({"count": 20}, {"count": 15}, [], ["spec.count"], id="nearer to the limit"),
-        pytest.param({"count": 20}, {"count": 21}, ["spec.count"], [], id="further beyond"),
+        pytest.param({"count": 20}, {"count": 21}, ["spec.count"], [], id="further from the limit"),
         pytest.param({"count": 5}, {"count": 11}, ["spec.count"], [], id="new"),
         pytest.param({"count": 20}, {"count": 5}, [], [], id="gone"),
-        pytest.param({"count": "x"}, {"count": 20}, ["spec.count"], [], id="there was no number before"),
+        pytest.param({"count": "x"}, {"count": 20}, ["spec.count"], [], id="no number before"),
         pytest.param(
             {"names": [{"name": "a", "value": "v"}]},
             {"names": [{"name": "b", "value": "v"}, {"name": "a", "value": "v"}], "count": 11},
             ["spec.count", "spec.names[name=b]"],
             ["spec.names[name=a]"],
-            id="some of each",
+            id="existing and new ones",
         ),
         pytest.param(
             {"names": [{"name": "a", "value": "v"}]},
@@ -466,8 +466,8 @@ LIMITED = Policy("limited", validate=limited)
         ),
     ],
 )
-def test_an_update_that_makes_nothing_worse_is_let_in(old, new, denied, tolerated):
-    """What was there before is tolerated, told apart from what the update brings."""
+def test_an_update_that_makes_nothing_worse_is_allowed(old, new, denied, tolerated):
+    """Existing violations are tolerated and reported separately from new ones."""
     request = ask(POD | {"spec": new}, operation="UPDATE", old_object=POD | {"spec": old})
     (outcome,) = Engine([in_force(LIMITED)]).validate(request).outcomes
     assert [violation.path for violation in outcome.violations] == denied
@@ -483,8 +483,8 @@ def test_an_update_that_makes_nothing_worse_is_let_in(old, new, denied, tolerate
         {"in_force": {"actions": frozenset({"Warn"})}},
     ],
 )
-def test_where_nothing_is_tolerated(changes):
-    """A creation has no before, an object may say that nothing is tolerated, and what does not deny need not be."""
+def test_violations_that_are_not_tolerated(changes):
+    """A creation has no old object, a policy object may disable it, and other actions than Deny need none."""
     bound = in_force(LIMITED, **changes.pop("in_force", {}))
     object = POD | {"spec": {"count": 11}}
     request = ask(object, **({"operation": "UPDATE", "old_object": object} | changes))
@@ -493,7 +493,7 @@ def test_where_nothing_is_tolerated(changes):
 
 
 def test_a_tenants_policy_judges_its_own_namespace():
-    """It is named with its namespace, and asked about nothing else."""
+    """Its name includes the namespace, and it judges nothing else."""
     engine = Engine([in_force(NAMES, namespace="shop")])
     assert [outcome.policy for outcome in engine.validate(ask(POD)).outcomes] == ["shop/names"]
     assert engine.validate(ask(POD, namespace="lab")) == Verdict()

@@ -1,4 +1,4 @@
-"""Exceptions leave out what they say, for whom they say it, until they expire, and nothing else."""
+"""Exceptions exempt exactly what they select, until they expire."""
 
 import re
 import time
@@ -28,7 +28,7 @@ POD = {
 
 
 def policy(**changes):
-    """An image policy for everything, changed by what a test names."""
+    """Return an image policy for everything, changed by the test's arguments."""
     return {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "ClusterAdmissionPolicy",
@@ -38,7 +38,7 @@ def policy(**changes):
 
 
 def exception(*, namespace=None, expires="2026-12-01T00:00:00Z", **entry):
-    """An exception from it, with what a test names."""
+    """Return an exception from it, with the test's arguments."""
     return {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "PolicyException",
@@ -48,13 +48,13 @@ def exception(*, namespace=None, expires="2026-12-01T00:00:00Z", **entry):
 
 
 def engine(policy, *exceptions, home=None):
-    """An engine of one policy object and exceptions from it."""
+    """Return an engine of one policy object and its exceptions."""
     written = PolicySet((bind(policy, catalogue()),), tuple(bind(each, catalogue()) for each in exceptions))
     return Engine(in_force(written, catalogue(), home))
 
 
 def denied(*exceptions, home=None, of=None, now=TODAY, request=None):
-    """Return what is still denied of a Pod: names of containers, or None where the policy was not asked."""
+    """Return the denied containers of a Pod; None if the policy was not run."""
     request = request or ask(POD, name="shop-1", looked_up={} if now is None else {NOW: now})
     outcomes = [
         each
@@ -70,7 +70,7 @@ def denied(*exceptions, home=None, of=None, now=TODAY, request=None):
 
 
 def test_without_exceptions():
-    """Two images come from elsewhere; the time is nobody's business."""
+    """Two images violate the policy; the time is not needed."""
     assert denied(now=None) == ["sidecar", "debug"]
 
 
@@ -95,8 +95,8 @@ def test_without_exceptions():
         ({"params": {"registries": ["a.io", "quay.io"]}}, ["sidecar"]),
     ],
 )
-def test_an_exception_is_as_wide_as_it_says(entry, left):
-    """All that an entry sets must hold; what it does not reach is judged as ever."""
+def test_an_exception_exempts_what_it_selects(entry, left):
+    """All fields of an entry must match; everything else is judged as before."""
     assert denied(exception(**entry)) == left
 
 
@@ -121,21 +121,21 @@ def test_an_exception_is_as_wide_as_it_says(entry, left):
         ),
     ],
 )
-def test_parameters_for_some_containers_are_for_those(exceptions, left):
-    """They are judged by other parameters, not left alone; where several are about one container, the first counts."""
+def test_parameters_for_some_containers_apply_to_those(exceptions, left):
+    """Their containers are judged by other parameters; the first of several entries wins."""
     assert denied(*(exception(**each) for each in exceptions)) == left
 
 
-def test_an_exception_for_a_container_holds_for_the_container_as_a_whole():
-    """Also where a policy names no field of it."""
+def test_an_exception_for_a_container_exempts_all_its_fields():
+    """The policy's violation need not name a field of it."""
     probes = policy(spec={"policy": "probes", "params": {"enough": "one"}})
     judge = engine(probes, exception(containers=["debug"]))
     (outcome,) = judge.validate(ask(POD, looked_up={NOW: TODAY})).outcomes
     assert [each.path for each in outcome.violations] == ["spec.containers[name=app]", "spec.containers[name=sidecar]"]
 
 
-def test_an_exception_for_images_holds_for_image_volumes():
-    """They are images too; a volume has a container's name by chance only."""
+def test_an_exception_for_images_includes_image_volumes():
+    """An exception for containers does not include volumes of the same name."""
     volumes = [{"name": name, "image": {"reference": f"quay.io/{name}"}} for name in ("models", "tools")]
     pod = POD | {"spec": {"containers": POD["spec"]["containers"][:1], "volumes": volumes}}
     request = ask(pod, looked_up={NOW: TODAY})
@@ -156,19 +156,19 @@ def test_an_exception_for_images_holds_for_image_volumes():
         ("docker.io/*", "Not An Image", False),
     ],
 )
-def test_an_exception_names_an_image_in_full_or_as_it_is_written(glob, image, is_excepted):
-    """A denial of `redis:7` says that it comes from docker.io, so an exception can say so too."""
+def test_an_exception_names_an_image_in_full_or_as_written(glob, image, is_excepted):
+    """A denial of `redis:7` says that it comes from docker.io, so an exception may use the full name."""
     request = ask(POD | {"spec": {"containers": [{"name": "app", "image": image}]}}, looked_up={NOW: TODAY})
     assert denied(exception(images=[glob]), request=request) == ([] if is_excepted else ["app"])
 
 
-def test_exceptions_for_containers_add_up():
-    """Each takes out what it is about."""
+def test_exceptions_for_containers_are_additive():
+    """Each exempts its own containers."""
     assert denied(exception(containers=["debug"]), exception(images=["docker.io/*"])) == []
 
 
-def test_parameters_are_laid_over_the_policys_own():
-    """What the exception does not name stays as the policy has it."""
+def test_parameters_of_an_exception_are_merged():
+    """Other parameters are the policy's."""
     limits = policy(spec={"policy": "resource-limits", "params": {"tier": "staging"}})
     judge = engine(limits, exception(params={"required": ["cpu"]}))
     (outcome,) = judge.validate(ask(POD, looked_up={NOW: TODAY})).outcomes
@@ -186,13 +186,13 @@ def test_parameters_are_laid_over_the_policys_own():
         ("2026-11-20T23:59:59Z", ["sidecar", "debug"]),
     ],
 )
-def test_an_exception_ends(expires, left):
-    """From the second it expires it is as if it were not there."""
+def test_an_exception_expires(expires, left):
+    """From the second it expires it has no effect."""
     assert denied(exception(expires=expires)) == left
 
 
-def test_where_there_are_exceptions_the_time_must_be_known():
-    """An exception that nobody can date does not widen anything: the policy cannot be decided."""
+def test_exceptions_need_the_time():
+    """Without the time, an exception widens nothing: the policy is an error outcome."""
     with pytest.raises(NotLookedUpError, match=r"^now$"):
         denied(exception(), now=None)
     assert engine(policy(), exception()).needs(ask(POD).attributes) == {NOW}
@@ -207,8 +207,8 @@ def test_where_there_are_exceptions_the_time_must_be_known():
         (None, None, None),
     ],
 )
-def test_an_exception_from_a_cluster_policy_counts_at_home(namespace, home, left):
-    """Who may write into some namespace cannot except himself from the cluster's policies."""
+def test_an_exception_from_a_cluster_policy_counts_in_gatewrights_namespace(namespace, home, left):
+    """A user with rights in another namespace cannot exempt objects from cluster policies."""
     assert denied(exception(namespace=namespace), home=home) == left
 
 
@@ -216,14 +216,14 @@ def test_an_exception_from_a_cluster_policy_counts_at_home(namespace, home, left
     ("namespace", "left"),
     [("shop", None), ("gatewright-system", ["sidecar", "debug"]), ("lab", ["sidecar", "debug"])],
 )
-def test_an_exception_from_a_tenants_policy_is_the_tenants(namespace, left):
-    """It counts in the policy's own namespace, and nowhere else."""
+def test_an_exception_from_a_tenants_policy_counts_in_its_namespace(namespace, left):
+    """It has no effect elsewhere."""
     tenants = policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"})
     assert denied(exception(namespace=namespace), home="gatewright-system", of=tenants) == left
 
 
-def test_thousands_of_tenants_with_exceptions_cost_a_change_little():
-    """Each is held against the policies that it may be one from."""
+def test_thousands_of_tenants_with_exceptions_load_quickly():
+    """Each exception is matched only with the policies it may exempt from."""
     own = bind(policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "a"}), catalogue())
     excepted = bind(exception(namespace="a"), catalogue())
     written = PolicySet(
@@ -235,8 +235,8 @@ def test_thousands_of_tenants_with_exceptions_cost_a_change_little():
     assert time.process_time() - started < 1.0
 
 
-def test_what_does_not_fit_its_policy_does_not_count():
-    """An exception with parameters that the policy has not widens nothing."""
+def test_an_exception_with_unknown_parameters_has_no_effect():
+    """It widens nothing."""
     assert denied(exception(params={"registry": ["quay.io"]})) == ["sidecar", "debug"]
 
 
@@ -264,8 +264,8 @@ def test_what_does_not_fit_its_policy_does_not_count():
         ),
     ],
 )
-def test_faults_of_exceptions_are_told(written, told):
-    """An exception from nothing, or one that says nothing, is a fault and no silence."""
+def test_errors_in_exceptions_are_reported(written, told):
+    """An exception from an unknown policy, or without content, is an error."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: images}\n"
         "spec:\n  policy: image-registries\n  params: {registries: [a.io]}\n---\n"
@@ -279,15 +279,15 @@ def test_faults_of_exceptions_are_told(written, told):
 
 
 @pytest.mark.parametrize("expires", ["never", None])
-def test_an_exception_has_an_end(expires):
-    """No end at all is refused."""
+def test_an_exception_needs_an_expiry_time(expires):
+    """An exception without one is rejected."""
     with pytest.raises(ValueError, match=r"^spec\.expires: "):
         bind(exception(expires=expires), catalogue())
 
 
 @pytest.mark.parametrize("expires", ["2026-12-01", "2026-12-01T00:00:00"])
-def test_the_end_of_an_exception_has_a_time_and_a_zone(expires):
-    """A date without a time, or a time without a zone, is refused with an example."""
+def test_an_expiry_time_has_a_time_and_a_zone(expires):
+    """A date without a time, or a time without a zone, is rejected with an example."""
     wanted = f'spec.expires: "{expires}": should have a time and a zone, such as 2027-01-31T00:00:00Z'
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         bind(exception(expires=expires), catalogue())

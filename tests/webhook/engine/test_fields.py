@@ -1,4 +1,4 @@
-"""Typed reading by path: null is absent, and a wrong type is told by where and what it is."""
+"""Typed reading by path: null is absent, and a wrong type is an error with path and value."""
 
 import pytest
 
@@ -32,8 +32,8 @@ WHOLE = {
         (Fields.mapping, "status.conditions", {}),
     ],
 )
-def test_what_is_there_is_returned_and_null_is_absent(read, path, expected):
-    """A field is its value; an absent or null one, or one below such a parent, is None, or an empty object."""
+def test_null_is_absent(read, path, expected):
+    """A field is its value; if it or its parent is absent or null, it is None or an empty object."""
     assert read(Fields(WHOLE), path) == expected
 
 
@@ -57,23 +57,23 @@ def test_what_is_there_is_returned_and_null_is_absent(read, path, expected):
         (False, Fields.mapping, "false is a boolean", "an object"),
     ],
 )
-def test_a_wrong_type_is_told_whole(value, read, found, wanted):
-    """JSON's types are not coerced: the error names the path, what was found, and what belongs there."""
+def test_a_wrong_type_is_an_error(value, read, found, wanted):
+    """JSON types are not coerced: the error has the path, the value, and the expected type."""
     with pytest.raises(WrongTypeError) as told:
         read(Fields({"spec": {"field": value}}), "spec.field")
     assert (told.value.path, told.value.found, told.value.wanted) == ("spec.field", found, wanted)
     assert str(told.value) == f"spec.field: must be {wanted}"
 
 
-def test_a_parent_of_the_wrong_type_is_the_one_told():
-    """What is not an object cannot hold a field; the path ends at it."""
+def test_a_parent_of_the_wrong_type_is_the_error():
+    """The path ends at the value that is not an object."""
     with pytest.raises(WrongTypeError) as told:
         Fields({"spec": {"template": "none"}}).integer("spec.template.spec.replicas")
     assert (told.value.path, told.value.found) == ("spec.template", '"none" is a string')
 
 
-def test_items_are_told_by_name_or_else_by_index():
-    """The path of an item shows its name; without one, its index."""
+def test_items_are_named_by_name_or_index():
+    """The path of an item has its name; without one, its index."""
     containers = list(Fields(WHOLE).each("spec.containers"))
     assert [each.path("image") for each in containers] == [
         "spec.containers[name=app].image",
@@ -82,29 +82,29 @@ def test_items_are_told_by_name_or_else_by_index():
 
 
 @pytest.mark.parametrize("name", ["", None, 5, "line\nbreak", ["a"], "x" * 254])
-def test_a_name_that_cannot_be_shown_is_no_name(name):
-    """An item whose name is no printable string, or too long for one, is told by its index."""
+def test_an_unprintable_name_is_not_used(name):
+    """An item whose name is not printable, or too long, is named by its index."""
     (item,) = Fields({"items": [{"name": name}]}).each("items")
     assert item.path() == "items[0]"
 
 
-def test_paths_go_on_below_items():
-    """Fields of an object in an item know the whole path."""
+def test_paths_continue_below_items():
+    """A field of an object in an item has the whole path."""
     (container, _) = Fields(WHOLE).each("spec.containers")
     limits = container.fields("resources").fields("limits")
     assert (limits.integer("cpu"), limits.path("cpu")) == (1, "spec.containers[name=app].resources.limits.cpu")
 
 
-def test_fields_of_what_is_absent_are_none():
-    """An absent object has no fields, but a path to be named by."""
+def test_fields_of_an_absent_object_are_none():
+    """An absent object still has a path."""
     absent = Fields(WHOLE).fields("spec.securityContext")
     assert (absent.value, absent.boolean("runAsNonRoot")) == ({}, None)
     assert absent.path("runAsNonRoot") == "spec.securityContext.runAsNonRoot"
 
 
 @pytest.mark.parametrize("path", ["spec.volumes", "spec.initContainers"])
-def test_a_list_that_is_absent_has_no_items(path):
-    """Null and absent lists are empty."""
+def test_an_absent_list_is_empty(path):
+    """A null list is empty too."""
     assert list(Fields(WHOLE).each(path)) == []
 
 
@@ -118,8 +118,8 @@ def test_a_list_that_is_absent_has_no_items(path):
         ([[]], "containers[0]", "a list", "an object"),
     ],
 )
-def test_a_list_of_something_else_is_told(value, path, found, wanted):
-    """Each item must be an object; the one that is none is named."""
+def test_a_list_of_other_values_is_an_error(value, path, found, wanted):
+    """Each item must be an object; the wrong one is named."""
     with pytest.raises(WrongTypeError) as told:
         list(Fields({"containers": value}).each("containers"))
     assert (told.value.path, told.value.found, told.value.wanted) == (path, found, wanted)
@@ -139,8 +139,8 @@ def test_a_list_of_strings_is_read_whole():
         ([None], "args[0]", "null", "a string"),
     ],
 )
-def test_an_item_that_is_no_string_is_told(value, path, found, wanted):
-    """The item is named by its index."""
+def test_an_item_that_is_not_a_string_is_an_error(value, path, found, wanted):
+    """It is named by its index."""
     with pytest.raises(WrongTypeError) as told:
         Fields({"args": value}).strings("args")
     assert (told.value.path, told.value.found, told.value.wanted) == (path, found, wanted)
@@ -167,7 +167,7 @@ def test_values_are_shown_in_one_safe_line(value, text):
 
 
 def test_steps_are_the_path_of_a_patch():
-    """A path that is read is a path that can be set, items by their index."""
+    """A path that was read can be patched, items by their index."""
     (container, _) = Fields(WHOLE).each("spec.containers")
     assert container.set("resources.limits", {}).steps == ("spec", "containers", 0, "resources", "limits")
     assert Fields(WHOLE).fields("spec").fields("template.spec").steps() == ("spec", "template", "spec")
@@ -179,12 +179,12 @@ def test_steps_are_the_path_of_a_patch():
     [("spec.paused", True), ("spec.volumes", False), ("spec.none", False), ("spec.volumes.none", False)],
 )
 def test_false_is_set_and_null_is_not(path, expected):
-    """Whatever is there is set, of whatever type."""
+    """A value of any type but null is set."""
     assert Fields(WHOLE).is_set(path) is expected
 
 
 def test_texts_are_strings_by_name():
-    """Labels and annotations are strings; a null one is absent, and another type is told with its key."""
+    """Labels and annotations are strings; null is absent, and another type is an error with the key."""
     assert Fields({"labels": {"a/b": "c", "d": None}}).texts("labels") == {"a/b": "c"}
     assert Fields(WHOLE).texts("metadata.annotations") == {}
     with pytest.raises(WrongTypeError) as told:
@@ -193,7 +193,7 @@ def test_texts_are_strings_by_name():
 
 
 def test_integers_are_integers_only():
-    """A list of integers holds nothing else, not even a boolean."""
+    """Any other item, also a boolean, is an error."""
     assert Fields({"groups": [1, 2]}).integers("groups") == [1, 2]
     with pytest.raises(WrongTypeError) as told:
         Fields({"groups": [1, True]}).integers("groups")

@@ -1,4 +1,4 @@
-"""Globs know `*` and `?`, and nothing else is special."""
+"""Globs: `*` and `?` are special, nothing else."""
 
 import pytest
 
@@ -30,5 +30,5 @@ from webhook.engine.globs import Globs
     ],
 )
 def test_a_name_is_matched_whole(patterns, name, matched):
-    """Case counts, brackets are brackets, and a star goes over slashes."""
+    """Case matters, brackets are literal, and a star matches slashes."""
     assert Globs(patterns).match(name) is matched

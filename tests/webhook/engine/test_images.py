@@ -43,7 +43,7 @@ DIGEST = "sha256:" + "a" * 64
     ],
 )
 def test_a_reference_has_parts(text, parts):
-    """Registry, repository, tag and digest are told apart, with Docker Hub's defaults filled in."""
+    """Registry, repository, tag and digest are separated, with Docker Hub's defaults filled in."""
     assert parse_image(text) == ImageReference(*parts)
 
 
@@ -84,8 +84,8 @@ def test_a_reference_has_parts(text, parts):
         ("[::1/x", "its registry is malformed"),
     ],
 )
-def test_what_is_no_reference_is_refused(text, fault):
-    """The error says which part is wrong."""
+def test_an_invalid_reference_is_rejected(text, fault):
+    """The error names the invalid part."""
     with pytest.raises(ImageReferenceError) as told:
         parse_image(text)
     assert str(told.value) == fault
@@ -107,7 +107,7 @@ REFERENCE = st.builds(
 @example("a" * 10_000)
 @example("-" * 10_000 + "/x.y/z")
 def test_any_text_is_a_reference_or_is_refused(text):
-    """Whatever a person writes, there is one kind of error, and what was read has whole parts."""
+    """There is one type of error, and a parsed reference has complete parts."""
     try:
         image = parse_image(text)
     except ImageReferenceError:
@@ -117,8 +117,8 @@ def test_any_text_is_a_reference_or_is_refused(text):
 
 
 @given(REFERENCE)
-def test_a_reference_written_out_is_the_same_reference(text):
-    """The parts, put together again, are read as the same parts."""
+def test_a_formatted_reference_parses_to_the_same_parts(text):
+    """Formatting and parsing are inverse."""
     image = parse_image(text)
     tag, digest = f":{image.tag}" if image.tag else "", f"@{image.digest}" if image.digest else ""
     assert parse_image(f"{image.registry}/{image.repository}{tag}{digest}") == image
@@ -143,8 +143,8 @@ def test_a_registry_is_not_its_look_alike(text):
 
 
 @given(REFERENCE, st.sampled_from(["ghcr.io", "docker.io", "registry.company.com", "localhost:5000", "[::1]:80"]))
-def test_an_image_comes_from_its_registry_alone(text, host):
-    """A registry holds an image exactly when it is the image's own."""
+def test_an_image_belongs_to_its_registry_only(text, host):
+    """A registry matches an image exactly if it is the image's."""
     image = parse_image(text)
     assert parse_registry(host).holds(image) is (image.registry == host)
 
@@ -180,13 +180,13 @@ def test_an_image_comes_from_its_registry_alone(text, host):
         ("ghcr.io/*/base:latest", "ghcr.io/team/base", True),
     ],
 )
-def test_a_path_holds_what_lies_below_it(registry, image, held):
-    """Whole components of the path count."""
+def test_a_path_prefix_matches_whole_components(registry, image, held):
+    """A glob in a registry matches one component of the path or the host."""
     assert parse_registry(registry).holds(parse_image(image)) is held
 
 
 def test_a_registry_is_kept_by_its_parts():
-    """Host, port and path are told apart."""
+    """Host, port and path are separated."""
     assert parse_registry("Registry.Company.com:5000/a/b/") == Registry("registry.company.com:5000", ("a", "b"))
 
 
@@ -208,8 +208,8 @@ def test_a_registry_is_kept_by_its_parts():
         ("*.*", "its registry is malformed"),
     ],
 )
-def test_what_is_no_registry_is_refused(text, fault):
-    """A pattern or a URL is not taken for a registry that holds nothing."""
+def test_an_invalid_registry_is_rejected(text, fault):
+    """A pattern or a URL is an error, not a registry without images."""
     with pytest.raises(ImageReferenceError) as told:
         parse_registry(text)
     assert str(told.value) == fault

@@ -1,4 +1,4 @@
-"""A patch is minimal, leads where it says, and touches nothing else."""
+"""Patches are minimal, have the right paths, and change nothing else."""
 
 import copy
 import time
@@ -15,7 +15,7 @@ from webhook.engine.jsonpatch import Patcher, pointer, same
 
 
 def patched(object, *patches):
-    """Carry out patches; return what becomes of the object and the operations that lead there."""
+    """Apply changes; return the patched object and the operations."""
     request = ask(object)
     patcher = Patcher(request)
     for patch in patches:
@@ -38,9 +38,9 @@ def patched(object, *patches):
             [{"op": "add", "path": "/spec/a", "value": 1}],
             id="null is missing",
         ),
-        pytest.param({"spec": {"a": 0}}, [Patch(("spec", "a"), 1)], [], id="what is set stays, zero included"),
-        pytest.param({"a": False}, [Patch(("a",), True)], [], id="what is set stays, false included"),
-        pytest.param({"a": ""}, [Patch(("a",), "x")], [], id="what is set stays, the empty string included"),
+        pytest.param({"spec": {"a": 0}}, [Patch(("spec", "a"), 1)], [], id="a set value stays, zero included"),
+        pytest.param({"a": False}, [Patch(("a",), True)], [], id="a set value stays, false included"),
+        pytest.param({"a": ""}, [Patch(("a",), "x")], [], id="a set value stays, the empty string included"),
         pytest.param(
             {"a": "me"},
             [Patch(("a",), "us", overwrite=True)],
@@ -58,7 +58,7 @@ def patched(object, *patches):
             {"a": [{"b": 1}]},
             [Patch(("a",), [{"b": True}], overwrite=True)],
             [{"op": "replace", "path": "/a", "value": [{"b": True}]}],
-            id="1 is not true, however deep",
+            id="1 is not true, at any depth",
         ),
         pytest.param({}, [Patch(("a",), None)], [], id="null on nothing is nothing"),
         pytest.param(
@@ -71,19 +71,19 @@ def patched(object, *patches):
             {"spec": {"securityContext": None}},
             [Patch(("spec", "securityContext", field), field) for field in ("a", "b")],
             [{"op": "add", "path": "/spec/securityContext", "value": {"a": "a", "b": "b"}}],
-            id="a parent that is null is made",
+            id="a null parent is created",
         ),
         pytest.param(
             {},
             [Patch(("a", "b", "c"), 1), Patch(("a", "b", "d"), 2), Patch(("a", "e"), 3)],
             [{"op": "add", "path": "/a", "value": {"b": {"c": 1, "d": 2}, "e": 3}}],
-            id="parents of parents too",
+            id="parents of parents are created",
         ),
         pytest.param(
             {"a": {"x": 0}},
             [Patch(("a", "b"), 1), Patch(("a", "c"), 2)],
             [{"op": "add", "path": "/a/b", "value": 1}, {"op": "add", "path": "/a/c", "value": 2}],
-            id="a parent that is there is not replaced",
+            id="an existing parent is not replaced",
         ),
         pytest.param(
             {"metadata": {"labels": {}}},
@@ -95,7 +95,7 @@ def patched(object, *patches):
             {"containers": [{"name": "a"}, {"name": "b"}]},
             [Patch(("containers", 1, "image"), "x")],
             [{"op": "add", "path": "/containers/1/image", "value": "x"}],
-            id="items are told by their index",
+            id="items have their index",
         ),
         pytest.param(
             {"items": [None, 2]},
@@ -107,12 +107,12 @@ def patched(object, *patches):
             {"items": [None, 2]},
             [Patch(("items", 0, "a"), 1)],
             [{"op": "replace", "path": "/items/0", "value": {"a": 1}}],
-            id="so is one that a field is set below",
+            id="a null item is replaced when a field below it is set",
         ),
     ],
 )
 def test_operations(object, patches, operations):
-    """The operations are these and no more, and they lead to what the patcher has made."""
+    """These are the only operations, and applying them gives the patched object."""
     before = copy.deepcopy(object)
     after, found = patched(object, *patches)
     assert found == operations
@@ -128,7 +128,7 @@ def test_operations(object, patches, operations):
         (Patch(("metadata", 0), 1), "metadata", "an object", "a list"),
     ],
 )
-def test_a_parent_of_the_wrong_type_is_told(patch, path, found, wanted):
+def test_a_parent_of_the_wrong_type_is_an_error(patch, path, found, wanted):
     """Nothing is replaced to make room for a field."""
     patcher = Patcher(ask({"metadata": {"labels": [], "name": "it"}}))
     with pytest.raises(WrongTypeError) as told:
@@ -139,7 +139,7 @@ def test_a_parent_of_the_wrong_type_is_told(patch, path, found, wanted):
 
 @pytest.mark.parametrize("path", [("items", 1), ("items", 1, "a"), ("none", 0), ("none", 0, "a")])
 def test_a_missing_item_cannot_be_set(path):
-    """Lists are not grown: an item that is not there is the policy's mistake."""
+    """A list does not grow: a missing item is an error of the policy."""
     patcher = Patcher(ask({"items": [1]}))
     with pytest.raises(LookupError):
         patcher.apply([Patch(path, 1)])
@@ -147,7 +147,7 @@ def test_a_missing_item_cannot_be_set(path):
 
 
 def test_a_policys_constant_is_never_changed():
-    """What a policy sets as a value is its own, though fields are set below it later."""
+    """A value that a policy sets is copied before fields are set below it."""
     constant = {"drop": ["ALL"]}
     after, operations = patched(
         {},
@@ -161,7 +161,7 @@ def test_a_policys_constant_is_never_changed():
     assert jsonpatch.apply_patch({}, operations) == after
 
 
-def test_setting_says_whether_anything_changed():
+def test_setting_returns_whether_it_changed_anything():
     """True for a change, False for none."""
     patcher = Patcher(ask({"a": 1}))
     patches = [Patch(("a",), 2), Patch(("b",), 2), Patch(("b",), 2)]
@@ -179,8 +179,8 @@ PATCHES = st.lists(st.builds(Patch, PATHS.map(tuple), VALUES, st.booleans()), ma
 
 
 @given(st.data())
-def test_of_the_patches_of_a_policy_all_are_carried_out_or_none(data):
-    """Where one cannot be, the operations and the object are what they were; what comes later finds nothing of it."""
+def test_a_policys_patches_are_applied_together_or_not_at_all(data):
+    """After an error, the operations and the object are as before, and later policies see nothing of it."""
     object, patches, later = data.draw(OBJECTS), data.draw(PATCHES), data.draw(PATCHES)
     request, alone = ask(copy.deepcopy(object)), ask(copy.deepcopy(object))
     patcher, other = Patcher(request), Patcher(alone)
@@ -194,8 +194,8 @@ def test_of_the_patches_of_a_policy_all_are_carried_out_or_none(data):
 
 
 @given(OBJECTS, PATCHES)
-def test_operations_lead_to_the_object(object, patches):
-    """Whatever is set in whatever order, the operations, applied elsewhere, make the same; values given stay."""
+def test_operations_reproduce_the_object(object, patches):
+    """In any order of changes, applying the operations gives the same object; the input is not changed."""
     before, values = copy.deepcopy(object), copy.deepcopy([patch.value for patch in patches])
     request = ask(object)
     patcher = Patcher(request)
@@ -215,8 +215,8 @@ def test_operations_lead_to_the_object(object, patches):
 
 
 @given(OBJECTS, st.dictionaries(PATHS.map(tuple), VALUES.filter(lambda value: value is not None), max_size=4))
-def test_a_second_time_nothing_is_left_to_do(object, defaults):
-    """Defaults that were set once are there: setting them again makes no operation."""
+def test_a_second_run_has_no_operations(object, defaults):
+    """Defaults that are set already cause none."""
     request = ask(object)
     patcher = Patcher(request)
     held = []
@@ -234,7 +234,7 @@ def test_a_second_time_nothing_is_left_to_do(object, defaults):
 
 @given(OBJECTS, PATHS.map(tuple), VALUES)
 def test_only_the_named_path_changes(object, path, value):
-    """One patch changes what is at its path, or makes its parents, and leaves every other field alone."""
+    """A change affects its path and missing parents, and no other field."""
     patcher = Patcher(ask(object))
     try:
         patcher.apply([Patch(path, value, overwrite=True)])
@@ -245,8 +245,8 @@ def test_only_the_named_path_changes(object, path, value):
     assert len(patcher.operations) <= 1
 
 
-def test_thousands_of_patches_are_carried_out_in_a_moment():
-    """Fields, missing parents and whole lists of thousands of items: what one costs does not grow with their number."""
+def test_thousands_of_patches_are_fast():
+    """Fields, missing parents and long lists: the cost of one change does not grow with their number."""
     items = [{"name": str(number), "drop": ["a"]} for number in range(4000)]
     patches = [
         patch

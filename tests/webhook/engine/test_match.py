@@ -1,4 +1,4 @@
-"""Where a policy applies: globs, selectors, kinds, and what must be looked up to know."""
+"""Matching: globs, selectors, kinds, and the look-ups they need."""
 
 import pytest
 
@@ -12,12 +12,12 @@ from webhook.harness.bases import kinds_by_name
 
 
 def match(*clauses):
-    """Compile a match as it is written in a policy object."""
+    """Compile a match as written in a policy object."""
     return compile_match(MatchSpec.model_validate({"any": list(clauses)}))
 
 
 def selects(match, request):
-    """Decide as the engine does: first what the target and the namespace decide, then the rest."""
+    """Decide as the engine does: first by target and namespace, then by the rest."""
     narrowed = match.narrowed(request.attributes)
     return narrowed is not None and narrowed.selects(request)
 
@@ -42,7 +42,7 @@ def selects(match, request):
     ],
 )
 def test_namespaces_are_matched_by_globs(globs, namespace, selected):
-    """A glob matches the whole name, and never what has no namespace."""
+    """A glob matches the whole name, and never an object without a namespace."""
     assert selects(match({"namespaces": globs}), ask({}, namespace=namespace)) is selected
 
 
@@ -79,33 +79,33 @@ SELECTOR = {"namespaceSelector": {"matchLabels": {"environment": "production"}}}
 
 
 def test_labels_are_those_of_the_namespace():
-    """A namespaceSelector is asked about what was looked up for the request."""
+    """A namespaceSelector uses the labels looked up for the request."""
     looked_up = {NAMESPACE_LABELS: {"environment": "production"}}
     assert selects(match(SELECTOR), ask({}, looked_up=looked_up))
     assert not selects(match(SELECTOR), ask({}, looked_up={NAMESPACE_LABELS: {}}))
 
 
-def test_labels_that_nobody_looked_up_are_an_error():
+def test_missing_labels_are_an_error():
     """An unknown namespace is not one without labels."""
     with pytest.raises(NotLookedUpError, match=r"^namespace_labels$"):
         selects(match(SELECTOR), ask({}))
 
 
-def test_a_name_that_decides_needs_no_labels():
-    """Clauses that need no look-up are asked first, wherever they stand."""
+def test_a_matching_name_needs_no_labels():
+    """Clauses without look-ups are evaluated first, in any order."""
     both = match(SELECTOR, {"namespaces": ["shop"]})
     assert selects(both, ask({}, namespace="shop"))
     with pytest.raises(NotLookedUpError):
         selects(both, ask({}, namespace="other"))
 
 
-def test_a_name_that_rules_out_needs_no_labels():
-    """Within a clause, the name is asked before the labels."""
+def test_a_name_that_does_not_match_needs_no_labels():
+    """Within a clause, the name is tested before the labels."""
     assert not selects(match(SELECTOR | {"namespaces": ["shop"]}), ask({}, namespace="other"))
 
 
-def test_what_has_no_namespace_is_selected_by_no_namespace():
-    """A clause about namespaces never selects a cluster-scoped object, and needs no labels to say so."""
+def test_cluster_scoped_objects_match_no_namespace_clause():
+    """No labels are needed to decide it."""
     request = ask({}, namespace="")
     assert not selects(match({"namespaces": ["*"]}), request)
     assert not selects(match({"namespaceSelector": {}}), request)
@@ -128,14 +128,14 @@ def test_what_has_no_namespace_is_selected_by_no_namespace():
         ([{"podSelector": {}}], "Service", None),
     ],
 )
-def test_kinds_are_decided_beforehand(clauses, kind, left):
-    """For one kind only those clauses are left that can select it; with none, the policy is not asked."""
+def test_kinds_are_decided_in_advance(clauses, kind, left):
+    """For a kind only the clauses that can match it remain; without any, the policy is not run."""
     narrowed = match(*clauses).for_kind(kinds_by_name()[kind])
     assert (None if narrowed is None else len(narrowed.clauses)) == left
 
 
 def test_only_a_selector_needs_labels():
-    """What must be looked up is known without a request."""
+    """The look-ups are known without a request."""
     assert match(SELECTOR).needs() == {NAMESPACE_LABELS}
     assert match({"namespaces": ["a"]}, {"kinds": ["Pod"]}).needs() == frozenset()
 
@@ -159,7 +159,7 @@ DEPLOYMENT = {
         ({"names": ["i*"]}, {}, True),
         ({"names": ["x*"]}, {}, False),
         ({"names": ["shop-*"]}, {"name": ""}, True),
-        ({"names": ["shop-"]}, {"name": ""}, False),  # that is no name of what will be
+        ({"names": ["shop-"]}, {"name": ""}, False),  # which is not the final name
         ({"names": ["shop-?????"]}, {"name": ""}, True),
         ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {}, True),
         ({"objectSelector": {"matchLabels": {"tier": "db"}}}, {}, False),
@@ -168,8 +168,8 @@ DEPLOYMENT = {
         ({"names": ["it"], "operations": ["DELETE"]}, {}, False),
     ],
 )
-def test_a_clause_may_say_more(clause, asked, selected):
-    """Operations, subresources, names and labels of the object or its pods restrict it, all that are set together."""
+def test_all_fields_of_a_clause_must_match(clause, asked, selected):
+    """Operations, subresources, names and labels of the object or its pods restrict it."""
     assert selects(match(clause), ask(DEPLOYMENT, "Deployment", **asked)) is selected
 
 
@@ -187,8 +187,8 @@ def test_a_clause_may_say_more(clause, asked, selected):
         ({}, True),
     ],
 )
-def test_some_are_never_matched(exclude, selected):
-    """Whom a policy excludes it is not asked about, whatever its clauses say."""
+def test_excluded_users_never_match(exclude, selected):
+    """A policy does not judge their requests, whatever its clauses say."""
     request = ask({}, username="jane", groups=("devs", "admins"))
     spec = MatchSpec.model_validate({"any": [{"namespaces": ["shop"]}], "exclude": exclude})
     assert selects(compile_match(spec), request) is selected
@@ -204,14 +204,14 @@ def test_some_are_never_matched(exclude, selected):
         ("shop/deployer", "shop:deployer", True),
     ],
 )
-def test_service_accounts_are_told_by_namespace_and_name(account, username, selected):
-    """A service account is a user whose name nobody has to spell out."""
+def test_service_accounts_are_named_by_namespace_and_name(account, username, selected):
+    """The full user name is not needed."""
     spec = MatchSpec.model_validate({"exclude": {"serviceAccounts": [account]}})
     assert selects(compile_match(spec), ask({}, username=username)) is selected
 
 
-def test_what_is_excluded_stays_excluded_for_each_kind():
-    """Narrowing a match to one kind keeps whom it excludes."""
+def test_excluded_users_are_excluded_for_each_kind():
+    """Narrowing a match to one kind keeps the exclusions."""
     spec = MatchSpec.model_validate({"any": [{"kinds": ["Pod"]}], "exclude": {"users": ["jane"]}})
     assert not compile_match(spec).for_kind(POD).selects(ask({}, username="jane"))
 
@@ -226,7 +226,7 @@ def test_what_is_excluded_stays_excluded_for_each_kind():
     ],
 )
 def test_a_namespace_is_selected_by_its_own_labels(labels, operation, selected):
-    """By those that it is going to have, as the API server does: of a new one nobody else knows any."""
+    """These are the new labels, as in the API server."""
     production = match({"namespaceSelector": {"matchLabels": {"env": "prod"}}})
     old = {"metadata": {"name": "shop", "labels": {"env": "lab"}}} if operation == "UPDATE" else None
     about = {"name": "shop", "namespace": "shop", "operation": operation}

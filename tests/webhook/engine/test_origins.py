@@ -49,6 +49,6 @@ PARENT = {
         ("spec.tls.hosts", "spec.secret.hosts"),
     ],
 )
-def test_the_nearest_origin_counts(path, source):
-    """The longest part of the path that has an origin is replaced by it, by whole steps; what is below stays."""
+def test_the_longest_origin_wins(path, source):
+    """The longest prefix of the path that has an origin is replaced by it, in whole steps."""
     assert traced(path, ORIGIN, PARENT) == source

@@ -1,4 +1,4 @@
-"""Patterns of label and annotation values, and the keys that must be there."""
+"""Patterns for values of labels and annotations, and required keys."""
 
 import re
 import time
@@ -28,7 +28,7 @@ from webhook.engine.patterns import compile_pattern, lacking
     ],
 )
 def test_a_value_is_matched_as_a_whole(pattern, value, matches):
-    """By a glob, or by a regular expression between slashes."""
+    """The pattern is a glob, or a regular expression between slashes."""
     assert compile_pattern(pattern)(value) is matches
 
 
@@ -42,8 +42,8 @@ def test_a_value_is_matched_as_a_whole(pattern, value, matches):
         ("/[a-z]{1,999}/", "is too large: 2001 instructions when compiled; at most 1000"),
     ],
 )
-def test_a_pattern_that_cannot_be_used_is_refused(pattern, text):
-    """When the policy is read, not when an object is judged."""
+def test_an_invalid_pattern_is_rejected(pattern, text):
+    """The error is raised when the policy is read."""
     with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
         compile_pattern(pattern)
 

@@ -1,4 +1,4 @@
-"""The objects that the corpus is evaluated on: workloads, and a custom resource that holds any JSON."""
+"""The objects for the corpus: workloads, and a custom resource with arbitrary JSON."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ BAD = {
 
 
 def objects() -> list[Object]:
-    """Return the objects, each of a name of its own."""
+    """Return the objects, each with a unique name."""
     labels: list[dict[str, str] | None] = [{"team": "core", "app": "web"}, {"team": "", "empty": ""}, None]
     things = [
         thing(f"thing-{index}", spec, labels=labels[index % 3], annotations=(*ANNOTATIONS, None)[index % 3])

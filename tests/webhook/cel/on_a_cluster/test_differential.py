@@ -32,7 +32,7 @@ NOT_KNOWN = ("namespaceObject.status", "namespaceObject.spec", "request.options"
 
 
 def bound(validations: list[Object]) -> BoundPolicy:
-    """Put validations in force as a policy object of ours. FaultsError where they are refused."""
+    """Put validations in force as a policy object. Raises FaultsError if they are rejected."""
     match = {"any": [{"kinds": ["things.cel.gatewright.io/v1/Thing", "Deployment", "ConfigMap"]}]}
     made = bind(
         {
@@ -48,12 +48,12 @@ def bound(validations: list[Object]) -> BoundPolicy:
 
 
 def documents(written: list[Object]) -> list[Document]:
-    """Return the same policies as the API server has, as a file holds them."""
+    """Return the API server's policies as they would be in a file."""
     return parse_documents(yaml.safe_dump_all(written).encode(), "policies.yaml")
 
 
 def accepted_here(line: Line) -> bool | None:
-    """Return how an expression is accepted here: as a rule (False), as text (True), or not at all (None)."""
+    """Return how Gatewright compiles an expression: as a rule (False), as text (True), or not at all (None)."""
     for as_text in (False, True):
         try:
             bound([line.validation(as_text=as_text)])
@@ -64,7 +64,7 @@ def accepted_here(line: Line) -> bool | None:
 
 
 async def accepted_there(api: ApiServer, line: Line) -> bool | None:
-    """Return how the API server accepts it."""
+    """Return how the API server compiles it."""
     for as_text in (False, True):
         body = policy(f"try-{line.number}", [line.validation(as_text=as_text)])
         if (await api(Ask("POST", POLICIES, body), dry_run=True)).code == 201:
@@ -73,7 +73,7 @@ async def accepted_there(api: ApiServer, line: Line) -> bool | None:
 
 
 def found_here(judge: BoundPolicy, name: str, object: Object) -> set[str]:
-    """Return the warnings that the API server would send, by our verdict on the object as it stored it."""
+    """Return the warnings expected from the API server, from Gatewright's verdict on the stored object."""
     group, _, version = object["apiVersion"].rpartition("/")
     attributes = Attributes(
         uid="",
@@ -122,7 +122,7 @@ async def prepare(api: ApiServer, policies: dict[str, list[Object]]) -> None:
 
 
 async def differences(api: ApiServer) -> tuple[int, list[str]]:
-    """Return how many pairs of expression and object were compared, and what differs."""
+    """Return the number of compared pairs of expression and object, and the differences."""
     lines = [line for line in corpus() if not any(word in line.expression for word in NOT_KNOWN)]
     there = dict(zip(lines, await asyncio.gather(*(accepted_there(api, line) for line in lines)), strict=True))
     wrong = [
@@ -151,7 +151,7 @@ async def differences(api: ApiServer) -> tuple[int, list[str]]:
 
 @pytest.mark.controlplane
 def test_every_expression_has_the_verdict_of_the_api_server(own_control_plane: Any) -> None:
-    """Expressions are accepted or refused alike; verdicts, messages and errors are the same on every object."""
+    """Both accept the same expressions; verdicts, messages and errors are equal for every object."""
     plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
 
     async def compared() -> tuple[int, list[str]]:

@@ -1,4 +1,4 @@
-"""What the API server and this project say of each expression of the corpus."""
+"""Verdicts of the API server and of Gatewright on each expression of the corpus."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ AT_ONCE = 12  # validations of one policy: the API server shortens warnings of m
 
 @dataclass(frozen=True)
 class Line:
-    """An expression of the corpus; what is no bool is told as text."""
+    """An expression of the corpus; one that is not a bool is shown as text."""
 
     number: int
     expression: str
