@@ -33,6 +33,11 @@ class Document:
     node: yaml.Node
     is_exact: bool = True
 
+    @classmethod
+    def of_object(cls, value: Any, source: str = "") -> "Document":
+        """Return an object of a cluster as a document without lines; `source` is what faults name."""
+        return cls(source, value, yaml.ScalarNode("", ""), is_exact=False)
+
     def place(self, path: str = "") -> tuple[int, int]:
         """Return line and column (both from 1) of the field at `path`, or of its nearest parent.
 

@@ -20,6 +20,7 @@ APPLY = (*CREATE, "patch")  # server-side apply of a new object needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
 Rule = dict[str, list[str]]
 Rights = dict[tuple[str, str], set[str]]  # verbs by API group and resource
+KUBERNETES_POLICIES = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"]
 POLICIES = [kind.definition for kind in (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)]
 
 
@@ -133,7 +134,7 @@ def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
 
 
 def audit(audited: Iterable[Named]) -> list[Rule]:
-    """Return the audit's rules: list the resources that policies judge, and write reports."""
+    """Return the audit's rules: list what policies judge, read Kubernetes' own policies, and write reports."""
     listed: Rights = {}
     for each in audited:
         _grant(listed, each, ["list"])
@@ -142,6 +143,7 @@ def audit(audited: Iterable[Named]) -> list[Rule]:
     write = ("create", "delete", "get", "list", "patch")
     return [
         *_rules(listed),
+        rule("admissionregistration.k8s.io", KUBERNETES_POLICIES, ["list", "watch"]),
         rule("openreports.io", ["reports", "clusterreports"], write),
         rule("wgpolicyk8s.io", ["policyreports", "clusterpolicyreports"], write),
     ]

@@ -128,6 +128,9 @@ class Settings(BaseModel):
     audit_reports: Literal["openreports", "wgpolicyk8s"] = Field(
         "openreports", description="API of the reports: openreports.io/v1alpha1 or wgpolicyk8s.io/v1alpha2"
     )
+    kubernetes_policies: bool = Field(
+        True, description="judge what stands in a cluster by its ValidatingAdmissionPolicies too"
+    )
     cert_manager: bool = Field(False, description="cert-manager issues the certificates")
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from config.documents import Document, DocumentError
 from config.faults import FaultsError
 from config.settings import Settings
+from controller.audit.kubernetes_policies import joined
 from gatewright.checking import ending_soon, exceptions_of, place, policy_infos, problem, result, without_effect
 from gatewright.live import Live, known_of
 from gatewright.outputs import Problem, Report, Result
@@ -74,8 +75,8 @@ class Checker:
                 if sources is not None:
                     self._judge_files(sources, namespace, labels, context, served)
                 else:
-                    known = Known(context, "", labels)
-                    await self._judge_objects(live, Judge(self._engine, known, "", self.now, served, stored=True))
+                    known = known_of(Sources(), context, "", labels)
+                    await self._judge_objects(live, known, served)
                 self.problems += live.problems
         except ApiError as error:
             self.problems.append(Problem(f"cannot read from the API server: {error}"))
@@ -98,15 +99,16 @@ class Checker:
                 exceptions.append(bound)
             else:
                 policies[bound.namespace, bound.name] = bound  # an object replaces the chart's policy of the same name
-        if not policies:
+        more = await live.kubernetes_policies() if self._settings.kubernetes_policies else []
+        if not policies and not more:
             raise DocumentError(f"no policies in the cluster: {NO_POLICIES}")
-        self._enforce(PolicySet(tuple(policies.values()), tuple(exceptions)))
+        self._enforce(PolicySet(tuple(policies.values()), tuple(exceptions)), more)
 
-    def _enforce(self, policies: PolicySet) -> None:
-        if not policies.policies:
+    def _enforce(self, policies: PolicySet, more: Sequence[BoundPolicy] = ()) -> None:
+        if not policies.policies and not more:
             raise DocumentError(f"{', '.join(map(str, self._settings.policies))}: no policies")
         planners = planners_of(self._settings, self._home)
-        self._engine = Engine(in_force(policies, catalogue(), self._home), planners)
+        self._engine = joined(Engine(in_force(policies, catalogue(), self._home), planners), more)
 
     def _judge_files(
         self,
@@ -129,12 +131,13 @@ class Checker:
                 self.results.append(result(judged, infos))
                 self.judged.append(judged)
 
-    async def _judge_objects(self, live: Live, judge: Judge) -> None:
-        infos = policy_infos(self._engine.policies)
+    async def _judge_objects(self, live: Live, known: Known, served: Served) -> None:
+        engines, infos = (self._engine, self._engine.for_owned), policy_infos(self._engine.policies)
+        judges = [Judge(each, known, "", self.now, served, stored=True) for each in engines]
         with Progress("judged") as done:
-            async for document in live.objects(self._engine):
+            async for document, is_owned in live.objects(self._engine):
                 try:
-                    judged = judge(document)
+                    judged = judges[is_owned](document)
                 except DocumentError as error:
                     name = document.value["metadata"].get("name", "")
                     self.problems.append(Problem(f"{document.value['kind']} {name}: {problem(error).message}"))

@@ -2,22 +2,21 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-import yaml
-
 from config.documents import Document, parse_documents
 from controller.audit.inventory import NAMESPACE, look_ups_of, resource_named
+from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, rate_limit
 from controller.audit.objects import objects, served
 from controller.audit.scope import Scope
 from controller.reconcilers import planned_kinds
 from controller.registration.configurations import SYSTEM_NAMESPACES
-from gatewright.outputs import Problem
+from gatewright.outputs import Place, Problem
 from gatewright.planning import optional_resources
 from gatewright.sources import Sources
 from kube.client import Client, Object
 from kube.errors import ApiError, Forbidden, NotFound
 from kube.resource import Resource
-from webhook.engine import Engine
+from webhook.engine import BoundPolicy, Engine
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import document_of
 from webhook.harness.known import Known, Labels, identity
@@ -49,8 +48,19 @@ class Live:
                     found += parse_documents(text.encode(), source)
         for resource in policy_objects.RESOURCES:
             each_of_them = await self._all(resource, self._lister)
-            found += [_document(document_of(each), _title(each)) for each in each_of_them]
+            found += [Document.of_object(document_of(each), _title(each)) for each in each_of_them]
         return found
+
+    async def kubernetes_policies(self) -> list[BoundPolicy]:
+        """Return Kubernetes' own policies in force; those that cannot be evaluated are among the problems."""
+        try:
+            found = await kubernetes_policies(self._lister, mutating=True)
+        except Forbidden as error:
+            self._refused("ValidatingAdmissionPolicies", error)
+            return []
+        for each in found:
+            self.problems += [Problem(f"{path}: {text}", Place(each.document.source)) for path, text in each.faults]
+        return [policy for each in found for policy in each.policies]
 
     async def context(self, *engines: Engine) -> list[Object]:
         """Return all namespaces, and whatever the engines' policies look up."""
@@ -62,12 +72,12 @@ class Live:
         """Return which of the APIs that the controller can do without the cluster has."""
         return await served(self._lister, optional_resources())
 
-    async def objects(self, *engines: Engine) -> AsyncIterator[Document]:
-        """Yield every object that an audit by these engines judges."""
+    async def objects(self, *engines: Engine) -> AsyncIterator[tuple[Document, bool]]:
+        """Yield every object that an audit by these engines judges, and whether its owner answers for it."""
         planned = [(each.resource.group, each.resource.plural) for each in planned_kinds()]
         scope = Scope(engines, [*SYSTEM_NAMESPACES, self._home], planned)
-        async for _, each in objects(self._lister, scope, lambda kind, error: self._refused(kind.plural, error)):
-            yield _document(each)
+        async for kind, each in objects(self._lister, scope, lambda kind, error: self._refused(kind.plural, error)):
+            yield Document.of_object(each), scope.is_owned(kind, each)
 
     async def _all(self, resource: Resource, lister: Lister, labels: str | None = None) -> list[Object]:
         """Return all objects of a resource; none where the cluster does not have it."""
@@ -89,20 +99,11 @@ def known_of(sources: Sources, context: Sequence[Object], namespace: str, labels
     `labels` are those of namespaces, over the cluster's; objects without a namespace are in `namespace`.
     """
     manifests = [each.value for each in sources.documents if is_whole(each)]
-    own = {
-        each["metadata"]["name"]: each["metadata"].get("labels") or {}
-        for each in context
-        if each["kind"] == NAMESPACE.kind
-    }
     replaced = {identity(each, namespace) for each in manifests}
     others = (each for each in context if each["kind"] != NAMESPACE.kind)
     beside = [each for each in others if identity(each, namespace) not in replaced]
-    return Known([*beside, *manifests], namespace, {**own, **labels})
-
-
-def _document(object: Object, source: str = "") -> Document:
-    """Return an object as a document without lines, and without a file."""
-    return Document(source, object, yaml.ScalarNode("", ""), is_exact=False)
+    namespaces = [each for each in context if each["kind"] == NAMESPACE.kind]
+    return Known([*beside, *manifests], namespace, labels, namespaces)
 
 
 def _title(object: Object) -> str:

@@ -48,7 +48,7 @@ def add_registration(settings: Settings, endpoint: Endpoint, manager: Manager) -
     look_again = add_policy_statuses(manager, policies, objects, home, audit)
     on_change = [look_again]
     if audit is not None:
-        controller = audit.controller(manager.metrics)
+        controller = audit.controller(manager.metrics, manager.caches)
         manager.add(controller)
         on_change.append(lambda: controller.add(REQUEST))
     if settings.webhook_configuration or settings.webhook_url:
@@ -108,6 +108,7 @@ def audit_of(settings: Settings, manager: Manager, policies: Policies, excluded:
         excluded_namespaces=[*SYSTEM_NAMESPACES, *excluded],
         planned=[(each.group, each.plural) for each in planned],
         optional=optional_resources(),
+        kubernetes=settings.kubernetes_policies,
     )
 
 

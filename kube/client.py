@@ -19,6 +19,7 @@ PAGE = 500  # default number of objects of a page
 CORE = "v1"  # the version of the core group, which every server has
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+DISCOVERY = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"  # Kubernetes 1.30 and later
 
 Object = dict[str, Any]
 JSONPatch = list[Object]
@@ -189,6 +190,24 @@ class Client:
             raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
         found = (version for group in groups.get("groups") or [] for version in group["versions"])
         return frozenset({CORE, *(version["groupVersion"] for version in found)})
+
+    async def resources(self) -> tuple[Resource, ...]:
+        """Return all resources that can be listed; of a group with several versions, the preferred version first."""
+        groups = [await self._transport.request("GET", path, accept=DISCOVERY) for path in ("/api", "/apis")]
+        return tuple(
+            Resource(
+                group["metadata"].get("name", ""),
+                version["version"],
+                each["resource"],
+                each["responseKind"]["kind"],
+                each["scope"] == "Namespaced",
+            )
+            for found in groups
+            for group in found.get("items") or ()
+            for version in group["versions"]
+            for each in version.get("resources") or ()
+            if "list" in each["verbs"]
+        )
 
     def stream(
         self, resource: Resource, namespace: str | None, query: Mapping[str, object], *, metadata_only: bool = False

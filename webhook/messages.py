@@ -1,5 +1,6 @@
 """Word a verdict: the Status of a denial, warnings, and what the audit log keeps."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,8 @@ from webhook.engine.violation import one_line
 MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
 MAX_CAUSES = 40 << 10
 MAX_ANNOTATIONS = 32 << 10
+MAX_VALUE = 10 << 10  # bytes of one annotation of a policy's own, as in ValidatingAdmissionPolicy
+MAX_KEY = 63  # characters; the API server puts the webhook's name and a slash before the key, and allows no other
 MAX_WARNINGS = 4096  # characters of all warnings; beyond, the API server leaves MAX_WARNING of each
 MAX_WARNING = 256
 WARNINGS_LEFT = MAX_WARNINGS // MAX_WARNING - 1
@@ -146,7 +149,7 @@ def _tolerated(violation: Violation) -> str:
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
     """Return what the audit log keeps: violations under each action's name, failures, and which policies changed it.
 
-    Of all of them together, as many as fit into MAX_ANNOTATIONS bytes.
+    A policy's own annotations are under `POLICY.KEY`. Of all together, as many as fit into MAX_ANNOTATIONS bytes.
     """
     annotations: dict[str, list[str]] = {}
     room = MAX_ANNOTATIONS
@@ -161,6 +164,9 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
 def _audited(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Yield each line that is kept, and under which key."""
     for outcome in verdict.outcomes:
+        for key, value in outcome.annotations:
+            name = re.sub("[^A-Za-z0-9_.-]", "-", f"{outcome.policy}.{key}")
+            yield name[-MAX_KEY:].lstrip("-_."), value.encode()[:MAX_VALUE].decode(errors="ignore")
         for action in sorted(outcome.actions) if outcome.violations else ():
             key = action.lower()
             for each in outcome.violations:

@@ -65,6 +65,8 @@ class _GroupResource(msgspec.Struct, gc=False):
 class _User(msgspec.Struct):
     username: str = ""
     groups: tuple[str, ...] | None = None
+    uid: str = ""
+    extra: msgspec.Raw = ABSENT
 
 
 class _AdmissionRequest(Identified, rename="camel", kw_only=True):
@@ -77,6 +79,8 @@ class _AdmissionRequest(Identified, rename="camel", kw_only=True):
     namespace: str | None = None
     user_info: _User | None = None
     dry_run: bool | None = None
+    request_resource: msgspec.Raw = ABSENT
+    options: msgspec.Raw = ABSENT
     object: msgspec.Raw = ABSENT
     old_object: msgspec.Raw = ABSENT
 
@@ -145,6 +149,7 @@ def envelope(body: bytes) -> Envelope:
         () if user is None else user.groups or (),
         asked.dry_run is True,
         judged if requested is None else (requested.group, requested.version, requested.kind),
+        None if asked.options is ABSENT else asked,  # the API server always sends these
     )
     return Envelope(attributes, asked.object, asked.old_object)
 

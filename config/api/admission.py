@@ -44,10 +44,10 @@ class ParamKind(ApiModel):
 
 
 class AuditAnnotation(ApiModel):
-    """An annotation of the audit log; parsed but not evaluated."""
+    """An annotation of the audit log."""
 
     key: str = Field(description="key")
-    value_expression: str = Field(description="CEL expression")
+    value_expression: str = Field(description="CEL expression for its value, a string or null")
 
 
 class KubernetesPolicySpec(ApiModel):

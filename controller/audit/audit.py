@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from controller.audit.inventory import take_inventory
 from controller.audit.judge import Judge, Judged
+from controller.audit.kubernetes_policies import VALIDATING, joined, kubernetes_policies
 from controller.audit.listing import Lister, Object, RateLimit, rate_limit
 from controller.audit.metrics import AuditMetrics
 from controller.audit.objects import objects, served
@@ -31,13 +32,15 @@ from controller.audit.reports import (
     with_first_seen,
 )
 from controller.audit.scope import Scope
+from controller.runtime.cache import Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
+from controller.runtime.sources import always, spec_changed
 from controller.runtime.types import Request, Result
 from kube.client import Client
-from kube.errors import ApiError, NotFound
+from kube.errors import ApiError, Forbidden, NotFound
 from kube.resource import Resource
-from webhook.engine import Engine
+from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
 
 FIELD_MANAGER = "gatewright-audit"
@@ -91,22 +94,28 @@ class Audit:
         excluded_namespaces: Collection[str] = (),
         planned: Collection[tuple[str, str]] = (),
         optional: Collection[Resource] = (),
+        kubernetes: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the engine in force as a function (None until it is known), and what `gatewright controller` sets."""
+        """Take the engine in force as a function (None until it is known), and what `gatewright controller` sets.
+
+        `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too.
+        """
         self._client, self._engine, self._now = client, engine, now
         self._interval, self._qps, self._format = interval, qps, format
         self._namespaces, self._excluded = tuple(namespaces), frozenset(excluded_namespaces)
-        self._planned, self._optional = planned, tuple(optional)
+        self._planned, self._optional, self._kubernetes = planned, tuple(optional), kubernetes
         self._metrics = AuditMetrics(registry)
         self.on_finished: Callable[[], None] = lambda: None
         self._limit: RateLimit | None = None
         self._started: datetime | None = None
         self.totals: Totals | None = None
 
-    def controller(self, metrics: Metrics) -> Controller:
-        """Return the controller that runs it; adding REQUEST asks for a pass soon."""
+    def controller(self, metrics: Metrics, caches: Caches) -> Controller:
+        """Return the controller that runs it; adding REQUEST asks for a pass soon, as Kubernetes' policies do."""
         controller = Controller("audit", reconcile=self.reconcile, metrics=metrics, workers=1, timeout=TIMEOUT)
+        for resource in VALIDATING if self._kubernetes else ():
+            controller.watch(caches.of(resource, optional=True), always(REQUEST), spec_changed)
         controller.add(REQUEST)
         return controller
 
@@ -121,6 +130,8 @@ class Audit:
         self._limit = self._limit or rate_limit(self._qps)
         began = time.monotonic()
         lister = Lister(self._client, self._limit, self._namespaces)
+        if self._kubernetes:
+            engine = joined(engine, await self._kubernetes_policies(lister))
         found, objects, unread = await self._judge(engine, lister, now)
         self.totals = Totals.of(engine, found, objects)
         self._metrics.judged(found, objects)
@@ -141,6 +152,18 @@ class Audit:
         )
         return Result(self._interval)
 
+    async def _kubernetes_policies(self, lister: Lister) -> list[BoundPolicy]:
+        """Return Kubernetes' own policies in force; log those that cannot be evaluated."""
+        try:
+            found = await kubernetes_policies(lister)
+        except Forbidden as error:
+            log.warning("ValidatingAdmissionPolicies are not audited: %s", error)
+            return []
+        for each in found:
+            for path, text in each.faults:
+                log.warning("%s is not audited: %s: %s", each.document.source, path, text)
+        return [policy for each in found for policy in each.policies]
+
     async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> tuple[list[Judged], int, frozenset[str]]:
         """Return the objects with violations, how many were judged, and the kinds that could not be listed."""
         unread = set[str]()
@@ -149,13 +172,15 @@ class Audit:
             unread.add(label(kind.group, kind.kind))
             log.warning("%s cannot be audited: %s", kind.plural, error)
 
-        judge, inventory = Judge(engine), await take_inventory(lister, engine)
+        judge, judge_owned = Judge(engine), Judge(engine.for_owned)
+        scope, inventory = Scope([engine], self._excluded, self._planned), await take_inventory(lister, engine)
         apis = await served(lister, self._optional)
         found, number = list[Judged](), 0
-        async for kind, object in objects(lister, Scope([engine], self._excluded, self._planned), refused):
+        async for kind, object in objects(lister, scope, refused):
             number += 1
             about = inventory.about(object["metadata"].get("namespace", ""), now, apis)
-            if (judged := judge(kind, object, about)) is not None:
+            judged = (judge_owned if scope.is_owned(kind, object) else judge)(kind, object, about)
+            if judged is not None:
                 found.append(judged)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)

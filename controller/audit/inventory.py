@@ -7,6 +7,7 @@ from typing import Any
 from controller.audit.listing import Lister
 from controller.audit.objects import resource_of
 from kube.resource import Resource
+from webhook.engine import NAMESPACE as NAMESPACE_OBJECT
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
 from webhook.engine.kinds import KINDS
 from webhook.engine.look_ups import LOOK_UPS, LookUp
@@ -21,9 +22,9 @@ NOTHING: list[Any] = []
 class Inventory:
     """The state of a cluster that one audit judges by."""
 
-    def __init__(self, labels: Mapping[str, Mapping[str, str]], found: Mapping[str, Mapping[str, list[Any]]]) -> None:
-        """Take the labels of each namespace, and by look-up and namespace ("" for all of them) the objects."""
-        self._labels, self._found = labels, found
+    def __init__(self, namespaces: Mapping[str, Any], found: Mapping[str, Mapping[str, list[Any]]]) -> None:
+        """Take the Namespaces by name, and by look-up and namespace ("" for all of them) the objects."""
+        self._namespaces, self._found = namespaces, found
 
     def about(self, namespace: str, now: datetime, served: Served) -> dict[str, Any]:
         """Return what is looked up for an object in `namespace` at the time `now`."""
@@ -31,16 +32,14 @@ class Inventory:
             name: each.get("" if LOOK_UPS[name].everywhere else namespace, NOTHING)
             for name, each in self._found.items()
         }
-        labels = {**self._labels.get(namespace, {}), NAME_LABEL: namespace}
-        return {**objects, NAMESPACE_LABELS: labels, NOW: now, SERVED: served}
+        about = self._namespaces.get(namespace)
+        labels = {**((about or {"metadata": {}})["metadata"].get("labels") or {}), NAME_LABEL: namespace}
+        return {**objects, NAMESPACE_OBJECT: about, NAMESPACE_LABELS: labels, NOW: now, SERVED: served}
 
 
 async def take_inventory(lister: Lister, engine: Engine) -> Inventory:
     """Read what the policies in force look up. ApiError where the API server refuses."""
-    labels = {
-        each["metadata"]["name"]: each["metadata"].get("labels") or {}
-        async for each in lister.objects(NAMESPACE, metadata_only=True)
-    }
+    namespaces = {each["metadata"]["name"]: each async for each in lister.objects(NAMESPACE)}
     found: dict[str, dict[str, list[Any]]] = {}
     for name, look_up in look_ups_of(engine).items():
         found[name] = {}
@@ -49,7 +48,7 @@ async def take_inventory(lister: Lister, engine: Engine) -> Inventory:
                 namespace = object["metadata"].get("namespace", "")
                 place = "" if look_up.everywhere else namespace
                 found[name].setdefault(place, []).append(look_up.shaped(object, namespace))
-    return Inventory(labels, found)
+    return Inventory(namespaces, found)
 
 
 def look_ups_of(*engines: Engine) -> dict[str, LookUp]:

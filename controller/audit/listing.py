@@ -67,6 +67,10 @@ class Lister:
         """Return whether the API server has a resource."""
         return resource.api_version in await self.versions() and await self._client.serves(resource)
 
+    async def resources(self) -> tuple[Resource, ...]:
+        """Return all resources of the API server that can be listed."""
+        return await self._client.resources()
+
     async def objects(
         self, resource: Resource, *, metadata_only: bool = False, labels: str | None = None, first: int = PAGE
     ) -> AsyncIterator[Object]:

@@ -23,8 +23,11 @@ class Scope:
         judges: dict[Kind, set[tuple[int, str]]] = {}
         for index, engine in enumerate(engines):
             for kind in _judged_kinds(engine):
-                titles = (each.title for each in engine.policies if _judges(each, kind))
+                titles = (
+                    each.title for each in engine.policies if _judges(each, kind) and not each.policy.judges_owned
+                )
                 judges.setdefault(kind, set()).update((index, title) for title in titles)
+        self._for_owned = frozenset(kind for engine in engines for kind in _judged_kinds(engine.for_owned))
         self._judges = {kind: judges[kind] for kind in sorted(judges, key=lambda each: (each.group, each.kind))}
         self._by_name = {(kind.group, kind.kind): kind for kind in self._judges}
 
@@ -34,12 +37,19 @@ class Scope:
         return self._judges.keys()
 
     def includes(self, kind: Kind, object: Object) -> bool:
-        """Whether an object is judged: not where it is being deleted, or its owner is judged by the same policies."""
+        """Whether an object is judged: not where it is being deleted, or its owner is judged by the same policies.
+
+        An object that `is_owned` is judged where some policy has rules about its kind.
+        """
         metadata = object["metadata"]
         namespace = metadata["name"] if kind.plural == "namespaces" else metadata.get("namespace")
         if namespace in self._excluded or "deletionTimestamp" in metadata:
             return False
-        return not any(self._answers_for(kind, each) for each in metadata.get("ownerReferences") or ())
+        return kind in self._for_owned or not self.is_owned(kind, object)
+
+    def is_owned(self, kind: Kind, object: Object) -> bool:
+        """Whether the owner of an object answers for it, so that only `Engine.for_owned` judges the object itself."""
+        return any(self._answers_for(kind, each) for each in object["metadata"].get("ownerReferences") or ())
 
     def _answers_for(self, kind: Kind, owner: Object) -> bool:
         group = owner["apiVersion"].rpartition("/")[0]

@@ -17,7 +17,7 @@ from webhook.harness.known import Labels
 
 
 @click.command
-@settings_options("policies", "registry", "controller_account", *POLICIES, *CLUSTER)
+@settings_options("policies", "registry", "controller_account", "kubernetes_policies", *POLICIES, *CLUSTER)
 @OUTPUTS
 @FAIL_ON
 @click.option("-n", "--namespace", default="default", help="namespace for objects without one [default]")
@@ -49,7 +49,8 @@ def command(
     judged with it.
 
     With --kubeconfig, namespace labels and the objects that policies look up are read from the cluster and, without
-    --policies, the policies too. Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
+    --policies, the policies too, with the ValidatingAdmissionPolicies and MutatingAdmissionPolicies that are bound.
+    Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…'.")

@@ -45,6 +45,7 @@ from kube.credentials import load
     "audit_interval",
     "audit_qps",
     "audit_reports",
+    "kubernetes_policies",
     *POLICIES,
     *CLUSTER,
 )

@@ -9,6 +9,7 @@ import click
 
 from config.documents import Document, DocumentError
 from config.settings import Settings
+from controller.audit.kubernetes_policies import joined
 from gatewright.checking import exceptions_of, policy_infos, problem, result, without_effect
 from gatewright.impact import UNCHANGED, compare
 from gatewright.live import Live, known_of
@@ -17,11 +18,12 @@ from gatewright.outputs import OUTPUTS, Output, Problem, Report, Result, write
 from gatewright.planning import planners_of
 from gatewright.policies import HOME, engine_from, policy_documents
 from gatewright.recorded import read_reviews
-from gatewright.sources import read_sources
+from gatewright.sources import Sources, read_sources
 from gatewright.terminal import progress
 from kube.client import Client, Object
 from kube.credentials import load
 from kube.errors import ApiError
+from webhook.engine import BoundPolicy, Engine
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import read
 from webhook.harness.known import Known, Labels
@@ -32,7 +34,7 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 
 
 @click.command
-@settings_options("registry", "controller_account", *POLICIES, *CLUSTER)
+@settings_options("registry", "controller_account", "kubernetes_policies", *POLICIES, *CLUSTER)
 @OUTPUTS
 @click.option("-n", "--namespace", default="default", help="namespace for objects without one [default]")
 @NAMESPACE_LABELS
@@ -114,12 +116,17 @@ class Comparison:
         try:
             async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
                 live = Live(client, self._home)
+                if self._settings.kubernetes_policies:
+                    self._join(await live.kubernetes_policies())
                 context, served = await live.context(*self._engines), await live.served()
                 if manifests or reviews:
                     self._compare(manifests, reviews, namespace, labels, context, served)
                 else:
-                    judges = self._judges(Known(context, "", labels), "", served, stored=True)
-                    self._judge([each async for each in live.objects(*self._engines)], judges)
+                    known = known_of(Sources(), context, "", labels)
+                    objects = [each async for each in live.objects(*self._engines)]
+                    for owned, engines in enumerate((self._engines, [each.for_owned for each in self._engines])):
+                        judges = self._judges(engines, known, "", served, stored=True)
+                        self._judge([each for each, is_owned in objects if is_owned == owned], judges)
                 self._problems += live.problems
         except ApiError as error:
             self._problems.append(Problem(f"cannot read from the API server: {error}"))
@@ -136,17 +143,27 @@ class Comparison:
         sources = read_sources(manifests, namespace)
         self._problems += [problem(DocumentError(each)) for each in sources.problems]
         self._notes += sources.notes
-        judges = self._judges(known_of(sources, context, namespace, labels), namespace, served)
+        judges = self._judges(self._engines, known_of(sources, context, namespace, labels), namespace, served)
         self._judge(sources.judged, judges)
         if reviews is not None:
             recorded = list(read_reviews(reviews))
             self._problems += [problem(each) for each in recorded if isinstance(each, DocumentError)]
             self._judge([each for each in recorded if isinstance(each, Document)], judges, are_reviews=True)
 
-    def _judges(self, known: Known, namespace: str, served: Served, *, stored: bool = False) -> list[Judge]:
+    def _join(self, policies: Sequence[BoundPolicy]) -> None:
+        """Let both sets have the cluster's policies of Kubernetes' kinds, but for those that a set has itself."""
+        own = [{each.name for each in engine.policies if each.policy.judges_owned} for engine in self._engines]
+        self._engines = [
+            joined(engine, (each for each in policies if each.name not in names))
+            for engine, names in zip(self._engines, own, strict=True)
+        ]
+
+    def _judges(
+        self, engines: Sequence[Engine], known: Known, namespace: str, served: Served, *, stored: bool = False
+    ) -> list[Judge]:
         return [
             Judge(engine, known, namespace, now, served, stored=stored)
-            for engine, now in zip(self._engines, self._times, strict=True)
+            for engine, now in zip(engines, self._times, strict=True)
         ]
 
     def _judge(self, documents: Sequence[Document], judges: Iterable[Judge], *, are_reviews: bool = False) -> None:

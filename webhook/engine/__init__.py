@@ -7,12 +7,13 @@ from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.planners import SERVED, ControllerUser, PlannedObject, Planner, Planners, RefusedError
 from webhook.engine.policy import Params, Policy
-from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, NotLookedUpError, Request
+from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, PARENT, Attributes, NotLookedUpError, Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
 from webhook.engine.violation import Patch, Patches, Violation, Violations
 
 __all__ = [
     "MAX_VIOLATIONS",
+    "NAMESPACE",
     "NAMESPACE_LABELS",
     "NOW",
     "PARENT",

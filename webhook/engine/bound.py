@@ -89,7 +89,10 @@ class BoundPolicy:
             return None
         violations = iter(policy._left(request, self.policy.validate))
         first = next(violations, None)
-        return self.passed if first is None else policy._outcome(request, chain((first,), violations))
+        outcome = self.passed if first is None else policy._outcome(request, chain((first,), violations))
+        if self.policy.annotate is None:
+            return outcome
+        return replace(outcome, annotations=tuple(self.policy.annotate(request, policy.params)))
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where it does not apply, or an exception leaves nothing of it."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from webhook.engine.bound import BoundPolicy
@@ -52,6 +52,11 @@ class Engine:
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return an engine of other policies and the same planners. ConflictingPoliciesError as for a new one."""
         return Engine(policies, self.planners)
+
+    @cached_property
+    def for_owned(self) -> "Engine":
+        """The engine for objects whose owner is judged: the policies whose rules may be about these alone."""
+        return self.with_policies(each for each in self.policies if each.policy.judges_owned)
 
     def _refuse_conflicts(self) -> None:
         wholes = {key: target.kind for key, target in self._targets.items() if not target.subresource}

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import NAMESPACES, Target, TargetKey
-from webhook.engine.request import NAMESPACE_LABELS, Attributes
+from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, Attributes
 
 MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
 EVERYWHERE = ""  # beside the namespaces that tenants' policies are in force in
@@ -63,5 +63,5 @@ class Index:
                 policies.append(replace(bound, match=match))
                 needs |= match.needs(attributes.subresource) | bound.needs
         if target[:2] == NAMESPACES:
-            needs.discard(NAMESPACE_LABELS)
+            needs -= {NAMESPACE_LABELS, NAMESPACE}
         return Asked(tuple(policies), frozenset(needs))

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -33,6 +33,7 @@ class Policy:
     params: type[Params] = Params
     validate: Callable[[Request, Any], Iterable[Violation]] | None = None
     mutate: Callable[[Request, Any], Iterable[Patch]] | None = None
+    annotate: Callable[[Request, Any], Iterable[tuple[str, str]]] | None = None  # keys and values for the audit log
     kinds: str | tuple[str | Kind, ...] = "pods"
     operations: tuple[str, ...] = CREATE_AND_UPDATE
     category: str = "general"
@@ -40,6 +41,8 @@ class Policy:
     needs: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     always: bool = False
     action: str = "Deny"
+    judges_owned: ClassVar[bool] = False
+    """Whether an audit judges an object whose owner is judged too: the rules may be about other fields."""
 
     def needed(self, params: Params) -> frozenset[str]:
         """Return what must be looked up before it can judge by these parameters."""

@@ -11,6 +11,7 @@ from webhook.engine.kinds import KINDS, Kind, TargetKey
 NOTHING: Mapping[str, Any] = {}
 NOBODY: frozenset[Fields] = frozenset()
 NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
+NAMESPACE = "namespace"  # what expressions about `namespaceObject` have looked up: the Namespace, as it is stored
 PARENT = "parent"  # what is looked up for /scale, exec and the like: the object that the subresource belongs to
 GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
@@ -38,6 +39,7 @@ class Attributes(NamedTuple):
     groups: tuple[str, ...] = ()
     dry_run: bool = False
     requested: tuple[str, str, str] | None = None  # group, version, kind as sent, where matchPolicy changed them
+    sent: Any = None  # the AdmissionRequest (see webhook.review), parts of it still JSON; None where not known whole
 
     @property
     def target(self) -> TargetKey:

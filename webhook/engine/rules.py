@@ -1,11 +1,12 @@
 """Rules that a policy object carries itself: how their language, which the engine does not know, comes in."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from config.api.policy import AdmissionPolicySpec, Match
 from config.documents import Document
+from webhook.engine.kinds import Kind
 from webhook.engine.policy import Params, Policy
 from webhook.engine.request import Request
 
@@ -47,7 +48,7 @@ class Native:
 
 
 Compile = Callable[[AdmissionPolicySpec, bool], Rules]
-FindNative = Callable[[Iterable[Document]], tuple[list[Native], list[Document]]]
+FindNative = Callable[[Iterable[Document], Sequence[Kind]], tuple[list[Native], list[Document]]]
 _compilers: list[tuple[Compile, FindNative]] = []
 
 
@@ -59,9 +60,12 @@ def use_compiler(compile: Compile, find_native: FindNative) -> None:
     _compilers[:] = [(compile, find_native)]
 
 
-def find_native(documents: Iterable[Document]) -> tuple[list[Native], list[Document]]:
-    """Return Kubernetes' own admission policies among the documents, and the other documents."""
-    return _compilers[0][1](documents) if _compilers else ([], list(documents))
+def find_native(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
+    """Return Kubernetes' own admission policies among the documents, and the other documents.
+
+    `kinds` are those of their cluster that the table of kinds does not have.
+    """
+    return _compilers[0][1](documents, kinds) if _compilers else ([], list(documents))
 
 
 def compile_rules(spec: AdmissionPolicySpec, *, in_a_namespace: bool) -> Rules:

@@ -29,6 +29,7 @@ class Outcome:
     error: BaseException | None = None
     fails_closed: bool = True
     patched: bool = False
+    annotations: tuple[tuple[str, str], ...] = ()  # for the audit log, by what the policy says itself
 
     @property
     def denies(self) -> bool:
@@ -70,6 +71,8 @@ class Verdict:
         """Decide once."""
         self.is_plain = not self.operations
         for outcome in self.outcomes:
+            if outcome.annotations:
+                self.is_plain = False
             if outcome.violations or outcome.tolerated or outcome.malformed is not None or outcome.error is not None:
                 self.is_plain = False
                 self.allowed = self.allowed and not outcome.denies

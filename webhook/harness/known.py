@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from webhook.engine import NAMESPACE_LABELS, NotLookedUpError
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, NotLookedUpError
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import is_cluster_scoped
@@ -58,16 +58,24 @@ class UnknownLabels(Mapping[str, str]):
 class Known:
     """The known objects of a cluster: manifests, or objects listed from an API server."""
 
-    def __init__(self, objects: Iterable[Object], namespace: str, labels: Mapping[str, Labels] = NO_LABELS) -> None:
+    def __init__(
+        self,
+        objects: Iterable[Object],
+        namespace: str,
+        labels: Mapping[str, Labels] = NO_LABELS,
+        stored: Iterable[Object] = (),
+    ) -> None:
         """Index `objects`; those without a namespace are in `namespace`.
 
-        `labels` are those of namespaces; the labels of a Namespace among the objects override them.
+        `labels` are those of namespaces; the labels of a Namespace among the objects override them, and they override
+        those of the Namespaces that are `stored` in a cluster.
         """
         named = [each for each in objects if each["metadata"].get("name")]
-        own = {
-            each["metadata"]["name"]: each["metadata"].get("labels") for each in named if each["kind"] == "Namespace"
-        }
-        self._labels = {name: {NAME_LABEL: name, **(each or {})} for name, each in ({**labels, **own}).items()}
+        own = _labels_of(each for each in named if each["kind"] == "Namespace")
+        told = {**labels, **own}
+        self._stored = {name: each for each in stored if (name := each["metadata"]["name"]) not in told}
+        known = {**_labels_of(self._stored.values()), **told}
+        self._labels = {name: {NAME_LABEL: name, **(each or {})} for name, each in known.items()}
         self._found: dict[str, dict[str, list[Object]]] = {name: {} for name in LOOK_UPS}
         self._about: dict[str, Mapping[str, Any]] = {}
         for name, look_up in LOOK_UPS.items():
@@ -94,7 +102,12 @@ class Known:
             for name, look_up in LOOK_UPS.items()
             if not look_up.completes or is_known
         }
-        return found | {NAMESPACE_LABELS: self._labels[namespace] if is_known else UnknownLabels(namespace)}
+        labels = self._labels[namespace] if is_known else UnknownLabels(namespace)
+        return found | {NAMESPACE: self._stored.get(namespace), NAMESPACE_LABELS: labels}
+
+
+def _labels_of(namespaces: Iterable[Object]) -> dict[str, Labels | None]:
+    return {each["metadata"]["name"]: each["metadata"].get("labels") for each in namespaces}
 
 
 def identity(object: Object, namespace: str) -> tuple[str, str, str]:

@@ -42,23 +42,29 @@ def selects_namespaces(spec: MatchResources) -> bool:
     return selector is not None and bool(selector.match_labels or selector.match_expressions)
 
 
-def targets_of(rules: Sequence[ResourceRule]) -> tuple[Target, ...]:
-    """Return the resources that rules name; `*` stands for the kinds that are known."""
+def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target, ...]:
+    """Return the resources that rules name.
+
+    `*` stands for the kinds that the table of kinds has; those of `kinds` are found where a rule names their group.
+    """
     found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
-    for rule in rules:
-        for kind, subresource in _resources(rule):
+    for rule in spec.resource_rules:
+        for kind, subresource in _resources(rule, kinds):
             _, operations = found.setdefault((kind.group, kind.plural, subresource), (kind, set()))
             everything = ("CONNECT",) if subresource in CONNECTED else OPERATIONS
             operations |= set(everything if "*" in rule.operations else rule.operations)
     return tuple(Target(kind, sub, tuple(sorted(ops))) for (_, _, sub), (kind, ops) in found.items())
 
 
-def _resources(rule: ResourceRule) -> Iterator[tuple[Kind, str]]:
+def _resources(rule: ResourceRule, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, str]]:
+    groups = [group for group in rule.api_groups if group != "*"]
+    versions = tuple(each for each in rule.api_versions if each != "*") or ("v1",)
     for resource in rule.resources:
         plural, _, subresource = resource.partition("/")
         known = [kind for kind in KINDS.values() if _has(rule.api_groups, kind.group) and plural in ("*", kind.plural)]
+        known += [kind for kind in kinds if kind.group in groups and plural in ("*", kind.plural)]
         if not known and plural != "*":
-            known = [Kind(group, plural.capitalize(), plural) for group in rule.api_groups if group != "*"]
+            known = [Kind(group, plural.capitalize(), plural, versions) for group in groups]
         for kind in known:
             if subresource != "*":
                 yield kind, subresource

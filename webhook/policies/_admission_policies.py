@@ -1,19 +1,19 @@
 """Kubernetes' own admission policies in force: each policy, bound by a binding, with its parameters."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from config.api.admission import GROUP, BindingSpec, KubernetesPolicySpec, ParamRef
-from config.api.policy import AdmissionPolicySpec
 from config.documents import Document
 from config.faults import FaultsError, parse
 from webhook.engine.bound import BoundPolicy
+from webhook.engine.kinds import Kind, Target
 from webhook.engine.match import Match, compile_selector
 from webhook.engine.request import NAMESPACE_LABELS, Request
 from webhook.engine.rules import Condition, Native, RuleError
 from webhook.policies._admission_match import condition_of, selects_namespaces, targets_of
-from webhook.policies._rules import RuleParams, compile_expressions
+from webhook.policies._expressions import Expressions, compile_expressions
+from webhook.policies._rules import CATEGORY, NAME, RuleParams, RulePolicy, shown
 
 POLICIES = {
     f"{GROUP}/{version}": kinds
@@ -23,20 +23,17 @@ POLICIES = {
         "v1alpha1": {"MutatingAdmissionPolicy"},
     }.items()
 }
+NO_PARAMS = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+
+Object = Mapping[str, Any]
+Choose = Callable[[Request], Sequence[Object | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """One pair of a policy and a binding, before it has its parameters."""
+def native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
+    """Return Kubernetes' policies among the documents, and the documents that are no part of these.
 
-    name: str
-    kind: str
-    spec: KubernetesPolicySpec
-    binding: BindingSpec
-
-
-def native_policies(documents: Iterable[Document]) -> tuple[list[Native], list[Document]]:
-    """Return Kubernetes' policies among the documents, and the documents that are no part of these."""
+    `kinds` are those of a cluster that the table of kinds does not have.
+    """
     policies: dict[tuple[str, str], Document] = {}
     bindings: list[tuple[str, Document]] = []
     others: list[Document] = []
@@ -47,25 +44,32 @@ def native_policies(documents: Iterable[Document]) -> tuple[list[Native], list[D
         elif kind.endswith("Binding"):
             bindings.append((kind.removesuffix("Binding"), document))
         else:
-            policies[kind, str((document.value.get("metadata") or {}).get("name"))] = document
-    if not policies and not bindings:
-        return [], others
+            policies[kind, _name(document)] = document
     found: list[Native] = []
+    lost: list[Native] = []
+    bound: dict[tuple[str, str], list[tuple[str, BindingSpec]]] = {}
+    for kind, document in bindings:
+        spec = _parsed(BindingSpec, document, found)
+        if spec is not None and (kind, spec.policy_name) in policies:
+            bound.setdefault((kind, spec.policy_name), []).append((_name(document), spec))
+        elif spec is not None:
+            lost.append(Native(document, (), (("spec.policyName", f'no {kind} "{spec.policy_name}" beside it'),)))
     params: dict[int, Document] = {}
-    specs = {key: _parsed(KubernetesPolicySpec, document, found) for key, document in policies.items()}
-    for (kind, name), spec in specs.items():
+    for key, document in policies.items():
+        spec = _parsed(KubernetesPolicySpec, document, found)
         if spec is None:
             continue
-        known = [each for each in others if spec.param_kind and _is_param(each.value, spec)]
+        known = [each for each in others if _is_param(each.value, spec)]
         params |= {id(each): each for each in known}
-        used = [(each, _parsed(BindingSpec, each, found)) for of, each in bindings if of == kind]
-        bound = [Bound(name, kind, spec, each) for _, each in used if each is not None and each.policy_name == name]
-        found += _in_force(policies[kind, name], bound, [each.value for each in known])
-    for of, document in bindings:
-        wanted = (document.value.get("spec") or {}).get("policyName")
-        if (of, wanted) not in policies:
-            found.append(Native(document, (), (("spec.policyName", f'no {of} "{wanted}" beside it'),)))
-    return found, [each for each in others if id(each) not in params]
+        values = [each.value for each in known]
+        try:
+            in_force = tuple(
+                _in_force(key[1], spec, bound.get(key, []), values, targets_of(spec.match_constraints, kinds))
+            )
+            found.append(Native(document, in_force, ()))
+        except FaultsError as error:
+            found.append(Native(document, (), error.faults))
+    return found + lost, [each for each in others if id(each) not in params]
 
 
 def _kind(document: Document) -> str | None:
@@ -74,6 +78,11 @@ def _kind(document: Document) -> str | None:
         return None
     kinds, kind = POLICIES.get(str(value.get("apiVersion")), set()), str(value.get("kind"))
     return kind if kind.removesuffix("Binding") in kinds else None
+
+
+def _name(document: Document) -> str:
+    metadata = document.value.get("metadata")
+    return str(metadata.get("name")) if isinstance(metadata, dict) else ""
 
 
 def _parsed(model: Any, document: Document, found: list[Native]) -> Any:
@@ -86,101 +95,84 @@ def _parsed(model: Any, document: Document, found: list[Native]) -> Any:
 
 def _is_param(value: Any, spec: KubernetesPolicySpec) -> bool:
     wanted = spec.param_kind
-    assert wanted is not None
-    return isinstance(value, dict) and (value.get("apiVersion"), value.get("kind")) == (wanted.api_version, wanted.kind)
+    if wanted is None or not isinstance(value, dict):
+        return False
+    return (value.get("apiVersion"), value.get("kind")) == (wanted.api_version, wanted.kind)
 
 
-def _in_force(document: Document, bound: Sequence[Bound], params: Sequence[dict[str, Any]]) -> Iterator[Native]:
-    try:
-        made = [policy for each in bound for policy in _bound(each, params)]
-        if not bound:
-            _bound_once(
-                Bound(document.value["metadata"]["name"], "", _spec(document), BindingSpec(policy_name="")), None
-            )
-    except FaultsError as error:
-        yield Native(document, (), error.faults)
-        return
-    if len(made) > 1:
-        made = [replace(each, name=f"{each.name}-{index}") for index, each in enumerate(made, start=1)]
-    yield Native(document, tuple(made), ())
+def _in_force(
+    name: str,
+    spec: KubernetesPolicySpec,
+    bindings: Sequence[tuple[str, BindingSpec]],
+    params: Sequence[Object],
+    targets: tuple[Target, ...],
+) -> Iterator[BoundPolicy]:
+    """Yield the policy as each binding puts it in force. FaultsError where it does not compile, bound or not."""
+    found = compile_expressions(spec, has_params=spec.param_kind is not None, annotations=spec.audit_annotations)
+    about = condition_of(spec.match_constraints)
+    for binding_name, binding in bindings:
+        selects = any(map(selects_namespaces, (spec.match_constraints, binding.match_resources)))
+        yield BoundPolicy(
+            name if len(bindings) == 1 else f"{name}:{binding_name}",
+            _policy(found, spec, _choose(spec, binding, params), targets),
+            RuleParams(),
+            Match(),
+            frozenset({"Deny"}) if spec.mutations else frozenset(map(str, binding.validation_actions)),
+            fails_closed=found.fails_closed,
+            tolerates_existing=False,
+            severity="medium",
+            category=CATEGORY,
+            condition=_both(about, condition_of(binding.match_resources)),
+            condition_needs=found.needs | ({NAMESPACE_LABELS} if selects else set()),
+        )
 
 
-def _spec(document: Document) -> KubernetesPolicySpec:
-    spec: KubernetesPolicySpec = parse(KubernetesPolicySpec, document.value.get("spec") or {})
-    return spec
+def _both(one: Condition, other: Condition) -> Condition:
+    return lambda request: one(request) and other(request)
 
 
-def _bound(bound: Bound, params: Sequence[dict[str, Any]]) -> Iterator[BoundPolicy]:
-    """Yield the policy with each of its parameters."""
-    reference = bound.binding.param_ref
-    if bound.spec.param_kind is None or reference is None:
-        yield _bound_once(bound, None)
-        return
-    chosen = [each for each in params if _is_chosen(reference, each.get("metadata") or {})]
-    for param in chosen:
-        policy = _bound_once(bound, param)
-        namespace = (param.get("metadata") or {}).get("namespace")
-        if namespace and not reference.namespace:
-            policy = replace(policy, condition=_also(policy.condition, _in(namespace)))
-        yield policy
-    if not chosen and reference.parameter_not_found_action == "Deny":
-        policy = _bound_once(bound, {})
-        yield replace(policy, condition=_also(policy.condition, _without_params))
+def _policy(found: Expressions, spec: KubernetesPolicySpec, choose: Choose, targets: tuple[Target, ...]) -> RulePolicy:
+    """Return the policy that judges a request by each of the parameters that `choose` returns for it."""
 
+    def each(judge: Callable[[Request, Any], Iterable[Any]]) -> Callable[[Request, Any], Iterator[Any]]:
+        def judged(request: Request, _: Any) -> Iterator[Any]:
+            for params in choose(request):
+                if found.apply(request, params):
+                    yield from judge(request, params)
 
-def _in(namespace: str) -> Condition:
-    return lambda request: request.attributes.namespace == namespace
+        return judged
 
-
-def _without_params(_: Request) -> bool:
-    raise RuleError(
-        "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+    return RulePolicy(
+        NAME,
+        RuleParams,
+        validate=each(found.violations) if spec.validations or found.annotations else None,
+        mutate=each(found.patches) if spec.mutations else None,
+        annotate=each(found.annotated) if found.annotations else None,
+        category=CATEGORY,
+        resources=targets,
+        rules=shown(spec),
     )
 
 
-def _is_chosen(reference: ParamRef, metadata: Mapping[str, Any]) -> bool:
-    if reference.namespace and metadata.get("namespace") != reference.namespace:
-        return False
+def _choose(spec: KubernetesPolicySpec, binding: BindingSpec, params: Sequence[Object]) -> Choose:
+    """Return what chooses the parameters for a request: those of the binding, by name or by labels."""
+    reference = binding.param_ref
+    if spec.param_kind is None or reference is None:
+        return lambda request: (None,)
+    named = [(each.get("metadata") or {}, each) for each in params]
+    chosen = [(metadata.get("namespace"), each) for metadata, each in named if _is_chosen(reference, metadata)]
+
+    def choose(request: Request) -> Sequence[Object | None]:
+        own = request.attributes.namespace
+        found = [each for namespace, each in chosen if not namespace or namespace == (reference.namespace or own)]
+        if not found and reference.parameter_not_found_action == "Deny":
+            raise RuleError(NO_PARAMS)
+        return found
+
+    return choose
+
+
+def _is_chosen(reference: ParamRef, metadata: Object) -> bool:
     if reference.selector is not None:
         return compile_selector(reference.selector)(metadata.get("labels") or {})
     return bool(metadata.get("name") == reference.name)
-
-
-def _bound_once(bound: Bound, params: dict[str, Any] | None) -> BoundPolicy:
-    spec, binding = bound.spec, bound.binding
-    rules = AdmissionPolicySpec.model_construct(
-        policy=None,
-        params=params or {},
-        validations=spec.validations,
-        mutations=spec.mutations,
-        variables=spec.variables,
-        match_conditions=spec.match_conditions,
-        failure_policy=spec.failure_policy,
-    )
-    compiled = compile_expressions(
-        rules, targets_of(spec.match_constraints.resource_rules), spec.param_kind is not None
-    )
-    assert compiled.policy is not None
-    needs = compiled.needs
-    if any(map(selects_namespaces, (spec.match_constraints, binding.match_resources))):
-        needs |= {NAMESPACE_LABELS}
-    condition = _also(condition_of(spec.match_constraints), condition_of(binding.match_resources))
-    if compiled.condition is not None:
-        condition = _also(condition, compiled.condition)
-    return BoundPolicy(
-        bound.name,
-        compiled.policy,
-        RuleParams.model_validate(params or {}),
-        Match(),
-        frozenset(map(str, binding.validation_actions)) if spec.validations else frozenset({"Deny"}),
-        fails_closed=spec.failure_policy == "Fail",
-        tolerates_existing=False,
-        severity="medium",
-        category="custom",
-        condition=condition,
-        condition_needs=needs,
-    )
-
-
-def _also(one: Condition | None, other: Condition) -> Condition:
-    return other if one is None else lambda request: one(request) and other(request)

@@ -1,29 +1,44 @@
-"""CEL variables of a request: `object`, `oldObject`, `request`, `namespaceObject` and the rest."""
+"""CEL variables of a request: `object`, `oldObject`, `request`, `namespaceObject` and the rest.
+
+Source: CreateAdmissionRequest and CreateNamespaceObject of k8s.io/apiserver/pkg/admission/plugin/cel.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from webhook.cel import Activation, Environment, EvaluationError, Program, Variables
 from webhook.cel.library.authorizer import AUTHORIZER
-from webhook.engine.request import Attributes, Request
+from webhook.engine.kinds import NAMESPACES
+from webhook.engine.request import NAMESPACE, Request
+
+NAMESPACE_METADATA = (
+    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers"),
+)
+Object = Mapping[str, Any]
 
 
 class Partial(dict[str, Any]):
-    """The part of an object that is known; reading anything else is an error, never an empty answer."""
+    """An object of which some fields are unknown: reading one is an error, never an empty answer."""
 
-    def __init__(self, name: str, **known: Any) -> None:
+    def __init__(self, name: str, known: Object, *unknown: str) -> None:
         super().__init__(known)
         self.name = name
+        self.unknown = frozenset(unknown)
 
     def __missing__(self, key: str) -> Any:
-        raise EvaluationError(f"{self.name}: {key} is known to the API server only")
-
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return what is known at `key`."""
-        return self[key]
+        if key in self.unknown:
+            raise EvaluationError(f"{self.name}.{key} is known to the API server only")
+        raise KeyError(key)
 
     def __contains__(self, key: object) -> bool:
-        return self[key] is not None  # type: ignore[index]
+        return super().__contains__(self[str(key)] if key in self.unknown else key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value at `key`, or `default` where it is known to be absent."""
+        return self[key] if key in self.unknown else super().get(key, default)
 
 
 def activation(
@@ -32,51 +47,72 @@ def activation(
     params: Any,
     variables: Mapping[str, Program],
     object: Any,
-    namespace_labels: Mapping[str, str] | None,
+    names_namespace: bool,
 ) -> Activation:
-    """Return the values for the expressions of one policy about one request, and a budget for all of them.
-
-    `namespace_labels` are given where an expression names the namespace.
-    """
+    """Return the values for the expressions of one policy about one request, and a budget for all of them."""
     lazy = Variables(variables)
     values = {
         "object": object,
         "oldObject": request.old_object,
-        "request": admission_request(request.attributes, request.name),
+        "request": admission_request(request),
         "params": params,
+        "namespaceObject": namespace_object(request) if names_namespace else None,
         "authorizer": AUTHORIZER,
         "variables": lazy,
     }
-    if namespace_labels is not None:
-        metadata = Partial("namespaceObject.metadata", labels=dict(namespace_labels) or None)
-        metadata["name"] = request.attributes.namespace
-        values["namespaceObject"] = Partial("namespaceObject", metadata=metadata)
     lazy.activation = environment.activation(values)
     return lazy.activation
 
 
-def admission_request(attributes: Attributes, name: str) -> dict[str, Any]:
-    """Return the variable `request`; an empty subresource is left out, as the API server does."""
+def namespace_object(request: Request) -> Object | None:
+    """Return the namespace of the object; None for what has none. Where it was not looked up, its labels are known."""
+    attributes = request.attributes
+    if not attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES:
+        return None
+    whole = request.looked_up.get(NAMESPACE)
+    if whole is not None:
+        metadata = {key: whole["metadata"][key] for key in NAMESPACE_METADATA if key in whole["metadata"]}
+        return {"metadata": metadata, **{key: whole[key] for key in ("spec", "status") if key in whole}}
+    labels = dict(request.namespace_labels())
+    known = {"name": attributes.namespace, **({"labels": labels} if labels else {})}
+    metadata = Partial("namespaceObject.metadata", known, *(set(NAMESPACE_METADATA) - {"labels"}))
+    return Partial("namespaceObject", {"metadata": metadata}, "spec", "status")
+
+
+def admission_request(request: Request) -> Object:
+    """Return the variable `request`. What only the API server knows is an error where it did not send the request."""
+    attributes, sent = request.attributes, request.attributes.sent
     kind = {"group": attributes.group, "version": attributes.version, "kind": attributes.kind}
     resource = {
         "group": attributes.resource_group,
         "version": attributes.version,
         "resource": attributes.resource,
     }
-    sent = kind
-    if attributes.requested is not None:
-        sent = dict(zip(("group", "version", "kind"), attributes.requested, strict=True))
-    found: dict[str, Any] = {
+    group, version, name = attributes.requested or tuple(kind.values())
+    user = {"username": attributes.username, "groups": list(attributes.groups)}
+    known = {
         "kind": kind,
         "resource": resource,
-        "requestKind": sent,
-        "requestResource": resource | {"group": sent["group"], "version": sent["version"]},
-        "name": name,
+        "requestKind": {"group": group, "version": version, "kind": name},
+        "requestResource": resource | {"group": group, "version": version},
+        "name": attributes.name,
         "namespace": attributes.namespace,
         "operation": attributes.operation,
-        "userInfo": Partial("request.userInfo", username=attributes.username, groups=list(attributes.groups)),
+        "userInfo": Partial("request.userInfo", user, "uid", "extra"),
         "dryRun": attributes.dry_run,
+        "subResource": attributes.subresource,
+        "requestSubResource": attributes.subresource,
     }
-    if attributes.subresource:
-        found["subResource"] = found["requestSubResource"] = attributes.subresource
-    return found
+    if sent is None:
+        metadata = request.value.get("metadata")
+        known["name"] = attributes.name or (metadata.get("name") if isinstance(metadata, dict) else None)
+        return Partial("request", _given(known), "options")
+    if sent.user_info is not None:
+        user |= {"uid": sent.user_info.uid, "extra": orjson.loads(memoryview(sent.user_info.extra))}
+    known["requestResource"] = orjson.loads(memoryview(sent.request_resource)) or known["requestResource"]
+    return _given(known | {"userInfo": _given(user), "options": orjson.loads(memoryview(sent.options))})
+
+
+def _given(fields: Object) -> dict[str, Any]:
+    """Return the fields that have a value: Go leaves out the others."""
+    return {name: value for name, value in fields.items() if value not in (None, "")}

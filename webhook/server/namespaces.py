@@ -1,4 +1,4 @@
-"""The labels of a review's namespace: from the watch, or from the API server where the watch has not seen it yet."""
+"""The namespace of a review: from the watch, or from the API server where the watch has not seen it yet."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any
@@ -10,23 +10,32 @@ from webhook.engine import Attributes
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 
+Object = dict[str, Any]
 
-class NamespaceLabels:
-    """The look-up of a namespace's labels."""
+
+class Namespaces:
+    """The look-ups of a request's namespace. They return a coroutine where the API server has to be asked."""
 
     def __init__(self, client: Client, watched: Store) -> None:
         self._client = client
         self._watched = watched
 
-    def __call__(self, about: Attributes) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
-        """Return the labels, or a coroutine that asks the API server; ApiError where it does not answer."""
+    def labels(self, about: Attributes) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
+        """Return its labels; ApiError where the API server does not answer."""
         name = about.namespace
         if not name:
             return {}
-        if (entry := self._watched.entry(name)) is not None:
-            return entry.labels
-        return self._get(name)
+        entry = self._watched.entry(name)
+        return self._labels(name) if entry is None else entry.labels
 
-    async def _get(self, name: str) -> Mapping[str, str]:
+    def object(self, about: Attributes) -> Object | Coroutine[Any, Any, Object] | None:
+        """Return the Namespace; ApiError where the API server does not answer."""
+        name = about.namespace
+        if not name:
+            return None
+        entry = self._watched.entry(name)
+        return self._client.get(NAMESPACE, name) if entry is None else entry.object
+
+    async def _labels(self, name: str) -> Mapping[str, str]:
         namespace = await self._client.get(NAMESPACE, name)
         return namespace["metadata"].get("labels") or {}

@@ -28,6 +28,15 @@ spec:
   policy: replica-limits
   match: {any: [{namespaceSelector: {matchLabels: {tier: web}}}]}
 """
+RULE = """
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: rule}
+spec:
+  match: {any: [{kinds: [Deployment, ReplicaSet]}]}
+  validations:
+    - {expression: "object.kind != 'ReplicaSet' || object.spec.replicas < 9", message: no ReplicaSets of many replicas}
+"""
 MESSAGE = "spec.replicas: 30; production workloads cannot exceed 10 replicas. Set it to 10 or less."
 
 
@@ -108,14 +117,24 @@ async def test_violations_are_reported_until_they_are_mended(server, auditor):
 
 async def test_what_an_owner_answers_for_is_not_reported_again(server, auditor):
     """Pods and ReplicaSets whose owner is judged by the same policies are skipped; so is what is being deleted."""
-    server.create(DEPLOYMENT, deployment("many", 30))
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "many", "uid": "u", "controller": True}
+    uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "many", "uid": uid, "controller": True}
     server.create(REPLICA_SET, deployment("owned", 30, ownerReferences=[owner]))
     server.create(REPLICA_SET, deployment("own", 30))
     server.create(DEPLOYMENT, deployment("going", 30, finalizers=["example.com/hold"]))
     server.delete(DEPLOYMENT, "going", "shop")
     await auditor.run()
     assert auditor.reports() == {"many": [MESSAGE], "own": [MESSAGE]}
+
+
+async def test_a_rule_in_cel_judges_what_is_owned_too(server, auditor):
+    """It may be about fields that the owner does not have; what the owner answers for is not reported again."""
+    auditor.engine = engine(f"{POLICY}---{RULE}")
+    uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "many", "uid": uid, "controller": True}
+    server.create(REPLICA_SET, deployment("owned", 30, ownerReferences=[owner]))
+    await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE], "owned": ["no ReplicaSets of many replicas"]}
 
 
 async def test_the_next_leader_goes_on_where_the_last_one_stopped(server, auditor):

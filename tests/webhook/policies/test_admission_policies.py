@@ -9,6 +9,7 @@ from config.documents import parse_documents
 from tests.webhook.asking import ask
 from webhook.engine import NAMESPACE_LABELS, Engine
 from webhook.engine.policy_set import PolicySetError, load
+from webhook.messages import audit_annotations
 from webhook.policies import catalogue
 
 DEPLOYMENT = {"metadata": {"name": "web", "labels": {"team": "core"}}, "spec": {"replicas": 5}}
@@ -112,13 +113,44 @@ def test_parameters_are_objects_of_the_files():
     by_label = changed(
         BINDING, paramRef={"selector": {"matchLabels": {"tier": "a"}}, "parameterNotFoundAction": "Deny"}
     )
-    assert messages(policy, by_label, *params) == ["replicas-1: one", "replicas-2: two"]
+    assert messages(policy, by_label, *params) == ["replicas: one", "replicas: two"]
     elsewhere = changed(BINDING, paramRef={"name": "three", "parameterNotFoundAction": "Allow"})
     assert messages(policy, elsewhere, *params) == []
     for action, outcomes in (("Allow", 0), ("Deny", 1)):
         missing = changed(BINDING, paramRef={"name": "none", "parameterNotFoundAction": action})
         verdict = Engine(loaded(policy, missing)).validate(ask(DEPLOYMENT, "Deployment"))
         assert len([each for each in verdict.outcomes if each.error]) == outcomes
+
+
+def test_a_policy_with_several_bindings_is_named_after_each():
+    """So that each can be told from the other."""
+    other = changed(BINDING, validationActions=["Warn"]) | {"metadata": {"name": "softly"}}
+    assert messages(POLICY, BINDING, other) == ["replicas:everywhere: at most 3", "replicas:softly: at most 3"]
+
+
+def test_audit_annotations_are_part_of_the_answer():
+    """Under the policy's name and the key; one without a value is left out, and one that fails is a violation."""
+    annotations = [
+        {"key": "replicas", "valueExpression": "' ' + string(object.spec.replicas) + ' '"},
+        {"key": "nothing", "valueExpression": "null"},
+        {
+            "key": "long",
+            "valueExpression": "[1, 2, 3, 4].map(i, [1, 2, 3, 4].map(j, 'é' + 'x')).map(l, l.join('')).join('')",
+        },
+    ]
+    engine = Engine(loaded(changed(POLICY, validations=[], auditAnnotations=annotations), BINDING))
+    verdict = engine.validate(ask(DEPLOYMENT, "Deployment"))
+    assert verdict.allowed
+    assert not verdict.is_plain
+    assert audit_annotations(verdict) == {"replicas.replicas": "5", "replicas.long": "éx" * 16}
+    failing = changed(POLICY, auditAnnotations=[{"key": "team", "valueExpression": "string(object.spec.team)"}])
+    assert messages(failing, BINDING) == [
+        "replicas: at most 3",
+        "replicas: audit annotation team: expression 'string(object.spec.team)' resulted in error: no such key: team",
+    ]
+    assert messages(changed(failing, failurePolicy="Ignore"), BINDING) == ["replicas: at most 3"]
+    with pytest.raises(PolicySetError, match=r"must evaluate to string or null but got int"):
+        loaded(changed(POLICY, auditAnnotations=[{"key": "n", "valueExpression": "1"}]), BINDING)
 
 
 def test_a_mutating_policy_changes_objects():

@@ -1,14 +1,16 @@
 """Policy objects with rules of their own in CEL."""
 
 import jsonpatch
+import orjson
 import pytest
 
 from config.faults import FaultsError
 from tests.webhook.asking import ask
-from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine
 from webhook.engine.policy_set import bind
 from webhook.messages import status
 from webhook.policies import catalogue
+from webhook.review import read
 
 CONTAINERS = [
     {"name": "app", "image": "nginx"},
@@ -127,12 +129,62 @@ def test_the_request_and_the_namespace_are_values_of_rules():
     assert messages(asked=asked, validations=[{"expression": each} for each in rules]) == []
     assert messages(asked=asked, validations=[{"expression": "has(namespaceObject.metadata.annotations)"}]) == [
         "expression 'has(namespaceObject.metadata.annotations)' resulted in error: "
-        "namespaceObject.metadata: annotations is known to the API server only"
+        "namespaceObject.metadata.annotations is known to the API server only"
     ]
     assert messages(asked=asked, validations=[{"expression": "has(request.userInfo.extra)"}]) == [
         "expression 'has(request.userInfo.extra)' resulted in error: "
-        "request.userInfo: extra is known to the API server only"
+        "request.userInfo.extra is known to the API server only"
     ]
+
+
+@pytest.mark.parametrize("field", ["request.options", "namespaceObject.spec", "namespaceObject.status.phase"])
+def test_what_only_the_api_server_knows_is_an_error(field):
+    """Never an answer: neither a value nor an absence."""
+    asked = {"looked_up": {NAMESPACE_LABELS: {"env": "prod"}}}
+    (message,) = messages(asked=asked, validations=[{"expression": f"!has({field})"}])
+    unknown = ".".join(field.split(".")[:2])
+    assert message == f"expression '!has({field})' resulted in error: {unknown} is known to the API server only"
+
+
+def test_a_review_of_the_api_server_has_all_fields():
+    """The variable `request` is what the API server sent, and `namespaceObject` what it stores."""
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "shop", "labels": {"env": "prod"}, "annotations": {"owner": "core"}, "managedFields": []},
+        "spec": {"finalizers": ["kubernetes"]},
+        "status": {"phase": "Active"},
+    }
+    user = {"username": "jane", "uid": "7", "groups": ["devs"], "extra": {"scopes": ["a", "b"]}}
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+            "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+            "requestKind": {"group": "extensions", "version": "v1beta1", "kind": "Deployment"},
+            "requestResource": {"group": "extensions", "version": "v1beta1", "resource": "deployments"},
+            "name": "web",
+            "namespace": "shop",
+            "operation": "CREATE",
+            "userInfo": user,
+            "object": DEPLOYMENT | {"kind": "Deployment"},
+            "dryRun": True,
+            "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl"},
+        },
+    }
+    rules = [
+        "request.options.fieldManager == 'kubectl' && request.dryRun",
+        "request.userInfo.uid == '7' && request.userInfo.extra == {'scopes': ['a', 'b']}",
+        "request.requestResource.group == 'extensions' && request.resource.group == 'apps'",
+        "!has(request.subResource) && !has(request.requestSubResource) && request.name == 'web'",
+        "namespaceObject.metadata.annotations.owner == 'core' && namespaceObject.spec.finalizers == ['kubernetes']",
+        "namespaceObject.status.phase == 'Active' && !has(namespaceObject.metadata.deletionTimestamp)",
+    ]
+    request = read(orjson.dumps(review)).with_looked_up({NAMESPACE: namespace})
+    outcomes = Engine([bound(validations=[{"expression": each} for each in rules])]).validate(request).outcomes
+    assert [each.message for outcome in outcomes for each in outcome.violations] == []
 
 
 def test_an_update_tolerates_what_was_there_before():

@@ -11,7 +11,7 @@ from kube.store import Store
 from kube.watch import Watch
 from tests.webhook.server.conftest import answered
 from webhook.engine import Attributes
-from webhook.server.namespaces import NAMESPACE, NamespaceLabels
+from webhook.server.namespaces import NAMESPACE, Namespaces
 
 LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
 
@@ -39,17 +39,18 @@ async def client(server):
 async def test_labels_come_from_the_watch_without_a_request(server, client):
     """What is watched is not asked for."""
     store = Store(NAMESPACE)
-    watching = asyncio.create_task(Watch(client, NAMESPACE, store, metadata_only=True).run())
+    watching = asyncio.create_task(Watch(client, NAMESPACE, store).run())
     await store.synced.wait()
     server.requests.clear()
-    assert await answered(NamespaceLabels(client, store)(request("shop"))) == LABELS
+    assert await answered(Namespaces(client, store).labels(request("shop"))) == LABELS
+    assert (await answered(Namespaces(client, store).object(request("shop"))))["status"] == {"phase": "Active"}
     assert server.requests.log == []
     watching.cancel()
 
 
 async def test_a_namespace_that_was_not_seen_yet_is_asked_for(server, client):
     """One live GET, and no empty answer."""
-    labels = NamespaceLabels(client, Store(NAMESPACE))
+    labels = Namespaces(client, Store(NAMESPACE)).labels
     assert await answered(labels(request("shop"))) == LABELS
     assert await answered(labels(request("default"))) == server.get(NAMESPACE, "default")["metadata"].get("labels", {})
     assert len(server.requests.log) == 2
@@ -58,16 +59,16 @@ async def test_a_namespace_that_was_not_seen_yet_is_asked_for(server, client):
 async def test_a_namespace_that_does_not_exist_is_an_error(client):
     """It is not one without labels."""
     with pytest.raises(NotFound):
-        await answered(NamespaceLabels(client, Store(NAMESPACE))(request("nowhere")))
+        await answered(Namespaces(client, Store(NAMESPACE)).labels(request("nowhere")))
 
 
 async def test_an_api_server_that_fails_is_an_error(server, client):
     """Whoever asks decides what that means."""
     server.fail(1, 503)
     with pytest.raises(ApiError):
-        await answered(NamespaceLabels(client, Store(NAMESPACE))(request("shop")))
+        await answered(Namespaces(client, Store(NAMESPACE)).labels(request("shop")))
 
 
 async def test_what_is_in_no_namespace_has_no_labels(client):
     """Nothing is asked for a cluster-scoped object."""
-    assert await answered(NamespaceLabels(client, Store(NAMESPACE))(request(""))) == {}
+    assert await answered(Namespaces(client, Store(NAMESPACE)).labels(request(""))) == {}

@@ -1,0 +1,174 @@
+"""ValidatingAdmissionPolicies in a cluster: the audit, `check` and `impact` judge by them what stands there."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.controlplane.plane import ControlPlane
+from tests.gatewright.processes import Gatewright, once
+
+pytestmark = [pytest.mark.controlplane, pytest.mark.long]
+
+ROOT = Path(__file__).parents[3]
+WITHIN = 60.0  # seconds
+POLICY = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: replicas}
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [deployments]}
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  validations:
+    - expression: object.spec.replicas <= int(params.data.maximum)
+      messageExpression: >-
+        'at most ' + params.data.maximum + ' replicas in ' + namespaceObject.metadata.annotations.owner
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: replicas}
+spec:
+  policyName: replicas
+  paramRef: {name: limits, parameterNotFoundAction: Deny}
+  validationActions: [Audit]
+  matchResources: {namespaceSelector: {matchLabels: {tier: web}}}
+"""
+LIMITS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: limits, namespace: shop}\ndata: {maximum: '2'}\n"
+GIZMOS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gizmos.example.test}
+spec:
+  group: example.test
+  scope: Namespaced
+  names: {plural: gizmos, singular: gizmo, kind: Gizmo}
+  versions:
+    - name: v1beta3
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+NAMED = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: gizmo-names}
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [example.test], apiVersions: ['*'], operations: ['*'], resources: ['*']}
+  validations: [{expression: "request.kind.kind == 'Gizmo' && object.metadata.name != 'bad'", message: a bad name}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: gizmo-names}
+spec: {policyName: gizmo-names, validationActions: [Warn]}
+"""
+
+
+@pytest.fixture
+def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+    """A cluster with a ValidatingAdmissionPolicy of its own, and nothing of Gatewright's but the reports' CRDs."""
+    started = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
+    started.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml"))
+    started.create_namespace("shop")
+    started.kubectl("label", "namespace", "shop", "tier=web")
+    started.kubectl("annotate", "namespace", "shop", "owner=core")
+    started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    for name, replicas in (("many", 3), ("few", 1)):
+        started.kubectl("create", "deployment", name, "-n", "shop", "--image=app:1", f"--replicas={replicas}")
+    started.kubectl("apply", "-f", "-", input=LIMITS)
+    started.kubectl("apply", "-f", "-", input=POLICY)
+    return started
+
+
+@pytest.fixture
+def controller(plane: ControlPlane, tmp_path: Path) -> Iterator[Gatewright]:
+    """A controller that audits at the start, and else only when policies change."""
+    options = ("--kinds", "none", "--audit", "--audit-interval", "1h", "--audit-qps", "200", "--namespace", "default")
+    with Gatewright(plane, tmp_path, "controller", *options, "--no-leader-elect") as running:
+        yield running
+
+
+def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
+    """Wait until the reports are those: kubectl has no condition for it."""
+    deadline = time.monotonic() + WITHIN
+    while True:
+        items = json.loads(plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout)["items"]
+        found = {each["scope"]["name"]: [result["message"] for result in each["results"]] for each in items}
+        if found == wanted:
+            return
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+
+
+def test_the_audit_follows_the_policies_of_a_cluster(plane: ControlPlane, controller: Gatewright) -> None:
+    """It reports what stands there, and again when a policy changes, and nothing once the binding is gone."""
+    controller.start()
+    until(plane, {"many": ["at most 2 replicas in core"]})
+    changed = POLICY.replace("'at most '", "'no more than '")
+    plane.kubectl("apply", "-f", "-", input=changed)
+    until(plane, {"many": ["no more than 2 replicas in core"]})
+    plane.kubectl("delete", "validatingadmissionpolicybinding", "replicas")
+    until(plane, {})
+
+
+def check(plane: ControlPlane, *arguments: str) -> tuple[int, dict[str, Any]]:
+    """Return exit code and report of `check` on the cluster."""
+    ended = once("check", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *arguments)
+    return ended.returncode, json.loads(ended.stdout)
+
+
+def violations(report: dict[str, Any]) -> dict[str, list[tuple[str, str, str]]]:
+    """The violations of each object: policy, action and message."""
+    return {
+        f"{each['kind']}/{each['name']}": [(v["policy"], v["action"], v["message"]) for v in each["violations"]]
+        for each in report["results"]
+        if each["violations"]
+    }
+
+
+def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path: Path) -> None:
+    """What stands there and manifests, with parameters from the cluster, also of kinds that only discovery knows."""
+    plane.kubectl("apply", "-f", "-", input=GIZMOS)
+    plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    gizmo = "apiVersion: example.test/v1beta3\nkind: Gizmo\nmetadata: {name: bad, namespace: shop}\n"
+    plane.kubectl("apply", "-f", "-", input=gizmo)
+    plane.kubectl("apply", "-f", "-", input=NAMED)
+    code, report = check(plane)
+    many = ("replicas", "Audit", "at most 2 replicas in core")
+    named = ("gizmo-names", "Warn", "a bad name")
+    assert (code, report["problems"], violations(report)) == (0, [], {"Deployment/many": [many], "Gizmo/bad": [named]})
+
+    manifest = plane.kubectl("get", "deployment", "few", "-n", "shop", "-o", "json").stdout
+    deployment = json.loads(manifest)
+    deployment["spec"]["replicas"] = 7
+    (tmp_path / "few.yaml").write_text(yaml.safe_dump(deployment))
+    code, report = check(plane, str(tmp_path / "few.yaml"))
+    assert (code, violations(report)) == (0, {"Deployment/few": [many]})
+
+    plane.kubectl("delete", "configmap", "limits", "-n", "shop")
+    code, report = check(plane)
+    missing = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+    assert (code, violations(report)["Deployment/few"]) == (3, [("replicas", "Error", missing)])
+    ended = once("check", "--kubeconfig", str(plane.kubeconfig), "--no-kubernetes-policies")
+    assert (ended.returncode, "no policies in the cluster" in ended.stderr) == (3, True)
+
+
+def test_impact_compares_with_the_policies_of_a_cluster(plane: ControlPlane, tmp_path: Path) -> None:
+    """A new version of a policy in a file is compared with the version in force."""
+    ours = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: tags}\nspec: {policy: "
+    (tmp_path / "old.yaml").write_text(f"{ours}image-tags, validationActions: [Warn]}}\n")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/ours.yaml").write_text((tmp_path / "old.yaml").read_text())
+    (tmp_path / "new/replicas.yaml").write_text(POLICY.replace("[Audit]", "[Deny]") + f"---\n{LIMITS}")
+    files = (str(tmp_path / "old.yaml"), str(tmp_path / "new"))
+    ended = once("impact", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *files)
+    report = json.loads(ended.stdout)
+    found = [(each["name"], each["verdict"]) for each in report["results"] if each["verdict"] != "unchanged"]
+    assert (ended.returncode, report["problems"], found) == (1, [], [("many", "newly denied")])
