@@ -141,7 +141,7 @@ def bars(rows: Sequence[Row]) -> Iterator[Bar]:
             case Restarted():
                 yield Bar(f"writes of a restart, {row.objects} objects", row.writes, 0)
                 yield Bar("objects changed by a restart", row.changed, 0)
-                yield Bar("requests of a restart beside watches and the Lease", row.others, 0)
+                yield Bar("requests of a restart beside lists, watches and the Lease", row.others, 0)
             case Latency():
                 yield Bar("ms from a WebApp to its children, p99, 20 a second", row.p99, 150)
             case Throughput():

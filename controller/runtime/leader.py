@@ -81,6 +81,8 @@ class Election:
         self.last_heard: float | None = None
         """When (monotonic) the API server last answered about the lease."""
         self.leading = asyncio.Event()
+        self.waited = False
+        """Whether another process led, or might have, since this one began to campaign."""
 
     @property
     def holder(self) -> str:
@@ -96,9 +98,8 @@ class Election:
 
     async def campaign(self) -> None:
         """Wait until this process leads."""
-        while True:
-            if await self._try():
-                break
+        while not await self._try():
+            self.waited = True
             await asyncio.sleep(self.pause())
         self.leading.set()
         LOG.info("leading", extra={"fields": {"lease": self._settings.name, "identity": self._identity}})

@@ -167,7 +167,8 @@ class Manager:
             await _work(self.controllers, stop)
         elif await _before(stop, self.election.campaign()):
             tasks.append(group.create_task(self.election.hold(), name="lease"))
-            self.caches.relist()  # what was listed before this process led may have changed unnoticed
+            if self.election.waited:
+                self.caches.relist()  # what was listed while another process led may have changed unnoticed
             await _work(self.controllers, stop)
         try:
             async with asyncio.timeout(FLUSH_TIMEOUT):

@@ -132,6 +132,7 @@ async def test_who_is_told_knows_how_far_the_store_is(server: FakeApiServer, cli
         store = follower.store
         follower.watch.subscribe(lambda change: reached.append((change.kind, store.resource_version)))
         await follower.synced()
+        await server.requests.until(watching(1))
         made = put(server, "one")
         await follower.next()
         server.delete(CONFIG_MAP, "one", "default")
@@ -182,6 +183,7 @@ async def test_an_expired_version_is_listed_anew(server: FakeApiServer, client: 
         put(server, name)
     async with following(client) as follower:
         await follower.synced()
+        await server.requests.until(watching(1))
         [await follower.next() for _ in range(3)]
         server.watches.silent = True
         if way == "status":
@@ -271,6 +273,7 @@ async def test_a_resource_that_is_gone_has_no_objects(server: FakeApiServer, cli
         served: asyncio.Queue[bool] = asyncio.Queue()
         follower.watch.subscribe_served(lambda: served.put_nowait(not follower.store.absent))
         await follower.synced()
+        await server.requests.until(watching(1))
         assert await follower.next() == ("added", "default/one")
         for watcher in server.watches.open:
             watcher.silent = True
@@ -291,6 +294,7 @@ async def test_a_404_alone_empties_nothing(server: FakeApiServer, client: Client
     put(server, "one")
     async with following(client) as follower:
         await follower.synced()
+        await server.requests.until(watching(1))
         assert await follower.next() == ("added", "default/one")
         server.fail(2, 404, watch=True, garbage="<html>not here</html>")
         if discovery == "HTML":

@@ -6,7 +6,6 @@ from fnmatch import translate
 from functools import lru_cache
 from typing import Annotated, Literal
 
-import re2
 from pydantic import AfterValidator, Field
 
 from webhook.engine.fields import Fields
@@ -16,9 +15,7 @@ from webhook.engine.violation import Violation
 
 MAX_PROGRAM = 1000  # instructions of a compiled expression; 2,000 is what [a-z]{1,1000} compiles to
 MAX_MATCHED = 4096  # characters; a longer value matches no pattern
-OPTIONS = re2.Options()
-OPTIONS.max_mem = 128 * 1024  # bytes, for the program and for what matching caches
-OPTIONS.log_errors = False
+MAX_MEMORY = 128 * 1024  # bytes, for the program and for what matching caches
 
 
 @lru_cache(maxsize=1024)
@@ -31,8 +28,12 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
         matches = re.compile(translate(pattern)).match
     else:
+        import re2  # with the C++ library 2 MB, which a process without regular expressions does not need
+
+        options = re2.Options()
+        options.log_errors, options.max_mem = False, MAX_MEMORY
         try:
-            compiled = re2.compile(pattern[1:-1], OPTIONS)
+            compiled = re2.compile(pattern[1:-1], options)
         except re2.error as error:
             reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
             raise ValueError(f"is not a valid regular expression: {reason}") from None

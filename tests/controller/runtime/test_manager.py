@@ -30,7 +30,7 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
     things.create(size=1)
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
-        await manager.caches.synced()
+        await server.requests.until(lambda requests: sum(each.code == 200 for each in requests.watches) == 3)
         for watcher in server.watches.open:
             watcher.silent = True
         thing = server.change(kind.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
@@ -48,6 +48,22 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
         assert manager.readiness.check() is None
         stop.set()
     assert set(sizes) == {"2"}
+
+
+async def test_the_first_leader_lists_everything_once(server: FakeApiServer) -> None:
+    """Nobody led before it, so what it listed at its start is up to date."""
+    lease = LeaseSettings(NAMESPACE, "lock", duration=3.0, renew_deadline=2.0, retry_period=0.05)
+    manager = Manager(server.endpoint, CollectorRegistry(), identity="first", lease=lease)
+    kind = kind_of(single)
+    manager.add_kind(kind)
+    things, stop = Things(server, manager, kind), asyncio.Event()
+    things.create()
+    async with asyncio.timeout(20), asyncio.TaskGroup() as group:
+        group.create_task(manager.run(stop))
+        await things.until_ready()
+        stop.set()
+    lists = [each.path.rpartition("/")[2] for each in server.requests.log if each.method == "GET" and not each.watch]
+    assert sorted(lists) == ["configmaps", "lock", "secrets", "things"]
 
 
 async def test_a_manager_without_controllers_leads_until_it_is_stopped(server: FakeApiServer) -> None:

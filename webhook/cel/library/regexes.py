@@ -2,18 +2,14 @@
 
 from typing import Any
 
-import re2
-
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import function
 from webhook.cel.values import NONE, Optional
 
 MAX_PATTERN = 1024  # characters of a regular expression
 MAX_COMPILED = 1024  # regular expressions that are kept
+MAX_MEMORY = 1 << 18  # bytes of one
 _COMPILED: dict[str, Any] = {}
-_OPTIONS = re2.Options()
-_OPTIONS.log_errors = False
-_OPTIONS.max_mem = 1 << 18  # bytes of one
 
 
 def compiled(pattern: str) -> Any:
@@ -23,8 +19,12 @@ def compiled(pattern: str) -> Any:
         return found
     if len(pattern) > MAX_PATTERN:
         raise EvaluationError(f"regular expression of {len(pattern)} characters; at most {MAX_PATTERN} are allowed")
+    import re2  # with the C++ library 2 MB, which a process without regular expressions does not need
+
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, MAX_MEMORY
     try:
-        found = re2.compile(pattern, _OPTIONS)
+        found = re2.compile(pattern, options)
     except re2.error as error:
         text = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         raise EvaluationError(f"error parsing regexp: {text}") from None
