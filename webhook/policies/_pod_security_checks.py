@@ -1,7 +1,7 @@
 """The checks of the Pod Security Standards: policies of this library, with the parameters of each level and version."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -44,7 +44,8 @@ class Check:
     def violations(self, request: Request) -> Violations:
         """Yield what the check finds; the rule tells which check it is."""
         for violation in self.judge(request, self.params):
-            yield replace(violation, rule=f"{violation.rule} ({self.level}: {self.policy.name})")
+            violation.rule = f"{violation.rule} ({self.level}: {self.policy.name})"
+            yield violation
 
 
 def _check(
