@@ -2,7 +2,9 @@
 
 import dataclasses
 import json
-from collections.abc import Container, Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,7 @@ class Unset:
 
 
 UNSET = Unset()
+INDEX = re.compile(r"\[[0-9]+\]")  # where an item without a name is in its list
 
 
 def shown(value: Any) -> str:
@@ -127,33 +130,38 @@ class Violation:
 
     @property
     def identity(self) -> tuple[str, str, Any]:
-        """What makes it the same violation as before an update: what it is about, and the raw value."""
-        value = self.found if self.value is UNSET else self.value
-        return (
-            *self.key,
-            json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else (type(value), value),
-        )
+        """What makes it the same violation as before an update: what it is about, and the excess or the raw value.
+
+        An item of a list without names is the same wherever in the list it is.
+        """
+        path, rule = self.key
+        value = self.excess if self.excess is not None else self.found if self.value is UNSET else self.value
+        text = json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else (type(value), value)
+        return INDEX.sub("[]", path), rule, text
 
 
 class Before:
     """The violations before an update, to compare those after it with."""
 
-    def __init__(self, violations: Iterable[Violation]) -> None:
-        """Index them by identity: an object has room for a hundred thousand."""
-        self._same: set[tuple[str, str, Any]] = set()
+    def __init__(self, violations: Collection[Violation]) -> None:
+        """Count them by identity: an object has room for a hundred thousand."""
+        self._same = Counter(each.identity for each in violations)
         self._excess: dict[tuple[str, str], dict[int, Excess]] = {}
         self._compared: dict[tuple[int, int], bool] = {}
         for each in violations:
-            if each.excess is None:
-                self._same.add(each.identity)
-            else:
+            if each.excess is not None:
                 self._excess.setdefault(each.key, {})[id(each.excess)] = each.excess
 
     def holds(self, violation: Violation) -> bool:
-        """Return whether it was there before: the same identity, or the same rule and field with no more excess."""
-        if violation.excess is None:
-            return violation.identity in self._same
-        return any(self._is_no_more(violation.excess, old) for old in self._excess.get(violation.key, {}).values())
+        """Return whether it was there before: the same rule and field with no more excess, or the same identity.
+
+        Asked once for each violation after the update: of one identity there may be no more than before.
+        """
+        olds = self._excess.get(violation.key, {}).values() if violation.excess is not None else ()
+        if any(self._is_no_more(violation.excess, old) for old in olds):
+            return True
+        self._same[violation.identity] -= 1
+        return self._same[violation.identity] >= 0
 
     def _is_no_more(self, new: Any, old: Any) -> bool:
         """Compare two excesses once: violations of one record share theirs, which may be a set of ten thousands."""
