@@ -104,7 +104,7 @@ def _differences(file: Path, violations: list[Violation], in_template: list[Viol
 
 def _judged(text: bytes, params: PodSecurity, known: Known) -> tuple[list[Violation], list[Violation]]:
     """Judge a pod, and a Deployment of it; most pods are there for many versions, and most versions check the same."""
-    asked = text, tuple(map(id, params.checks(ask({}))))
+    asked = text, tuple(map(id, pod_security.checks_of(ask({}), params)))
     if asked not in known:
         pod = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         template = {"metadata": pod["metadata"], "spec": pod["spec"]}

@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from webhook.engine import NAMESPACE_LABELS, Params, Policy, Request, Violations
-from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, checks
+from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, Check, checks
 
 LABEL = "pod-security.kubernetes.io/"
 LABEL_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
@@ -83,12 +83,17 @@ def validate(request: Request, params: PodSecurity) -> Violations:
     pod = request.pod()
     if pod is not None and pod.string("runtimeClassName") in params.exempt_runtime_classes:
         return
+    for check in checks_of(request, params):
+        yield from check.violations(request)
+
+
+def checks_of(request: Request, params: PodSecurity) -> tuple[Check, ...]:
+    """Return the checks that hold for a request."""
     level, minor = str(params.level), _minor(params.version)
     if params.namespace_labels is not None:
         labels = request.lookup(NAMESPACE_LABELS)
         level, minor = level_and_version(labels, params.namespace_labels, level, minor)
-    for check in checks(level, minor, params.excluded):
-        yield from check.violations(request)
+    return checks(level, minor, params.excluded)
 
 
 POLICY = Policy(
