@@ -53,8 +53,13 @@ class Document:
         return self.place(path)[0]
 
     def where(self, path: str = "") -> str:
-        """Return `file:line` of the field at `path`."""
-        return f"{self.source}:{self.line(path)}"
+        """Return `file:line` of the field at `path`; the source alone where it has no lines."""
+        return f"{self.source}:{self.line(path)}" if self.has_lines else self.source
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether it is from a file: an object of a cluster has no lines, and its kind and name for a source."""
+        return self.node.start_mark is not None
 
     def _found(self, path: str) -> tuple[yaml.Mark, yaml.Node]:
         node, mark = self.node, self.node.start_mark

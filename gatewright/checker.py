@@ -92,7 +92,8 @@ class Checker:
             try:
                 bound = bind(document.value, catalogue())
             except FaultsError as error:
-                self.problems += [Problem(f"{path}: {text}", place(document)) for path, text in error.faults]
+                where, whole = place(document), not document.has_lines
+                self.problems += [Problem(f"{path}: {text}", where, whole) for path, text in error.faults]
                 continue
             self._documents.append(document)
             if isinstance(bound, BoundException):

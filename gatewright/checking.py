@@ -92,18 +92,24 @@ def without_effect(
     """Return a line for each exception without effect: expired, wrong namespace, or kinds no policy judges."""
     policies, lines = tuple(policies), list[str]()
     for document, exception in exceptions:
-        title = f"PolicyException {document.value['metadata']['name']}"
         if now >= exception.spec.expires:
             end = exception.spec.expires.isoformat().replace("+00:00", "Z")
-            lines.append(f"{document.where('spec.expires')}: {title}: has no effect: it expired at {end}")
+            lines.append(f"{_named(document, 'spec.expires')}: has no effect: it expired at {end}")
             continue
         try:
             check_exception(exception, policies, home)
             faults = list(_about_nothing(exception, policies))
         except FaultsError as error:
             faults = list(error.faults)
-        lines += [f"{document.where(path)}: {title}: has no effect: {path}: {text}" for path, text in faults]
+        lines += [f"{_named(document, path)}: has no effect: {path}: {text}" for path, text in faults]
     return lines
+
+
+def _named(document: Document, path: str) -> str:
+    """Return where the field of an object is, and which object that is."""
+    if not document.has_lines:
+        return document.source
+    return f"{document.where(path)}: {document.value['kind']} {document.value['metadata']['name']}"
 
 
 def _about_nothing(exception: BoundException, policies: Iterable[BoundPolicy]) -> Iterable[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """Compare the verdicts of two policy sets on the same object. Pure."""
 
+from collections import Counter
 from dataclasses import replace
 
 from gatewright.outputs import Reported, Result
@@ -19,8 +20,7 @@ def compare(old: Result, new: Result) -> Result:
     if new.verdict == "error":
         return new
     was_denied, is_denied = (any(each.level == "error" for each in side.violations) for side in (old, new))
-    added = [each for each in new.violations if _key(each) not in set(map(_key, old.violations))]
-    gone = [each for each in old.violations if _key(each) not in set(map(_key, new.violations))]
+    added, gone = _only_in(new, old), _only_in(old, new)
     if is_denied and not was_denied:
         return replace(new, verdict=NEWLY_DENIED, violations=tuple(added))
     quiet = tuple(replace(each, level="note") for each in added if each.level == "error")
@@ -37,5 +37,23 @@ def compare(old: Result, new: Result) -> Result:
     return replace(new, verdict=UNCHANGED, violations=(), operations=())
 
 
+def _only_in(one: Result, other: Result) -> list[Reported]:
+    """Return the violations of `one` that `other` lacks. Another limit of a policy for the same field is no change."""
+    keys, others = set(map(_key, one.violations)), set(map(_key, other.violations))
+    reworded = Counter(_field(each) for each in other.violations if _key(each) not in keys)
+    found = list[Reported]()
+    for each in one.violations:
+        if _key(each) not in others:
+            if reworded[_field(each)] > 0:
+                reworded[_field(each)] -= 1
+            else:
+                found.append(each)
+    return found
+
+
 def _key(each: Reported) -> tuple[str, str, str]:
     return each.policy, each.action, each.message
+
+
+def _field(each: Reported) -> tuple[str, str, str]:
+    return each.policy, each.action, each.path

@@ -24,6 +24,7 @@ def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise DocumentError(f"{path}: {error.strerror or error}") from None
+    events = reviews = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -36,11 +37,16 @@ def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
         if kind == "AdmissionReview":
             yield _document(path, number, value)
         elif kind == "Event" and str(value.get("apiVersion", "")).startswith("audit.k8s.io/"):
-            review = _review(value)
+            events, review = events + 1, _review(value)
             if review is not None:
+                reviews += 1
                 yield _document(path, number, review)
         else:
             yield DocumentError(f"{path}:{number}: neither an AdmissionReview nor an audit Event")
+    if events and not reviews:
+        yield DocumentError(
+            f"{path}: no event has the object that was written; record level Request or RequestResponse"
+        )
 
 
 def _document(path: Path, number: int, review: Object) -> Document:

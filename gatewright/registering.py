@@ -44,13 +44,7 @@ def add_registration(settings: Settings, endpoint: Endpoint, manager: Manager) -
     home = settings.namespace or endpoint.namespace
     excluded = excluded_namespaces(settings, endpoint)
     policies, objects = add_policies(settings, manager, home)
-    audit = audit_of(settings, manager, policies, excluded) if settings.audit else None
-    look_again = add_policy_statuses(manager, policies, objects, home, audit)
-    on_change = [look_again]
-    if audit is not None:
-        controller = audit.controller(manager.metrics, manager.caches)
-        manager.add(controller)
-        on_change.append(lambda: controller.add(REQUEST))
+    on_change = [add_audit(settings, manager, policies, objects, home, excluded)]
     if settings.webhook_configuration or settings.webhook_url:
         on_change.append(_add_webhook(settings, manager, policies, home, excluded))
 
@@ -92,6 +86,24 @@ def _add_webhook(
     conversion = Conversion(manager.client, manager.caches, of_several_versions(), name, at, ca_bundle=ca_bundle)
     manager.add(conversion.controller(manager.metrics, also=also))
     return lambda: registration.add(registrar.request)
+
+
+def add_audit(
+    settings: Settings, manager: Manager, policies: Policies, objects: PolicyObjects, home: str, excluded: list[str]
+) -> Callable[[], None]:
+    """Add the statuses of policy objects, and the audit if it is on; return what to call at new policies."""
+    audit = audit_of(settings, manager, policies, excluded) if settings.audit else None
+    look_again = add_policy_statuses(manager, policies, objects, home, audit)
+    if audit is None:
+        return look_again
+    controller = audit.controller(manager.metrics, manager.caches)
+    manager.add(controller)
+
+    def on_new_policies() -> None:
+        look_again()
+        controller.add(REQUEST)
+
+    return on_new_policies
 
 
 def audit_of(settings: Settings, manager: Manager, policies: Policies, excluded: list[str]) -> Audit:

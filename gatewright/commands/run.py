@@ -22,7 +22,7 @@ from gatewright.controlling import manager_of_kinds
 from gatewright.listeners import Observed
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.policies import policy_set
-from gatewright.registering import CONFIGURATION, add_policy_statuses, excluded_namespaces
+from gatewright.registering import CONFIGURATION, add_audit, excluded_namespaces
 from gatewright.runtime import run_leading
 from gatewright.serving import UNREGISTERED, webhook_of
 from gatewright.unregistering import unregister
@@ -44,6 +44,10 @@ from kube.credentials import load
     "namespaces",
     "workers",
     "registry",
+    "audit",
+    "audit_interval",
+    "audit_qps",
+    "audit_reports",
     "metrics_listen",
     "health_listen",
     "object_metrics",
@@ -79,6 +83,7 @@ async def _run(settings: Settings) -> None:
         )
         manager = manager_of_kinds(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION
+        excluded = excluded_namespaces(settings, endpoint)
         registrar = Registrar(
             manager.client,
             manager.caches,
@@ -86,7 +91,7 @@ async def _run(settings: Settings) -> None:
             url,
             webhook.policies,
             ca_bundle=lambda: ca,
-            excluded_namespaces=excluded_namespaces(settings, endpoint),
+            excluded_namespaces=excluded,
             creates=True,
         )
         registration = registrar.controller(manager.metrics)
@@ -94,7 +99,7 @@ async def _run(settings: Settings) -> None:
         conversion = Conversion(manager.client, manager.caches, of_several_versions(), name, url, ca_bundle=lambda: ca)
         manager.add(conversion.controller(manager.metrics))
         home = settings.namespace or endpoint.namespace
-        look_again = add_policy_statuses(manager, webhook.policies, webhook.objects, home)
+        look_again = add_audit(settings, manager, webhook.policies, webhook.objects, home, excluded)
 
         def on_new_policies() -> None:
             registration.add(registrar.request)

@@ -7,13 +7,14 @@ from gatewright.outputs.table import summary
 
 MAX_LENGTH = 60_000  # characters; leaves room for what a workflow adds
 SIGNS = {"error": "❌", "warning": "⚠️", "note": "🔎"}
+VERDICTS = {"impact": ("nothing becomes denied", "objects become denied")}
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
 def render(report: Report) -> str:
     """Return the counts, a table of violations with the worst first, problems, and exceptions that expire soon."""
     head = [f"### Gatewright {report.command}: {_verdict(report)}", "", summary(report)]
-    tail = [f"- **{_text(str(each.place))}**: {_text(each.message)}" for each in report.problems]
+    tail = [f"- {_text(str(each))}" for each in report.problems]
     tail = ["", "**Not judged**", "", *tail] if tail else []
     if report.ending:
         lines = (
@@ -26,7 +27,8 @@ def render(report: Report) -> str:
 
 
 def _verdict(report: Report) -> str:
-    return {0: "passed", 1: "failed", 3: "not everything could be judged"}[report.exit_code()]
+    passed, failed = VERDICTS.get(report.command, ("passed", "failed"))
+    return {0: passed, 1: failed, 3: "not everything could be judged"}[report.exit_code()]
 
 
 def _table(report: Report, room: int) -> list[str]:

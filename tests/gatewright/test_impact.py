@@ -26,6 +26,7 @@ kind: Deployment
 metadata: {name: %s, namespace: web}
 spec: {replicas: %d}
 """
+SETS = ("twenty.yaml", "five.yaml")
 DENIED = "spec.replicas: 11; production workloads cannot exceed 5 replicas. Set it to 5 or less."
 
 
@@ -72,6 +73,18 @@ def test_no_longer_denied_objects_are_no_error(impact):
         "2 objects: 1 no longer denied, 1 unchanged\n",
         "",
     )
+
+
+def test_another_limit_alone_is_no_change(impact):
+    """An object beyond both limits is denied as before."""
+    Path("six.yaml").write_text(POLICY % (6, "Deny"))
+    assert impact("six.yaml", "five.yaml", "shop.yaml") == (0, "2 objects: 2 unchanged\n", "")
+
+
+def test_markdown_says_what_becomes_denied(impact):
+    """In its heading: nothing failed."""
+    heads = [impact(*sets, "shop.yaml", "-o", "markdown")[1].splitlines()[0] for sets in (SETS, SETS[::-1])]
+    assert heads == ["### Gatewright impact: objects become denied", "### Gatewright impact: nothing becomes denied"]
 
 
 def test_a_denial_that_becomes_a_warning(impact):
@@ -162,6 +175,16 @@ def test_an_audit_log_of_the_api_server_is_judged(impact):
     Path("audit.log").write_text("\n".join(map(json.dumps, [event, *others])))
     code, out, err = impact("twenty.yaml", "five.yaml", "--reviews", "audit.log")
     assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 newly denied", "")
+
+
+def test_an_audit_log_without_objects_is_a_problem(impact):
+    """Level Metadata is not enough."""
+    event = {"apiVersion": "audit.k8s.io/v1", "kind": "Event", "stage": "ResponseComplete", "verb": "create"}
+    Path("audit.log").write_text(json.dumps(event))
+    assert impact("twenty.yaml", "five.yaml", "--reviews", "audit.log")[::2] == (
+        3,
+        "audit.log: no event has the object that was written; record level Request or RequestResponse\n",
+    )
 
 
 def test_objects_are_required(impact):

@@ -187,7 +187,7 @@ def test_markdown_escapes_messages():
         "|---|---|---|---|",
     ]
     assert r'containers\[name=\<app\>\].image: "a\|b" \& 100%; images' in text
-    assert "- **broken.yaml:2**: not YAML: a tab" in text
+    assert "- broken.yaml:2: not YAML: a tab" in text
     assert r"- 2026-12-01T00:00:00Z: replica-limits: sale \<now\>" in text
 
 
