@@ -5,7 +5,7 @@ from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import Code, Frame, charge, function, weigh
-from webhook.cel.values import KEYS, NONE, Optional, equal, field, has, index, optional_index, type_name
+from webhook.cel.values import KEYS, NONE, Optional, equal, field, index, optional_index, type_name
 
 _SCALARS = frozenset({bool, int, float})
 
@@ -46,7 +46,7 @@ def test(base: Code, name: str) -> Code:
 
     def tested(frame: Frame) -> bool:
         found = base(frame)
-        return name in found if type(found) is dict else has(found, name)
+        return name in found if type(found) is dict else optional_index(found, name) is not NONE
 
     return tested
 
@@ -137,15 +137,7 @@ def optionally_indexed(container: Code, key: Code) -> Code:
 
 def list_of(items: list[tuple[Code, bool]]) -> Code:
     """Return a list; an optional item is left out where it has no value."""
-    if not any(optional for _, optional in items):
-        codes = [code for code, _ in items]
-        return lambda frame: [code(frame) for code in codes]
-
-    def built(frame: Frame) -> list[Any]:
-        found = ((_present(code(frame)) if optional else Optional(code(frame))) for code, optional in items)
-        return [each.value for each in found if each is not NONE]
-
-    return built
+    return lambda frame: [value for code, optional in items for value in _present(code(frame), optional)]
 
 
 def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
@@ -154,21 +146,21 @@ def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
     def built(frame: Frame) -> dict[Any, Any]:
         found = {}
         for key, value, optional in entries:
-            name, given = key(frame), value(frame)
+            name, given = key(frame), _present(value(frame), optional)
             if type(name) not in KEYS:
                 raise EvaluationError(f"unsupported key type: {type_name(name)}")
             if name in found:
                 raise EvaluationError(f"failed with repeated key: {name}")
-            if not optional:
-                found[name] = given
-            elif (present := _present(given)) is not NONE:
-                found[name] = present.value
+            if given:
+                found[name] = given[0]
         return found
 
     return built
 
 
-def _present(value: Any) -> Optional:
+def _present(value: Any, optional: bool) -> tuple[Any, ...]:
+    if not optional:
+        return (value,)
     if type(value) is Optional:
-        return value
+        return () if value is NONE else (value.value,)
     raise EvaluationError(f"cannot initialize optional entry from non-optional value {type_name(value)}")

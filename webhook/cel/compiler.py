@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from config.faults import did_you_mean
 from webhook.cel import closures
-from webhook.cel.errors import CelError, CompileError
-from webhook.cel.functions import FUNCTIONS, Code
+from webhook.cel.errors import CompileError
+from webhook.cel.functions import FUNCTIONS, Code, fault
 from webhook.cel.library.formatting import format_fault
 from webhook.cel.macros import MACROS, Macro
 from webhook.cel.signatures import Signature, applied, result_type
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
-from webhook.cel.types import BOOL, DYN, STRING, Type, assignable, joined, list_of, optional_of, parse_type
+from webhook.cel.types import BOOL, DYN, STRING, Type, assignable, joined, parse_type
 from webhook.cel.values import NAMES, TypeValue
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Compiler:
                 items = [self._item(*each) for each in node.items]
                 types = self.item_types[node.at] = [type_ for type_, _ in items]
                 codes = [(code, optional) for (_, code), (_, optional) in zip(items, node.items, strict=True)]
-                return list_of(self._aggregate(node, types)), closures.list_of(codes)
+                return Type("list", (self._aggregate(node, types),)), closures.list_of(codes)
         assert isinstance(node, MapNode)
         return self._map(node)
 
@@ -89,22 +89,19 @@ class Compiler:
             type_ = self._field(each, type_, each.field)
         return type_, closures.path_of(code, [each.field for each in path])
 
-    def _field(self, node: Node, operand: Type, field: str, *, optional: bool = False) -> Type:
+    def _field(self, node: Node, operand: Type, field: str) -> Type:
         """Return the type of a field; of an optional, an optional."""
         if operand.name == "optional_type":
-            return optional_of(self._field(node, operand.params[0] if operand.params else DYN, field))
+            return Type("optional_type", (self._field(node, operand.params[0], field),))
         fields = self.environment.objects.get(operand.name)
-        found = DYN
         if fields is not None:
             if field not in fields:
                 known = did_you_mean(field, fields)
                 self.fail(node, f"undefined field '{field}' of '{operand.name.rpartition('.')[2]}'{known}")
-            found = fields[field]
-        elif operand.name == "map" and operand.params:
-            found = operand.params[1]
-        elif not operand.may_be("map") and not operand.name.startswith("Object"):
+            return fields[field]
+        if not operand.may_be("map") and not operand.name.startswith("Object"):
             self.fail(node, f"type '{operand}' does not support field selection")
-        return optional_of(found) if optional else found
+        return operand.params[1] if operand.params else DYN
 
     def _call(self, node: Call) -> Typed:
         if node.target is not None:
@@ -126,22 +123,14 @@ class Compiler:
         homogeneous, self.homogeneous = self.homogeneous, self.homogeneous and node.function != "format"
         compiled = [self.compile(operand) for operand in operands]
         self.homogeneous = homogeneous
-        is_member = node.target is not None
         signatures = [each for each, _ in known.versions]
-        result = self._result(node, signatures, [type_ for type_, _ in compiled], is_member=is_member)
+        result = self._result(node, signatures, [type_ for type_, _ in compiled], {})
         self._try_constants(node.function, operands)
         return result, known.code([code for _, code in compiled])
 
-    def _result(
-        self,
-        node: Call,
-        signatures: list[Signature],
-        types: list[Type],
-        bound: dict[str, Type] | None = None,
-        *,
-        is_member: bool,
-    ) -> Type:
-        found = result_type([each for each in signatures if each.is_member is is_member], types, bound or {})
+    def _result(self, node: Call, signatures: list[Signature], types: list[Type], bound: dict[str, Type]) -> Type:
+        is_member = node.target is not None
+        found = result_type([each for each in signatures if each.is_member is is_member], types, bound)
         if found is None:
             takes = sorted({each.takes for each in signatures})
             hint = f"; it takes {' or '.join(takes)}" if len(takes) <= 4 else ""
@@ -160,29 +149,30 @@ class Compiler:
         assert isinstance(field, Literal)
         type_, code = self.compile(operand)
         found = self._field(field, type_, field.value)
-        return (
-            found if type_.name == "optional_type" else optional_of(found),
-            closures.optionally_indexed(code, closures.constant(field.value)),
-        )
+        found = found if type_.name == "optional_type" else Type("optional_type", (found,))
+        return found, closures.optionally_indexed(code, closures.constant(field.value))
 
     def _try_constants(self, function: str, operands: list[Node]) -> None:
         """Try what a constant text says, such as a regular expression, before any object comes."""
         if function == "format" and self.checked:
             text, items = operands
             if isinstance(text, Literal) and isinstance(items, ListNode):
-                position, fault = format_fault(text.value, self.item_types[items.at])
-                if fault:
-                    self.fail(items if position is None else items.items[position][0], fault)
+                place, wrong = format_fault(text.value, self.item_types[items.at])
+                if wrong:
+                    self.fail(items if place is None else items.items[place][0], wrong)
         position = _TRIED.get(function)
         if position is not None and isinstance(constant := operands[position], Literal):
             samples = ("",) * position + (constant.value,)
-            try:
-                FUNCTIONS[function].resolve(*samples)(*samples)
-            except CelError as error:
+            error = fault(FUNCTIONS[function], *samples)
+            if error is not None:
                 self.fail(constant, f"invalid {function} argument: {error}")
 
     def _macro(self, node: Call, target: Node, macro: Macro) -> Typed:
-        names = [self._variable_name(each) for each in node.args[: macro.variables]]
+        names = []
+        for arg in node.args[: macro.variables]:
+            if not isinstance(arg, Ident):
+                self.fail(arg, "argument must be a simple name")
+            names.append(arg.name)
         if len(set(names)) < len(names):
             self.fail(node.args[1], f"duplicate variable name {names[0]!r}")
         type_, over = self.compile(target)
@@ -197,13 +187,8 @@ class Compiler:
         }
         compiled = [self.compile(arg) for arg in node.args[macro.variables :]]
         self.scope = outer
-        result = self._result(node, [macro.signature], [each for each, _ in compiled], bound, is_member=False)
+        result = self._result(node, [macro.signature], [type_, *(each for each, _ in compiled)], bound)
         return result, macro.code(over, slots, [code for _, code in compiled], self.nodes - before + 4)
-
-    def _variable_name(self, arg: Node) -> str:
-        if not isinstance(arg, Ident):
-            self.fail(arg, "argument must be a simple name")
-        return arg.name
 
     def _item(self, node: Node, optional: bool) -> Typed:
         type_, code = self.compile(node)

@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from webhook.cel.errors import BudgetError, EvaluationError, no_overload
+from webhook.cel.errors import BudgetError, CelError, EvaluationError, no_overload
 from webhook.cel.signatures import Signature, parse_signature
 from webhook.cel.types import Type
 from webhook.cel.values import type_name
@@ -36,13 +36,18 @@ class Function:
         self.versions: list[tuple[Signature, Callable[..., Any]]] = []
         self.table: dict[tuple[type, ...], Callable[..., Any]] = {}
 
+    def __call__(self, *args: Any) -> Any:
+        """Return what the version for these values returns."""
+        return (self.table.get(tuple(map(type, args))) or self.resolve(*args))(*args)
+
     def resolve(self, *args: Any) -> Callable[..., Any]:
         """Return the version that takes these values. EvaluationError where none does."""
         names = [type_name(value) for value in args]
         for signature, call in self.versions:
             types = signature.types(len(args))
             if types is not None and all(map(Type.may_be, types, names)):
-                self.table[tuple(map(type, args))] = call
+                if not signature.is_variadic:  # of which there are as many types as there are lists of arguments
+                    self.table[tuple(map(type, args))] = call
                 return call
         raise self._no_version(names)
 
@@ -118,19 +123,27 @@ def charge(frame: Frame, cost: int) -> None:
         raise BudgetError
 
 
-def linear(text: str | bytes, *_: Any) -> int:
-    """Cost in proportion to the length of the first argument."""
-    return len(text) >> 3
+def weigh(*values: Any) -> int:
+    """Return about how many values `values` hold, eight characters counting as one; at least 50,000 of more."""
+    total, open_ = 0, list(values)
+    while open_ and total < 50_000:
+        each = open_.pop()
+        if type(each) is str or type(each) is bytes:
+            total += len(each) >> 3
+        elif isinstance(each, dict | list):
+            total += len(each)
+            open_.extend(each.values() if isinstance(each, dict) else each)
+    return total + len(open_)
 
 
-def per_item(*args: Any) -> int:
-    """Cost of copying the arguments."""
-    return sum(len(each) if type(each) is list else len(each) >> 3 for each in args if type(each) in {list, str, bytes})
+def parsing(*values: Any) -> int:
+    """Cost of parsing a text, such as a quantity, or of as much work."""
+    return 30 + weigh(*values)
 
 
-def compared(items: list[Any], *_: Any) -> int:
-    """Cost of comparing each item once."""
-    return weigh(items) * 4
+def compared(*values: Any) -> int:
+    """Cost of comparing each item of the values once."""
+    return weigh(*values) * 4
 
 
 def product(one: list[Any], two: list[Any]) -> int:
@@ -138,14 +151,10 @@ def product(one: list[Any], two: list[Any]) -> int:
     return weigh(one) * max(len(two), 1)
 
 
-def weigh(value: Any) -> int:
-    """Return about how many values `value` holds, eight characters counting as one; at least 50,000 of more."""
-    total, open_ = 0, [value]
-    while open_ and total < 50_000:
-        each = open_.pop()
-        if isinstance(each, dict | list):
-            total += len(each)
-            open_.extend(each.values() if isinstance(each, dict) else each)
-        elif type(each) is str:
-            total += len(each) >> 3
-    return total + len(open_) if open_ else total
+def fault(call: Callable[..., Any], *args: Any) -> CelError | None:
+    """Return the error that a call ends with, if any."""
+    try:
+        call(*args)
+    except CelError as error:
+        return error
+    return None

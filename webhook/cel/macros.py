@@ -31,11 +31,11 @@ class Macro(NamedTuple):
         )
 
     def bound(self, target: Type) -> dict[str, Type]:
-        """Return the types of the variables, and of what it goes over."""
+        """Return the types of the variables, as A and B."""
         first, second = (*target.params, DYN, DYN)[:2]
         if target.name == "list" and self.variables == 2:
             first, second = INT, first
-        return {"A": first, "B": second, "R": target}
+        return {"A": first, "B": second}
 
     def code(self, target: Code, slots: tuple[int, ...], args: list[Code], weight: int) -> Code:
         """Return the closure of the macro over `target`, whose `args` cost `weight` a round."""
@@ -141,8 +141,8 @@ _SIGNATURES = {
         transformMapEntry(map(K, V)) -> map(K, V); transformMapEntry(bool, map(K, V)) -> map(K, V)""",
 }
 MACROS = {  # by name and number of arguments, variables included
-    (signature.name, count + len(signature.params)): Macro(count, signature, _BUILDS[signature.name])
+    (signature.name, count + len(signature.params) - 1): Macro(count, signature, _BUILDS[signature.name])
     for count, texts in _SIGNATURES.items()
     for text in texts.split(";")
-    for signature in parse_signature(text.strip())
+    for signature in parse_signature(f"(R).{text.strip()}")
 }

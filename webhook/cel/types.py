@@ -50,16 +50,6 @@ def split(text: str) -> list[str]:
 DYN, BOOL, INT, STRING = map(Type, ("dyn", "bool", "int", "string"))
 
 
-def list_of(item: Type) -> Type:
-    """Return the type of lists of `item`."""
-    return Type("list", (item,))
-
-
-def optional_of(value: Type) -> Type:
-    """Return the type of optional values."""
-    return Type("optional_type", (value,))
-
-
 def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
     """Return whether a value of type `found` can stand where `wanted` is declared; binds type parameters."""
     if wanted.is_parameter:

@@ -6,7 +6,6 @@ types of their own to `NAMES`.
 """
 
 import math
-from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any, TypeVar
 
@@ -75,17 +74,6 @@ _LIMITS: dict[type, tuple[int, int, str]] = {
     Timestamp: (-62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1, "timestamp overflow"),  # the years 1 to 9999
 }
 Integer = TypeVar("Integer", bound=int)
-Value = TypeVar("Value", bound=type)
-
-
-def named(name: str) -> Callable[[Value], Value]:
-    """Declare the decorated class as the CEL type `name`."""
-
-    def declared(kind: Value) -> Value:
-        NAMES[kind] = name
-        return kind
-
-    return declared
 
 
 def type_name(value: Any) -> str:
@@ -191,8 +179,3 @@ def optional_index(container: Any, key: Any) -> Optional:
         container = container.value
     value = find(container, key)
     return NONE if value is NONE else Optional(value)
-
-
-def has(container: Any, name: str) -> bool:
-    """Return whether `container` has a field `name`, as `has()` does."""
-    return optional_index(container, name) is not NONE

@@ -31,6 +31,9 @@ TOO_MUCH = [
     "lists.range(100).all(i, 'a'.matches('(a|b|' + string(i) + '){20}') || true)",
     "[object.text, object.text, object.text].join(object.text).size() > 0",
     "object.numbers.sum() > 0",
+    "lists.range(9000).all(i, quantity(string(i) + 'Mi').isInteger())",
+    "lists.range(9000).all(i, cidr('10.0.0.0/8').containsIP('10.1.2.3'))",
+    "0 in object.numbers && object.numbers.exists(x, -1 in object.numbers)",
     "object.numbers + object.numbers == [] || object.numbers + object.numbers == []",
 ]
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import function
-from webhook.cel.values import named
+from webhook.cel.values import NAMES
 
 _PACKAGE = "kubernetes.authorization."
 _PATH, _GROUP, _RESOURCE = "PathCheck", "GroupCheck", "ResourceCheck"
@@ -18,9 +18,10 @@ class Check:
         return _CHECKS[_RESOURCE]
 
 
-_CHECKS = {
-    name: named(f"{_PACKAGE}{name}")(type(name, (Check,), {}))() for name in ("Authorizer", _PATH, _GROUP, _RESOURCE)
-}
+_CHECKS: dict[str, Check] = {}
+for _name in ("Authorizer", _PATH, _GROUP, _RESOURCE):
+    _kind = type(_name, (Check,), {})
+    _CHECKS[_name], NAMES[_kind] = _kind(), f"{_PACKAGE}{_name}"
 AUTHORIZER = _CHECKS["Authorizer"]
 
 

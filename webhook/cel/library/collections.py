@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import FUNCTIONS, compared, function, per_item, product, weigh
+from webhook.cel.functions import FUNCTIONS, compared, function, product, weigh
 from webhook.cel.values import NONE, ORDERED, Optional, Timestamp, compare, equal, sorted_by, type_name
 
 _UNORDERED = {"list", "map", "null_type", "type", "optional_type"}
@@ -37,7 +37,7 @@ def _is_sorted(items: list[Any]) -> bool:
 @function("(list(N)).sum() -> N", "(list(duration)).sum() -> duration", cost=compared)
 def _sum(items: list[Any]) -> Any:
     _check_first("sum", items, _WITHOUT_SUM)
-    return reduce(lambda one, two: FUNCTIONS["_+_"].resolve(one, two)(one, two), items) if items else 0
+    return reduce(FUNCTIONS["_+_"], items) if items else 0
 
 
 def _best(name: str, items: list[Any], worse: int) -> Any:
@@ -59,7 +59,7 @@ function("(list(A)).lastIndexOf(A) -> int", cost=compared)(
 )
 
 
-@function("(list(A)).slice(int, int) -> list(A)", cost=per_item)
+@function("(list(A)).slice(int, int) -> list(A)", cost=weigh)
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     called = f"cannot slice({start}, {end})"
     if start < 0 or end < 0:
@@ -78,7 +78,7 @@ _FLATTEN = (
 )
 
 
-@function(*_FLATTEN, cost=per_item)
+@function(*_FLATTEN, cost=weigh)
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
@@ -105,7 +105,7 @@ def _distinct(items: list[Any]) -> list[Any]:
 
 
 function("lists.range(int) -> list(int)", cost=lambda count: max(count, 0) >> 2)(lambda count: list(range(count)))
-function("(list(A)).reverse() -> list(A)", cost=per_item)(lambda items: items[::-1])
+function("(list(A)).reverse() -> list(A)", cost=weigh)(lambda items: items[::-1])
 function("(list(A)).first() -> optional_type(A)")(lambda items: Optional(items[0]) if items else NONE)
 function("(list(A)).last() -> optional_type(A)")(lambda items: Optional(items[-1]) if items else NONE)
 

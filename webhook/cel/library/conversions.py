@@ -2,11 +2,12 @@
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, linear
+from webhook.cel.functions import fault, function, weigh
 from webhook.cel.library.times import written_duration, written_timestamp
 from webhook.cel.values import (
     MAX_INT,
@@ -21,23 +22,32 @@ from webhook.cel.values import (
     type_name,
 )
 
-_BOOLS = dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True)
-_BOOLS |= dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False)
-_INT = re.compile(r"[+-]?\d{1,20}", re.ASCII)
-_DOUBLE = re.compile(r"[+-]?(?:inf(?:inity)?|nan|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.ASCII | re.IGNORECASE)
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+_BOOL = "[01tTfF]|true|TRUE|True|false|FALSE|False"
+_DOUBLE = r"[+-]?(?:(?i:inf(?:inity)?|nan)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
 
 
-def _unreadable(to: str) -> EvaluationError:
-    return EvaluationError(f"type conversion error from 'string' to '{to}'")
+def _from_text(name: str, pattern: str, read: Callable[[str], Any]) -> None:
+    expected = re.compile(pattern, re.ASCII)
+
+    @function(f"{name}(string) -> {name}")
+    def converted(text: str) -> Any:
+        if len(text) <= 400 and expected.fullmatch(text) and fault(read, text) is None:
+            return read(text)
+        raise EvaluationError(f"type conversion error from 'string' to '{name}'")
 
 
+_from_text("int", r"[+-]?\d{1,20}", lambda text: checked(int, int(text)))
+_from_text("uint", r"\d{1,20}", lambda text: checked(Uint, int(text)))
+_from_text("double", _DOUBLE, float)
+_from_text("bool", _BOOL, lambda text: text in _TRUE)
 function("int(int) -> int", "int(uint) -> int")(lambda value: checked(int, value))
 function("int(timestamp) -> int")(lambda value: int(value) // SECOND)
 function("int(duration) -> int")(int)
 function("uint(uint) -> uint", "uint(int) -> uint")(lambda value: checked(Uint, value))
 function("double(N) -> double")(float)
 function("bool(bool) -> bool", "bytes(bytes) -> bytes", "dyn(A) -> dyn")(lambda value: value)
-function("bytes(string) -> bytes", cost=linear)(str.encode)
+function("bytes(string) -> bytes", cost=weigh)(str.encode)
 function("type(A) -> type(A)")(lambda value: TypeValue(type_name(value)))
 
 
@@ -49,34 +59,6 @@ def _int_of_double(value: float) -> int:
 @function("uint(double) -> uint")
 def _uint_of_double(value: float) -> Uint:
     return checked(Uint, value if 0 <= value < MAX_UINT else math.inf)
-
-
-@function("int(string) -> int")
-def _int_of_text(value: str) -> int:
-    if _INT.fullmatch(value) and MIN_INT <= int(value) <= MAX_INT:
-        return int(value)
-    raise _unreadable("int")
-
-
-@function("uint(string) -> uint")
-def _uint_of_text(value: str) -> Uint:
-    if _INT.fullmatch(value) and value[0] not in "+-" and int(value) <= MAX_UINT:
-        return Uint(value)
-    raise _unreadable("uint")
-
-
-@function("double(string) -> double")
-def _double_of_text(value: str) -> float:
-    if len(value) <= 400 and _DOUBLE.fullmatch(value):
-        return float(value)
-    raise _unreadable("double")
-
-
-@function("bool(string) -> bool")
-def _bool_of_text(value: str) -> bool:
-    if value in _BOOLS:
-        return _BOOLS[value]
-    raise _unreadable("bool")
 
 
 @function("string(C) -> string")

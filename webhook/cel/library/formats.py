@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from webhook.cel.errors import CelError
-from webhook.cel.functions import function, linear
+from webhook.cel.functions import fault, function, parsing
 from webhook.cel.library.times import parse_timestamp
 from webhook.cel.library.urls import parse_url
-from webhook.cel.values import NONE, Optional, named
+from webhook.cel.values import NAMES, NONE, Optional
 
 Validate = Callable[[str], list[str]]  # returns what is wrong with a text
 
@@ -95,11 +93,8 @@ def _qualified_name(text: str) -> list[str]:
 
 def _parsed(parse: Callable[[str], Any], message: str = "") -> Validate:
     def validate(text: str) -> list[str]:
-        try:
-            parse(text)
-        except CelError as error:
-            return [message or str(error).partition(": ")[2]]
-        return []
+        error = fault(parse, text)
+        return [] if error is None else [message or str(error).partition(": ")[2]]
 
     return validate
 
@@ -116,13 +111,13 @@ FORMATS: dict[str, Validate] = {
 }
 
 
-@named("kubernetes.NamedFormat")
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A named format."""
+class Format(str):
+    """A named format, by its name."""
 
-    name: str
+    __slots__ = ()
 
+
+NAMES[Format] = "kubernetes.NamedFormat"
 
 for _name in FORMATS:
     function(f"format.{_name}() -> kubernetes.NamedFormat")(lambda name=_name: Format(name))
@@ -133,7 +128,7 @@ def _named(name: str) -> Optional:
     return Optional(Format(name)) if name in FORMATS else NONE
 
 
-@function("(kubernetes.NamedFormat).validate(string) -> optional_type(list(string))", cost=lambda _, text: linear(text))
+@function("(kubernetes.NamedFormat).validate(string) -> optional_type(list(string))", cost=parsing)
 def _validate(form: Format, text: str) -> Optional:
-    found = FORMATS[form.name](text)
+    found = FORMATS[form](text)
     return Optional(found) if found else NONE

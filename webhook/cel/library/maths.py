@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, per_item
+from webhook.cel.functions import function, weigh
 from webhook.cel.values import MAX_UINT, NUMBERS, Uint, checked, compare
 
 
 def _extreme(name: str, shown: str, worse: int) -> None:
     many = f"{name}(N, M) -> dyn", f"{name}(dyn, dyn, dyn...) -> dyn"
 
-    @function(f"{name}(list(N)) -> N", f"{name}(N) -> N", *many, cost=per_item)
+    @function(f"{name}(list(N)) -> N", f"{name}(N) -> N", *many, cost=weigh)
     def extreme(*values: Any) -> Any:
         items = values[0] if len(values) == 1 and type(values[0]) is list else values
         if not items:

@@ -6,32 +6,22 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import function
-from webhook.cel.values import named
+from webhook.cel.functions import fault, function, parsing
+from webhook.cel.values import NAMES
 
 Address = IPv4Address | IPv6Address
 Prefix = IPv4Interface | IPv6Interface
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 _CONVERSION = "parse error during conversion from string"
-for _kind in (IPv4Address, IPv6Address):
-    named("net.IP")(_kind)
-for _kind in (IPv4Interface, IPv6Interface):
-    named("net.CIDR")(_kind)
+NAMES |= {IPv4Address: "net.IP", IPv6Address: "net.IP", IPv4Interface: "net.CIDR", IPv6Interface: "net.CIDR"}
 
 
 def valid(signature: str, parse: Callable[..., Any]) -> None:
     """Declare a function that returns whether `parse` takes its arguments."""
-
-    @function(signature)
-    def is_valid(*args: Any) -> bool:
-        try:
-            parse(*args)
-        except EvaluationError:
-            return False
-        return True
+    function(signature, cost=parsing)(lambda *args: fault(parse, *args) is None)
 
 
-@function("ip(string) -> net.IP")
+@function("ip(string) -> net.IP", cost=parsing)
 def parse_ip(text: str) -> Address:
     """Return the address that `text` says."""
     try:
@@ -45,7 +35,7 @@ def parse_ip(text: str) -> Address:
     return found
 
 
-@function("cidr(string) -> net.CIDR")
+@function("cidr(string) -> net.CIDR", cost=parsing)
 def parse_cidr(text: str) -> Prefix:
     """Return the prefix that `text` says."""
     address, slash, bits = text.rpartition("/")
@@ -95,10 +85,10 @@ function("string(net.CIDR) -> string")(str)
 function("(net.CIDR).ip() -> net.IP")(lambda prefix: prefix.ip)
 function("(net.CIDR).prefixLength() -> int")(lambda prefix: prefix.network.prefixlen)
 function("(net.CIDR).masked() -> net.CIDR")(lambda prefix: ip_interface(prefix.network))
-function("(net.CIDR).containsIP(net.IP) -> bool")(lambda prefix, address: address in prefix.network)
+function("(net.CIDR).containsIP(net.IP) -> bool", cost=parsing)(lambda prefix, address: address in prefix.network)
 
 
-@function("(net.CIDR).containsCIDR(net.CIDR) -> bool")
+@function("(net.CIDR).containsCIDR(net.CIDR) -> bool", cost=parsing)
 def _contains(prefix: Prefix, other: Prefix) -> bool:
     one, two = prefix.network, other.network
     return one.version == two.version and one.prefixlen <= two.prefixlen and two.network_address in one
@@ -111,5 +101,11 @@ def _parsed(parse: Callable[[str], Any], text: str) -> Any:
         raise no_overload() from None  # all that the API server says of it
 
 
-function("(net.CIDR).containsIP(string) -> bool")(lambda prefix, text: _parsed(parse_ip, text) in prefix.network)
-function("(net.CIDR).containsCIDR(string) -> bool")(lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text)))
+@function("(net.CIDR).containsIP(string) -> bool", cost=parsing)
+def _contains_text(prefix: Prefix, text: str) -> bool:
+    return _parsed(parse_ip, text) in prefix.network
+
+
+@function("(net.CIDR).containsCIDR(string) -> bool", cost=parsing)
+def _contains_prefix(prefix: Prefix, text: str) -> bool:
+    return _contains(prefix, _parsed(parse_cidr, text))

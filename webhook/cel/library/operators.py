@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, linear, per_item, weigh
+from webhook.cel.functions import function, weigh
 from webhook.cel.values import MIN_INT, NONE, Duration, Timestamp, Uint, checked, compare, equal, find
 
 
@@ -41,7 +41,7 @@ _exact(Timestamp, operator.add, "_+_(timestamp, duration) -> timestamp", "_+_(du
 _exact(Duration, operator.sub, "_-_(duration, duration) -> duration", "_-_(timestamp, timestamp) -> duration")
 _exact(Timestamp, operator.sub, "_-_(timestamp, duration) -> timestamp")
 _JOINED = ("_+_(string, string) -> string", "_+_(bytes, bytes) -> bytes", "_+_(list(A), list(A)) -> list(A)")
-function(*_JOINED, cost=per_item)(operator.add)
+function(*_JOINED, cost=weigh)(operator.add)
 
 
 @function("_/_(I, I) -> I")
@@ -71,7 +71,9 @@ def _remainder(one: int, two: int) -> int:
 
 
 def _contained(item: Any, items: Any) -> int:
-    return len(items) >> 2 if type(item) is not list and type(item) is not dict else weigh(items) * 2
+    if isinstance(items, dict):
+        return 0
+    return len(items) >> 1 if type(item) is not list and type(item) is not dict else weigh(items) * 2
 
 
 @function("@in(A, list(A)) -> bool", "@in(A, map(A, B)) -> bool", cost=_contained)
@@ -85,4 +87,4 @@ for _sized in ("string", "bytes", "list(A)", "map(A, B)"):
     function(f"size({_sized}) -> int", f"({_sized}).size() -> int")(len)
 function("(string).startsWith(string) -> bool", cost=_text_compared)(str.startswith)
 function("(string).endsWith(string) -> bool", cost=_text_compared)(str.endswith)
-function("(string).contains(string) -> bool", cost=linear)(str.__contains__)
+function("(string).contains(string) -> bool", cost=weigh)(str.__contains__)

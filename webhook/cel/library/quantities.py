@@ -8,9 +8,9 @@ from math import ceil
 
 from config.quantities import SUFFIXES
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, ordered
+from webhook.cel.functions import function, ordered, parsing
 from webhook.cel.library.network import valid
-from webhook.cel.values import MAX_INT, MIN_INT, named
+from webhook.cel.values import MAX_INT, MIN_INT, NAMES
 
 _QUANTITY = re.compile(
     r"([+-]?)(?=\.?\d|[numkMGTPE])(\d{0,64})(?:\.(\d{0,64}))?(?:[eE]([+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]?))", re.ASCII
@@ -22,7 +22,6 @@ _OF = "kubernetes.Quantity"
 NANO = 10**9
 
 
-@named(_OF)
 @dataclass(frozen=True, slots=True, order=True)
 class Quantity:
     """An amount; `is_integer` where it was written as a whole number."""
@@ -31,7 +30,10 @@ class Quantity:
     is_integer: bool = field(compare=False)
 
 
-@function("quantity(string) -> kubernetes.Quantity")
+NAMES[Quantity] = _OF
+
+
+@function("quantity(string) -> kubernetes.Quantity", cost=parsing)
 @lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> Quantity:
     """Return the amount that `text` says. EvaluationError where it says none."""

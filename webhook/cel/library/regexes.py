@@ -40,7 +40,7 @@ def _searched(text: str, pattern: str, *_: int) -> int:
 
 
 def _repeated(text: str, pattern: str, *_: int) -> int:
-    return 4 * len(text) + _searched(text, pattern)
+    return 12 * len(text) + _searched(text, pattern)
 
 
 @function("(string).matches(string) -> bool", "matches(string, string) -> bool", cost=_searched)
@@ -55,17 +55,13 @@ def _find(text: str, pattern: str) -> str:
 
 
 @function("(string).findAll(string, ?int) -> list(string)", cost=_repeated)
-def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
-    return [match.group() for match in _matched(text, pattern, count)]
-
-
-def _matched(text: str, pattern: str, count: int = -1) -> list[Any]:
-    found: list[Any] = []
+def _find_all(text: str, pattern: str, count: int = -1, group: int = 0) -> list[str]:
+    found: list[str] = []
     end = -1
     for match in compiled(pattern).finditer(text) if count else ():
-        if match.start() < match.end() or match.start() != end:  # an empty match beside another does not count
-            found.append(match)
-        end = match.end()
+        before, (start, end) = end, match.span()
+        if (start, end) != (before, before):  # an empty match beside another does not count
+            found.append(match.group(group) or "")
         if len(found) == count:
             break
     return found
@@ -81,8 +77,7 @@ def _extract(text: str, pattern: str) -> Optional:
 
 @function("regex.extractAll(string, string) -> list(string)", cost=_repeated)
 def _extract_all(text: str, pattern: str) -> list[str]:
-    group = _group(pattern)
-    return [found for match in _matched(text, pattern) if (found := match.group(group))]
+    return list(filter(None, _find_all(text, pattern, group=_group(pattern))))
 
 
 def _group(pattern: str) -> int:

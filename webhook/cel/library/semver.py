@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, ordered
+from webhook.cel.functions import function, ordered, parsing
 from webhook.cel.library.network import valid
-from webhook.cel.values import MAX_UINT, named
+from webhook.cel.values import MAX_UINT, NAMES
 
 _PRE = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _SEMVER = re.compile(rf"\d+\.\d+\.\d+(?:-({_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?", re.ASCII)
@@ -15,7 +15,6 @@ _LONGEST = 256
 _OF = "kubernetes.Semver"
 
 
-@named(_OF)
 @dataclass(frozen=True, slots=True, order=True)
 class Semver:
     """A version, without build metadata; one with a `pre` is before the same without."""
@@ -25,7 +24,10 @@ class Semver:
     pre: tuple[Any, ...]
 
 
-@function("semver(string, ?bool) -> kubernetes.Semver")
+NAMES[Semver] = _OF
+
+
+@function("semver(string, ?bool) -> kubernetes.Semver", cost=parsing)
 def parse_semver(text: str, normalize: bool = False) -> Semver:
     """Return the version that `text` says; `normalize` allows a leading v, missing parts and leading zeros."""
     text = _normalized(text) if normalize else text

@@ -5,7 +5,7 @@ import binascii
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, linear
+from webhook.cel.functions import function, weigh
 
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LOWER = {value: key for key, value in _UPPER.items()}
@@ -36,7 +36,7 @@ def _char_at(text: str, index: int) -> str:
     return text[index : index + 1]
 
 
-@function("(string).indexOf(string, ?int) -> int", cost=linear)
+@function("(string).indexOf(string, ?int) -> int", cost=weigh)
 def _index_of(text: str, part: str, start: int = 0) -> int:
     if not part:
         return start
@@ -44,7 +44,7 @@ def _index_of(text: str, part: str, start: int = 0) -> int:
     return text.find(part, start)
 
 
-@function("(string).lastIndexOf(string, ?int) -> int", cost=linear)
+@function("(string).lastIndexOf(string, ?int) -> int", cost=weigh)
 def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is None:
         return text.rfind(part)
@@ -54,11 +54,11 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
 
 
-function("(string).lowerAscii() -> string", cost=linear)(lambda text: text.translate(_LOWER))
-function("(string).upperAscii() -> string", cost=linear)(lambda text: text.translate(_UPPER))
-function("(string).trim() -> string", cost=linear)(lambda text: text.strip(_SPACE))
-function("(string).reverse() -> string", cost=linear)(lambda text: text[::-1])
-function("jsonpatch.escapeKey(string) -> string", cost=linear)(lambda text: text.replace("~", "~0").replace("/", "~1"))
+function("(string).lowerAscii() -> string", cost=weigh)(lambda text: text.translate(_LOWER))
+function("(string).upperAscii() -> string", cost=weigh)(lambda text: text.translate(_UPPER))
+function("(string).trim() -> string", cost=weigh)(lambda text: text.strip(_SPACE))
+function("(string).reverse() -> string", cost=weigh)(lambda text: text[::-1])
+function("jsonpatch.escapeKey(string) -> string", cost=weigh)(lambda text: text.replace("~", "~0").replace("/", "~1"))
 
 
 def _growth(text: str, old: str, new: str, *_: int) -> int:
@@ -70,7 +70,7 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     return text.replace(old, new, max(count, -1))
 
 
-@function("(string).split(string, ?int) -> list(string)", cost=linear)
+@function("(string).split(string, ?int) -> list(string)", cost=weigh)
 def _split(text: str, separator: str, count: int = -1) -> list[str]:
     if count == 0:
         return []
@@ -81,7 +81,7 @@ def _split(text: str, separator: str, count: int = -1) -> list[str]:
     return list(text)
 
 
-@function("(string).substring(int, ?int) -> string", cost=linear)
+@function("(string).substring(int, ?int) -> string", cost=weigh)
 def _substring(text: str, start: int, end: int | None = None) -> str:
     if end is not None and start > end:
         raise EvaluationError(f"invalid substring range. start: {start}, end: {end}")
@@ -101,16 +101,16 @@ def _join(items: list[Any], separator: str = "") -> str:
     return separator.join(items)
 
 
-@function("strings.quote(string) -> string", cost=linear)
+@function("strings.quote(string) -> string", cost=weigh)
 def quote(text: str) -> str:
     """Return `text` as a literal in double quotes."""
     return f'"{text.translate(_QUOTED)}"'
 
 
-function("base64.encode(bytes) -> string", cost=linear)(lambda value: base64.b64encode(value).decode())
+function("base64.encode(bytes) -> string", cost=weigh)(lambda value: base64.b64encode(value).decode())
 
 
-@function("base64.decode(string) -> bytes", cost=linear)
+@function("base64.decode(string) -> bytes", cost=weigh)
 def _decode(text: str) -> bytes:
     bare = text.rstrip("=")
     try:

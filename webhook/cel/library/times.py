@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function
+from webhook.cel.functions import function, parsing
 from webhook.cel.values import SECOND, Duration, Timestamp, checked
 
 _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 10**6, "us": 1000, "µs": 1000, "μs": 1000, "ns": 1}
@@ -21,7 +21,7 @@ def _unreadable(from_: str, to: str) -> EvaluationError:
     return EvaluationError(f"type conversion error from '{from_}' to 'google.protobuf.{to}'")
 
 
-@function("timestamp(string) -> timestamp")
+@function("timestamp(string) -> timestamp", cost=parsing)
 def parse_timestamp(text: str) -> Timestamp:
     """Return the moment that RFC 3339 text says."""
     match = _TIMESTAMP.fullmatch(text)
@@ -35,7 +35,7 @@ def parse_timestamp(text: str) -> Timestamp:
     return checked(Timestamp, whole // timedelta(seconds=1) * SECOND + fraction)
 
 
-@function("duration(string) -> duration")
+@function("duration(string) -> duration", cost=parsing)
 def parse_duration(text: str) -> Duration:
     """Return the duration that text such as `1h30m` says."""
     if len(text) > 256 or not _DURATION.fullmatch(text):

@@ -1,13 +1,13 @@
 """Kubernetes' `url()`: absolute URLs and paths, as Go's net/url parses a request's."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import parse_qs, quote
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, linear
+from webhook.cel.functions import function, parsing
 from webhook.cel.library.network import valid
-from webhook.cel.values import named
+from webhook.cel.values import NAMES
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 _PORT = re.compile(r"(?::\d*)?", re.ASCII)
@@ -18,19 +18,21 @@ _BAD_USER = re.compile(r"[^-A-Za-z0-9._~!$&'()*+,;=:%@]")
 _PATH_SAFE = "/-_.~!$&'()*+,;=:@%[]"
 
 
-@named("kubernetes.URL")
 @dataclass(frozen=True, slots=True)
 class URL:
     """A parsed URL."""
 
     text: str
-    scheme: str = field(compare=False)
-    host: str = field(default="", compare=False)
-    path: str = field(default="", compare=False)
-    query: str = field(default="", compare=False)
+    scheme: str
+    host: str = ""
+    path: str = ""
+    query: str = ""
 
 
-@function("url(string) -> kubernetes.URL", cost=linear)
+NAMES[URL] = "kubernetes.URL"
+
+
+@function("url(string) -> kubernetes.URL", cost=parsing)
 def parse_url(text: str) -> URL:
     """Return the URL that `text` says. EvaluationError where Go's url.ParseRequestURI has one."""
     fail = f'URL parse error during conversion from string: parse "{text}": '
@@ -86,7 +88,7 @@ def _port(url: URL) -> str:
 
 
 def _size(url: URL) -> int:
-    return linear(url.text)
+    return parsing(url.text)
 
 
 valid("isURL(string) -> bool", parse_url)
