@@ -9,8 +9,7 @@ from gatewright.fixing import change_of, operation
 from gatewright.outputs import Ending, Place, PolicyInfo, Problem, Reported, Result
 from gatewright.pages import summary
 from webhook.engine import BoundPolicy
-from webhook.engine.excepting import check_exception
-from webhook.engine.exceptions import BoundException
+from webhook.engine.exceptions import BoundException, check_exception
 from webhook.engine.policy_set import bind
 from webhook.harness.manifests import Finding, Judged
 from webhook.policies import catalogue

@@ -22,12 +22,12 @@ class Scope:
         self._excluded, self._planned = frozenset(excluded), planned
         judges: dict[Kind, set[tuple[int, str]]] = {}
         for index, engine in enumerate(engines):
-            for kind in _judged_kinds(engine):
+            for kind in engine.judged_kinds:
                 titles = (
                     each.title for each in engine.policies if _judges(each, kind) and not each.policy.judges_owned
                 )
                 judges.setdefault(kind, set()).update((index, title) for title in titles)
-        self._for_owned = frozenset(kind for engine in engines for kind in _judged_kinds(engine.for_owned))
+        self._for_owned = frozenset(kind for engine in engines for kind in engine.for_owned.judged_kinds)
         self._judges = {kind: judges[kind] for kind in sorted(judges, key=lambda each: (each.group, each.kind))}
         self._by_name = {(kind.group, kind.kind): kind for kind in self._judges}
 
@@ -57,16 +57,6 @@ class Scope:
         if above is None:
             return False
         return self._judges[kind] <= self._judges[above] or (above.group, above.plural) in self._planned
-
-
-def _judged_kinds(engine: Engine) -> set[Kind]:
-    """Return the kinds whose objects some policy judges when they are created."""
-    return {
-        target.kind
-        for fails_closed in (True, False)
-        for target in engine.targets(mutating=False, fails_closed=fails_closed)
-        if not target.subresource and "CREATE" in target.operations
-    }
 
 
 def _judges(policy: BoundPolicy, kind: Kind) -> bool:

@@ -15,8 +15,7 @@ from controller.runtime.status import READY, condition, dated
 from controller.runtime.types import Request, Result
 from kube.client import Client
 from webhook.engine import BoundPolicy
-from webhook.engine.excepting import check_exception
-from webhook.engine.exceptions import BoundException
+from webhook.engine.exceptions import BoundException, check_exception
 from webhook.engine.policy_set import Catalogue, bind, document_of
 
 Object = dict[str, Any]

@@ -13,7 +13,7 @@ from webhook.engine.match import Match
 from webhook.engine.policy import Params, Policy
 from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
-from webhook.engine.violation import Before, Patch, Violation
+from webhook.engine.violation import Before, Patch, Violation, is_below
 
 Result = TypeVar("Result", Violation, Patch)
 
@@ -139,7 +139,7 @@ class BoundPolicy:
         for exempt in self.exempt:
             if not (exempt.is_expired(request) and exempt.is_about(request)):
                 continue
-            if exempt.is_whole or violation.is_about(frozenset(exempt.records(request))):
+            if exempt.is_whole or is_below(violation.holder, frozenset(exempt.records(request))):
                 return f"{exempt.title} expired {exempt.expires:%Y-%m-%d}"
         return ""
 
@@ -167,8 +167,8 @@ class BoundPolicy:
                 if exempt.params is not None:
                     by_others.append((exempt.params, records))
         request.excepted = taken
-        yield from (each for each in judge(request, self.params) if not each.is_about(taken))
+        yield from (each for each in judge(request, self.params) if not is_below(each.holder, taken))
         for params, records in by_others:
             request.excepted = frozenset(set(request.containers()) - records)
-            yield from (each for each in judge(request, params) if each.is_about(records))
+            yield from (each for each in judge(request, params) if is_below(each.holder, records))
         request.excepted = frozenset()

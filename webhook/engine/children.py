@@ -1,16 +1,20 @@
-"""An object's planned children, as the requests by which the controller would create them."""
+"""An object's planned children: the requests by which the controller would create them, and what comes of those."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields
+from webhook.engine.look_ups import with_object
 from webhook.engine.origins import traced
 from webhook.engine.planners import SERVED, Object, PlannedObject, Planner, Planners, RefusedError
 from webhook.engine.request import GENERATED, PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome
 from webhook.engine.violation import Before, Violation
+
+if TYPE_CHECKING:
+    from webhook.engine.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +147,36 @@ def _placed(object: Object, namespace: str, parent: Object | None) -> Object:
         }
         metadata["ownerReferences"] = [owner]
     return object | {"metadata": metadata}
+
+
+def judge_children(judge: "Engine", found: Iterable[Child], looked_up: Mapping[str, Any]) -> Iterator[Outcome]:
+    """Yield what would come of all children; each finds those before it made when it looks others up."""
+    for child in found:
+        outcomes, object = _judged(judge, child, looked_up)
+        yield from outcomes
+        looked_up = with_object(looked_up, object, child.request.attributes.namespace)
+
+
+def _judged(judge: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tuple[tuple[Outcome, ...], Object]:
+    """Return what would come of a child, in words about its parent, and the child as it would be stored.
+
+    Our mutations come first. What they set when a child is made stays when it is updated: the controller applies
+    its own fields only. So both states of an update have them.
+    """
+    request = child.request.with_looked_up(looked_up)
+    if request.attributes.operation == "UPDATE":
+        old = request.old_object
+        assert old is not None
+        created = request.attributes._replace(operation="CREATE")
+        first, second = (_mutated(judge, Request(created, each, None, looked_up)) for each in (request.value, old))
+        request = Request(request.attributes, first, second, looked_up)
+    mutation = judge.mutate(request)
+    object = mutation.object or request.value
+    outcomes = mutation.outcomes
+    if mutation.allowed:
+        outcomes += judge.validate(request.with_object(object)).outcomes
+    return tuple(map(child.told, outcomes)), object
+
+
+def _mutated(judge: "Engine", request: Request) -> Object:
+    return judge.mutate(request).object or request.value

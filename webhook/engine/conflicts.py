@@ -5,6 +5,7 @@ from itertools import combinations
 from typing import Any
 
 from webhook.engine.bound import BoundPolicy
+from webhook.engine.index import Index
 from webhook.engine.jsonpatch import pointer
 from webhook.engine.kinds import Kind
 from webhook.engine.request import Attributes, Request
@@ -18,12 +19,23 @@ class ConflictingPoliciesError(ValueError):
     """Policies in force would set one field to different values; the text has a line for each pair and field."""
 
 
-def check_conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
-    """Yield a line for each two policies that are in force in the same place and set a field of `kind` differently.
+def refuse_conflicts(mutating: Index) -> None:
+    """Raise ConflictingPoliciesError where two policies in force in the same place set a field of a kind differently.
 
     They are asked about the emptiest object of the kind. In the same place are policies of which one is in force
     everywhere, or that share a clause of their `match`; what only may overlap is not a mistake.
     """
+    conflicts = {
+        line: None
+        for key, policies in mutating.all.items()
+        if not mutating.targets[key].subresource
+        for line in _conflicts(mutating.targets[key].kind, policies)
+    }
+    if conflicts:
+        raise ConflictingPoliciesError("\n".join(conflicts))
+
+
+def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
     asked = [(policy, dict(_sets(policy, kind))) for policy in policies]
     for (one, sets), (other, others) in combinations(asked, 2):
         if not one.match.shares_place_with(other.match):

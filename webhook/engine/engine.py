@@ -6,13 +6,12 @@ from functools import cached_property, partial
 from typing import Any
 
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.children import Child, children
-from webhook.engine.conflicts import ConflictingPoliciesError, check_conflicts
+from webhook.engine.children import Child, children, judge_children
+from webhook.engine.conflicts import refuse_conflicts
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import Patcher
-from webhook.engine.judging_children import judge_children
 from webhook.engine.kinds import Kind, Target, TargetKey
 from webhook.engine.origins import value_at
 from webhook.engine.planners import SERVED, Planner, Planners, RefusedError
@@ -47,7 +46,7 @@ class Engine:
             for target in planner.targets
             for key in target.keys
         }
-        self._refuse_conflicts()
+        refuse_conflicts(self._mutating)
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return an engine of other policies and the same planners. ConflictingPoliciesError as for a new one."""
@@ -57,17 +56,6 @@ class Engine:
     def for_owned(self) -> "Engine":
         """The engine for objects whose owner is judged: the policies whose rules may be about these alone."""
         return self.with_policies(each for each in self.policies if each.policy.judges_owned)
-
-    def _refuse_conflicts(self) -> None:
-        wholes = {key: target.kind for key, target in self._targets.items() if not target.subresource}
-        conflicts = {
-            line: None
-            for key, policies in self._mutating.all.items()
-            if key in wholes
-            for line in check_conflicts(wholes[key], policies)
-        }
-        if conflicts:
-            raise ConflictingPoliciesError("\n".join(conflicts))
 
     def judges(self, attributes: Attributes, *, mutating: bool = False) -> bool:
         """Return whether anything here looks at such a request: if not, its objects need not be decoded."""
@@ -155,28 +143,23 @@ class Engine:
         request.forget()  # its records refer to it
         return verdict
 
-    def targets(self, *, mutating: bool, fails_closed: bool) -> tuple[Target, ...]:
-        """Return what the policies of one sort look at, in a fixed order: what a webhook must be registered for."""
-        index = self._mutating if mutating else self._validating
-        operations: dict[tuple[Kind, str], set[str]] = {}
-        for key, policies in index.all.items():
-            if any(bound.fails_closed is fails_closed for bound in policies):
-                target = self._targets[key]
-                operations.setdefault((target.kind, target.subresource), set()).add(key[3])
-        for planner in () if mutating else self.planners:
-            if fails_closed in self._may_deny(planner):
-                for target in planner.targets:
-                    operations.setdefault((target.kind, target.subresource), set()).update(target.operations)
-        merged = [Target(kind, sub, tuple(sorted(found))) for (kind, sub), found in operations.items()]
-        return tuple(sorted(merged, key=lambda each: (each.kind.group, each.kind.plural, each.subresource)))
+    @property
+    def judged_kinds(self) -> frozenset[Kind]:
+        """The kinds of which new objects are judged, themselves or by what is planned for them."""
+        judged = {
+            target.kind
+            for (_, _, subresource, operation), target in self._validating.targets.items()
+            if not subresource and operation == "CREATE"
+        }
+        return frozenset(judged | {planner.kind for planner in self.planners if self._may_deny(planner)})
 
-    def _may_deny(self, planner: Planner) -> Iterator[bool]:
-        """Yield for all that can be found wrong with what a planner makes whether that fails closed."""
-        for kind in self.planners.reach(planner):
-            if self.planners.of(kind.group, kind.plural) is not None:
-                yield True  # its type may refuse it
-            for key in Target(kind).keys:
-                yield from (bound.fails_closed for bound in self._asked(key))
+    def _may_deny(self, planner: Planner) -> bool:
+        """Return whether a planned child may be denied: by a policy, or by its type where it is planned for itself."""
+        reach = self.planners.reach(planner)
+        return any(
+            self.planners.of(kind.group, kind.plural) or not self._targets.keys().isdisjoint(Target(kind).keys)
+            for kind in reach
+        )
 
     def _looked_up_for(self, planner: Planner, target: Target) -> frozenset[str]:
         keys = {key for kind in self.planners.reach(planner) for key in Target(kind).keys}

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.ingresses import summary
 from webhook.engine.kinds import POD_KINDS
 
 Object = dict[str, Any]
@@ -24,6 +23,26 @@ class LookUp:
     def shaped(self, object: Object, namespace: str) -> Object:
         """Return what is looked up of an object of `namespace`."""
         return object if self.shape is None else self.shape(object, namespace)
+
+
+def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
+    """Return namespace, name and hosts of an Ingress; `namespace` is where one goes that names none.
+
+    What is not what its kind says is left out here: it is denied when it is judged itself.
+    """
+    metadata, spec = ingress["metadata"], ingress.get("spec")
+    rules = spec.get("rules") if isinstance(spec, dict) else None
+    hosts = [rule.get("host") for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    return {
+        "namespace": metadata.get("namespace") or namespace,
+        "name": metadata["name"],
+        "hosts": [host for host in hosts if isinstance(host, str) and host],
+    }
+
+
+def wildcard(host: str) -> str:
+    """Return the wildcard host that covers `host`: a wildcard stands for exactly one label."""
+    return f"*.{host.partition('.')[2]}"
 
 
 SCALING = frozenset(kind.kind for kind in POD_KINDS if kind.scales and kind.pod_spec)

@@ -16,8 +16,7 @@ from config.api.policy import (
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.excepting import by_place_and_policy, check_exception, exempt, parse_params
-from webhook.engine.exceptions import BoundException
+from webhook.engine.exceptions import BoundException, by_place_and_policy, check_exception, exempt, parse_params
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, compile_match
 from webhook.engine.policy import Params, Policy

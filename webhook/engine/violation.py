@@ -119,10 +119,6 @@ class Violation:
     def __hash__(self) -> int:
         return hash(self.message)
 
-    def is_about(self, records: "Container[Fields]") -> bool:
-        """Return whether it is about one of some records, or about what is below one."""
-        return is_below(self.holder, records)
-
     @property
     def key(self) -> tuple[str, str]:
         """What it is about: the record and its field, and the rule."""
@@ -187,10 +183,6 @@ class Patch:
     def steps(self) -> tuple[Step, ...]:
         """The steps from the root of the object."""
         return self.path if self.holder is None else (*self.holder.steps(), *self.path)
-
-    def is_about(self, records: "Container[Fields]") -> bool:
-        """Return whether it sets a field of one of some records, or of what is below one."""
-        return is_below(self.holder, records)
 
 
 def is_below(record: "Fields | None", records: "Container[Fields]") -> bool:

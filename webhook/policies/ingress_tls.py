@@ -16,7 +16,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.ingresses import wildcard
+from webhook.engine.look_ups import wildcard
 
 ANNOTATION = "kubernetes.io/ingress.allow-http"
 

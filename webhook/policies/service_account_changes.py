@@ -11,8 +11,8 @@ Fix: restore it, or delete and recreate the workload.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.service_accounts import FIELD, account_of
 from webhook.engine.violation import shown
+from webhook.policies.service_accounts import FIELD, account_of
 
 
 def validate(request: Request, params: Params) -> Violations:

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.service_accounts import account_of
+from webhook.policies.service_accounts import account_of
 
 PATH = "automountServiceAccountToken"
 

@@ -10,9 +10,10 @@ Fix: create a ServiceAccount for the workload and set its name.
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.service_accounts import FIELD, account_of
+
+FIELD = "serviceAccountName"
 
 
 class ServiceAccounts(Params):
@@ -34,6 +35,14 @@ def validate(request: Request, params: ServiceAccounts) -> Violations:
     elif not params.allowed.match(account):
         rule = f"must be an allowed service account: {', '.join(params.allowed)}"
         yield pod.violation(FIELD, account, rule, "name one of them")
+
+
+def account_of(pod: Fields) -> str:
+    """Return the service account that a pod runs as.
+
+    `serviceAccount` is an older name of the field; a pod that names none runs as `default`.
+    """
+    return pod.string(FIELD) or pod.string("serviceAccount") or "default"
 
 
 POLICY = Policy("service-accounts", ServiceAccounts, validate=validate, category="rbac")

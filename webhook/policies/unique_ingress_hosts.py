@@ -17,7 +17,7 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.ingresses import wildcard
+from webhook.engine.look_ups import wildcard
 from webhook.engine.violation import shown
 
 INGRESSES = "ingresses"

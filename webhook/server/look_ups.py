@@ -12,8 +12,8 @@ from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import Attributes
-from webhook.engine.ingresses import summary
 from webhook.engine.kinds import OF_A_PARENT
+from webhook.engine.look_ups import summary
 from webhook.engine.planners import ResourceKey, Served
 
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")

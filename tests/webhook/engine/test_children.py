@@ -469,28 +469,18 @@ def test_look_ups_of_children_are_look_ups_of_the_parent():
     assert judging.needs(request(shop(), shop(), operation="DELETE").attributes) == frozenset()
 
 
-def registered(*policies, fails_closed=True):
-    """Return the registered targets of a webhook."""
-    return [
-        f"{target.kind.plural}/{target.subresource}" if target.subresource else target.kind.plural
-        for target in engine(*policies).targets(mutating=False, fails_closed=fails_closed)
-    ]
+def judged(*policies):
+    """Return the kinds that are judged."""
+    return sorted(kind.kind for kind in engine(*policies).judged_kinds)
 
 
-def test_a_parent_is_registered_if_a_child_can_be_judged():
-    """A Mall always is, because a Shop's type may reject its child; a Shop is if a policy judges its children."""
-    assert registered() == ["malls"]
-    assert registered(SIZES) == ["deployments", "malls", "shops", "shops/scale"]
-    open_ = in_force(SIZES.policy, fails_closed=False)
-    assert (registered(open_), registered(open_, fails_closed=False)) == (
-        ["malls"],
-        ["deployments", "malls", "shops", "shops/scale"],
-    )
-    assert registered(in_force(Policy("jobs", validate=images, kinds=("Job",)))) == ["jobs", "malls"]
+def test_a_parent_is_judged_if_a_child_can_be_denied():
+    """A Mall always is, because a Shop's type may reject its child; a Shop is if a policy looks at its children."""
+    assert judged() == ["Mall"]
+    assert judged(SIZES) == ["Deployment", "Mall", "Shop"]
+    assert judged(in_force(Policy("jobs", validate=images, kinds=("Job",)))) == ["Job", "Mall"]
     sets = in_force(Policy("sets", mutate=lambda _request, _params: iter(()), kinds=("Deployment",)))
-    assert registered(sets) == ["malls", "shops", "shops/scale"]
-    (target,) = engine(sets).targets(mutating=True, fails_closed=True)
-    assert target.kind == DEPLOYMENT
+    assert judged(sets) == ["Mall", "Shop"]
 
 
 def plan_kiosk(kiosk, now, served):

@@ -63,7 +63,7 @@ def test_the_namespace_itself_is_not_the_tenants():
     labelled = {"kind": "Namespace", "metadata": {"name": "shop"}}
     assert judge.validate(ask(labelled, "Namespace", name="shop", namespace="shop")).outcomes == ()
     assert len(judge.validate(ask({"kind": "ConfigMap", "metadata": {"name": "shop"}}, "ConfigMap")).outcomes) == 1
-    assert all(target.kind.namespaced for target in judge.targets(mutating=False, fails_closed=True))
+    assert all(kind.namespaced for kind in judge.judged_kinds)
 
 
 def test_it_tells_nothing_of_other_namespaces():
