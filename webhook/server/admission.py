@@ -17,11 +17,10 @@ from webhook import review
 from webhook.engine import Attributes, Engine, Request, Verdict
 from webhook.server import convert
 from webhook.server.answers import REVIEWED, Answer, Refusal
-from webhook.server.bodies import RETRY, Bodies, check_headers, is_light
 from webhook.server.connection import Connection
 from webhook.server.decisions import fields_of, record
 from webhook.server.metrics import Metrics
-from webhook.server.routes import Route, route_of
+from webhook.server.requests import RETRY, Bodies, Route, check_headers, is_light, route_of
 
 LOOK_UP_SECONDS = 0.5
 POLICY_GROUP = API_VERSION.partition("/")[0]
@@ -77,8 +76,12 @@ class AdmissionHandler:
             body = await self._bodies.read(request, check_headers(request))
             connection.request_received()
             started = time.perf_counter()
-            answer = Answer(await self._answer(route, body, started), REVIEWED)
-            status = 200
+            reviewed = _converted(body) if route.hook == "convert" else await self._review(route, body, started)
+            if time.perf_counter() - started > route.seconds:
+                raise _late(route)  # the API server may have given up, and must never take this answer for a timely one
+            answer, status = Answer(reviewed, REVIEWED), 200
+        except review.NotAReviewError as error:
+            answer, status = Refusal(400, str(error)).answer(), 400
         except Refusal as refusal:
             answer, status = refusal.answer(), refusal.status
         finally:
@@ -86,24 +89,6 @@ class AdmissionHandler:
             self._metrics.in_flight_now[route.hook] -= 1
             self._metrics.latency_of[route.hook,].observe(time.perf_counter() - started)
             self._metrics.requests_of[route.hook, str(status)].inc()
-        return answer
-
-    async def _answer(self, route: Route, body: bytes, started: float) -> bytes:
-        try:
-            if route.hook == "convert":
-                answer = self._convert(body)
-            else:
-                answer = await self._review(route, body, started)
-        except review.NotAReviewError as error:
-            raise Refusal(400, str(error)) from error
-        if time.perf_counter() - started > route.seconds:
-            raise _late(route)  # the API server may have given up, and must never take a late answer for a timely one
-        return answer
-
-    def _convert(self, body: bytes) -> bytes:
-        answer, problem = convert.answer(body)
-        if problem:
-            log.warning("not converted: %s", problem)
         return answer
 
     async def _review(self, route: Route, body: bytes, started: float) -> bytes:
@@ -159,6 +144,13 @@ class AdmissionHandler:
                 reason = str(error) or "no answer in time"
                 log.warning("%s: look-up failed: %s", name, reason, extra={"fields": fields_of(about)})
         return found
+
+
+def _converted(body: bytes) -> bytes:
+    answer, problem = convert.answer(body)
+    if problem:
+        log.warning("not converted: %s", problem)
+    return answer
 
 
 def _judged(

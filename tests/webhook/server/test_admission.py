@@ -14,7 +14,7 @@ from tests.webhook.server.conftest import NAMES, bind, review
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, PlannedObject, Planner, Planners, Policy, Request, Violation
 from webhook.engine.kinds import KINDS, POD
 from webhook.server import connection
-from webhook.server.routes import route_of
+from webhook.server.requests import route_of
 
 
 @pytest.mark.parametrize("path", ["/validate", "/validate-webapp", "/validate?timeout=3s", "/validate-a-b?timeout=3s"])
