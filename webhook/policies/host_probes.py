@@ -11,14 +11,13 @@ Fix: remove `host`; put a `Host` header into `httpHeaders`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline (since 1.34)
 """
 
-from collections.abc import Iterator
-
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request
-from webhook.engine.forbids import forbids
+from webhook.engine import Fields, Params, Policy
+from webhook.engine.forbids import containers, forbids
 
 HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop")
+PATHS = tuple(f"{handler}.{action}.host" for handler in HANDLERS for action in ("httpGet", "tcpSocket"))
 
 
 class HostProbes(Params):
@@ -27,14 +26,9 @@ class HostProbes(Params):
     allowed: list[str] = Field([], description="hosts that may be named, compared as text")
 
 
-def _handlers(request: Request, params: HostProbes) -> Iterator[Fields]:
-    for container in request.containers():
-        yield from (container.fields(handler) for handler in HANDLERS if container.is_set(handler))
-
-
 validate = forbids(
-    _handlers,
-    ("httpGet.host", "tcpSocket.host"),
+    containers,
+    PATHS,
     Fields.string,
     unless=lambda found, params: not found or found in params.allowed,
     rule=lambda params: f"probes and lifecycle hooks must ask {' or '.join(('the pod itself', *params.allowed))}",
