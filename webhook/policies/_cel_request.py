@@ -3,7 +3,7 @@
 Source: CreateAdmissionRequest and CreateNamespaceObject of k8s.io/apiserver/pkg/admission/plugin/cel.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import orjson
@@ -17,6 +17,7 @@ NAMESPACE_METADATA = (
     *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations"),
     *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers"),
 )
+OPTIONAL = ("request", "namespaceObject")  # variables that take time to build
 Object = Mapping[str, Any]
 
 
@@ -47,16 +48,19 @@ def activation(
     params: Any,
     variables: Mapping[str, Program],
     object: Any,
-    names_namespace: bool,
+    names: Container[str],
 ) -> Activation:
-    """Return the values for the expressions of one policy about one request, and a budget for all of them."""
+    """Return the values for the expressions of one policy about one request, and a budget for all of them.
+
+    Of OPTIONAL, only the `names` that some expression reads get a value.
+    """
     lazy = Variables(variables)
     values = {
         "object": object,
         "oldObject": request.old_object,
-        "request": admission_request(request),
+        "request": admission_request(request) if "request" in names else None,
         "params": params,
-        "namespaceObject": namespace_object(request) if names_namespace else None,
+        "namespaceObject": namespace_object(request) if "namespaceObject" in names else None,
         "authorizer": AUTHORIZER,
         "variables": lazy,
     }

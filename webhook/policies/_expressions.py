@@ -14,7 +14,7 @@ from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
 from webhook.engine.request import NAMESPACE
 from webhook.engine.rules import RuleError
-from webhook.policies._cel_request import activation
+from webhook.policies._cel_request import OPTIONAL, activation
 from webhook.policies._mutations import changed, differences
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
@@ -53,13 +53,12 @@ class Expressions:
     rules: list[Rule] = field(default_factory=list)
     mutations: list[tuple[str, Program]] = field(default_factory=list)
     annotations: list[tuple[str, Program]] = field(default_factory=list)
-    needs: frozenset[str] = frozenset()
+    names: set[str] = field(default_factory=set)  # of OPTIONAL, which some expression reads
     faults: list[tuple[str, str]] = field(default_factory=list)
 
     def compile(self, path: str, source: str, *results: str, structs: bool = False) -> Program | None:
         """Return the program of one expression; None where it has a fault."""
-        if "namespaceObject" in source:
-            self.needs = frozenset({NAMESPACE})
+        self.names |= {name for name in OPTIONAL if name in source}
         environment = replace(self.environment, structs=True) if structs else self.environment
         try:
             return environment.compile(source, *results)
@@ -97,9 +96,14 @@ class Expressions:
         if program is not None:
             self.mutations.append((mutation.patch_type, program))
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """What must be looked up before a request is judged."""
+        return frozenset({NAMESPACE} if "namespaceObject" in self.names else ())
+
     def values(self, request: Request, params: Any, object: Any) -> Any:
         """Return what to evaluate with; `object` is the request's, or what mutations made of it."""
-        return activation(self.environment, request, params, self.variables, object, bool(self.needs))
+        return activation(self.environment, request, params, self.variables, object, self.names)
 
     def apply(self, request: Request, params: Any) -> bool:
         """Return whether all conditions hold: one that is false decides, else an error is an error of the policy."""

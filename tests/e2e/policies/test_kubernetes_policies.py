@@ -1,5 +1,6 @@
 """ValidatingAdmissionPolicies in a cluster: the audit, `check` and `impact` judge by them what stands there."""
 
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ import pytest
 import yaml
 
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.processes import Gatewright, once
+from tests.gatewright.processes import Gatewright, once, registered
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 
@@ -68,6 +69,21 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: gizmo-names}
 spec: {policyName: gizmo-names, validationActions: [Warn]}
+"""
+ANNOTATED = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: annotated}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
+  auditAnnotations:
+    - {key: made-by, valueExpression: "request.userInfo.username + ' with ' + request.options.fieldManager"}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: annotated}
+spec: {policyName: annotated, validationActions: [Deny]}
 """
 
 
@@ -172,3 +188,25 @@ def test_impact_compares_with_the_policies_of_a_cluster(plane: ControlPlane, tmp
     report = json.loads(ended.stdout)
     found = [(each["name"], each["verdict"]) for each in report["results"] if each["verdict"] != "unchanged"]
     assert (ended.returncode, report["problems"], found) == (1, [], [("many", "newly denied")])
+
+
+def test_audit_annotations_reach_the_audit_log(plane: ControlPlane, tmp_path: Path) -> None:
+    """Those of a policy in the webhook's files, with what the API server says of the request."""
+    (tmp_path / "annotated.yaml").write_text(ANNOTATED)
+    with Gatewright(
+        plane, tmp_path, "run", "--kinds", "none", "--policies", str(tmp_path / "annotated.yaml")
+    ) as running:
+        running.start()
+        deadline = time.monotonic() + WITHIN
+        while "validate" not in registered(plane):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        wanted = {"validate.gatewright.io/annotated.made-by": "admin with kubectl-create"}
+        for attempt in itertools.count():
+            mark = plane.audit_mark()
+            plane.kubectl("create", "deployment", f"made-{attempt}", "-n", "shop", "--image=app:1")
+            (event,) = plane.audit_events(mark, verb="create", resource="deployments", namespace="shop")
+            found = {key: value for key, value in event["annotations"].items() if "gatewright.io/" in key}
+            if found == wanted:
+                break
+            assert time.monotonic() < deadline, found
