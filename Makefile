@@ -53,15 +53,15 @@ test-integration: .venv/ready ## the tests on a real control plane (built once b
 databases: ## install the database servers that tests start (apt-get, as root)
 	@tests/databases/install.sh
 
-bench: bench-reviews bench-controller bench-audit ## every benchmark, each beside a baseline
+bench: bench-reviews bench-controller bench-audit ## run every benchmark, each with a baseline
 
-bench-reviews: .venv/ready ## what one review costs, beside webhooks in Go (15 minutes; docs/performance.md)
+bench-reviews: .venv/ready ## cost of one review, compared with webhooks in Go (15 minutes; docs/performance.md)
 	@$(BIN)/python -m benchmarks.reviews
 
 bench-controller: .venv/ready ## CPU and requests that WebApps cost the controller, on a real API server (9 minutes)
 	@$(BIN)/python -m benchmarks.controller
 
-bench-audit: .venv/ready ## what one audit of 10,000 Deployments costs (2 minutes)
+bench-audit: .venv/ready ## cost of one audit of 10,000 Deployments (2 minutes)
 	@$(BIN)/python -m benchmarks.audit
 
 manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and reference pages

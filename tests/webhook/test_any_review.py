@@ -1,4 +1,4 @@
-"""Whatever a body holds, it is answered or refused: no review ends in an error of ours."""
+"""Any body is answered or rejected, never an internal error."""
 
 import copy
 import json
@@ -25,7 +25,7 @@ LOOKED_UP = {NAMESPACE_LABELS: {}, NOW: datetime(2026, 11, 21, tzinfo=UTC), SERV
 
 
 def _policies():
-    """Put every policy in force, with its defaults, or else with the first parameters that its cases are tried with."""
+    """Put every policy in force, with its defaults or with the first parameters of its cases."""
     for name, policy in catalogue().items():
         yield {
             "apiVersion": "gatewright.io/v1alpha1",
@@ -36,14 +36,14 @@ def _policies():
 
 
 def _tried(name):
-    """Yield parameters of a policy: none, and what its cases have."""
+    """Yield parameters of a policy: none, and those of its cases."""
     yield {}
     (file,) = read_documents(CASES / f"{name.replace('-', '_')}.yaml")
     yield from (each["params"] for each in (file.value, *file.value["cases"]) if "params" in each)
 
 
 def _fits(policy, params):
-    """Return whether these are parameters of a policy."""
+    """Return whether these are valid parameters of a policy."""
     try:
         parse(policy.params, params)
     except FaultsError:
@@ -62,7 +62,7 @@ KINDS = st.sampled_from(sorted(kinds_by_name()))
 
 
 def _paths(value, path=()):
-    """Yield the path of everything in a value."""
+    """Yield the path of every value."""
     yield path
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
@@ -70,7 +70,7 @@ def _paths(value, path=()):
 
 
 def _replaced(value, path, other):
-    """Return a value in which something else stands at a path."""
+    """Return a value with another value at a path."""
     if not path:
         return other
     changed = copy.copy(value)
@@ -79,8 +79,8 @@ def _replaced(value, path, other):
 
 
 @given(KINDS, st.sampled_from(["CREATE", "UPDATE", "DELETE"]), st.data())
-def test_a_review_with_anything_anywhere_is_answered(kind, operation, data):
-    """Something of any type stands somewhere in a review: it is refused, denied, or judged by every policy."""
+def test_a_review_with_any_value_anywhere_is_answered(kind, operation, data):
+    """With any value in any place, a review is rejected, denied, or judged by every policy."""
     object = smallest(kind)
     old = None if operation == "CREATE" else object
     admission = Admission(None if operation == "DELETE" else object, old, operation, namespace="shop")
@@ -102,7 +102,7 @@ def test_a_review_with_anything_anywhere_is_answered(kind, operation, data):
 
 
 def _judged(request, judge):
-    """Return the response; no policy may have failed but for what nobody looked up."""
+    """Return the response; policies may fail only for missing look-ups."""
     verdict = judge(request)
     errors = [outcome.error for outcome in verdict.outcomes if outcome.error is not None]
     assert [error for error in errors if not isinstance(error, NotLookedUpError)] == []

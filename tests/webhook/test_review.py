@@ -1,4 +1,4 @@
-"""Reviews in, answers out: what cannot be read is told, and an answer has everything that was found."""
+"""AdmissionReviews and responses: invalid ones are rejected with a reason, and a response is complete."""
 
 import base64
 import json
@@ -27,13 +27,13 @@ REQUEST = {
 
 
 def body(*without, **changes):
-    """Encode a review of a Pod, changed by what a test names."""
+    """Return an encoded review of a Pod, changed by the test's arguments."""
     request = {key: value for key, value in (REQUEST | changes).items() if key not in without}
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
 
 
-def test_a_review_is_read_whole():
-    """Everything that policies may ask about is in the request."""
+def test_a_review_is_parsed_completely():
+    """The request has every field that policies may read."""
     changes = {"subResource": "ephemeralcontainers", "operation": "UPDATE", "oldObject": POD, "dryRun": True}
     request = read(body(**changes))
     assert request.attributes == about(
@@ -47,8 +47,8 @@ def test_a_review_is_read_whole():
     assert (request.object, request.old_object) == (POD, POD)
 
 
-def test_the_kind_that_was_sent_is_known():
-    """A match by Equivalent turns one version into another; the one that was sent is told."""
+def test_the_requested_kind_is_known():
+    """With matchPolicy Equivalent, the API server converts the object; the request's kind is reported."""
     sent = {"group": "apps", "version": "v1beta1", "kind": "Pod"}
     assert read(body(requestKind=sent)).attributes.requested == ("apps", "v1beta1", "Pod")
 
@@ -147,8 +147,8 @@ NESTED = body(object="%s").replace(b'"%s"', b"%s")
         pytest.param(NESTED % b'"\\ud800"', "the body is not JSON: ", id="A32 lone surrogate"),
     ],
 )
-def test_what_is_no_review_cannot_be_answered(sent, told):
-    """The text says why, and never repeats what was sent at length."""
+def test_a_body_that_is_no_review_cannot_be_answered(sent, told):
+    """The error has the reason, and repeats only a short part of the body."""
     with pytest.raises(NotAReviewError) as error:
         read(sent)
     assert str(error.value) == told or (told.endswith(": ") and str(error.value).startswith(told))
@@ -230,8 +230,8 @@ def test_what_is_no_review_cannot_be_answered(sent, told):
         ),
     ],
 )
-def test_what_cannot_be_judged_is_denied(sent, told):
-    """Whoever can be answered is answered: denied with code 400, the field named."""
+def test_a_malformed_request_is_denied(sent, told):
+    """A review with a uid is denied with code 400, with the name of the field."""
     with pytest.raises(MalformedRequestError) as error:
         read(sent)
     assert orjson.loads(deny_malformed(error.value)) == {
@@ -249,7 +249,7 @@ def test_what_cannot_be_judged_is_denied(sent, told):
     "changes",
     [
         pytest.param({"operation": "DELETE", "object": None, "oldObject": POD}, id="A16 DELETE"),
-        pytest.param({"operation": "DELETE", "object": None}, id="A16 DELETE of what is gone"),
+        pytest.param({"operation": "DELETE", "object": None}, id="A16 DELETE of a missing object"),
         pytest.param({"operation": "CONNECT", "object": None}, id="A17 CONNECT"),
         pytest.param({"operation": "CONNECT", "object": {"kind": "PodExecOptions"}}, id="A17 CONNECT with options"),
         pytest.param({"object": POD | {"metadata": None}}, id="A20 metadata null"),
@@ -260,13 +260,13 @@ def test_what_cannot_be_judged_is_denied(sent, told):
         pytest.param({"unknown": {"field": 1}}, id="a field of a later version"),
     ],
 )
-def test_what_is_odd_is_read(changes):
-    """What the API server may send is judged, not refused."""
+def test_unusual_but_valid_reviews_are_judged(changes):
+    """The API server may send these."""
     assert read(body(**changes)).attributes.uid == REQUEST["uid"]
 
 
-def test_numbers_are_exact_or_no_integers():
-    """64 bits are exact; what is larger is a number, never an integer nearby (A25, A26)."""
+def test_integers_are_exact():
+    """64 bits are exact; a larger value is a float, never a rounded integer (A25, A26)."""
     numbers = {"a": 2**63, "b": -(2**63), "c": 2**64, "d": 1.0}
     object = read(body(object=POD | numbers)).object
     assert [(type(object[key]), object[key] == value) for key, value in numbers.items()] == [
@@ -277,8 +277,8 @@ def test_numbers_are_exact_or_no_integers():
     ]
 
 
-def test_depth_500_is_fine():
-    """Nesting that an API server passes on is read (A27)."""
+def test_depth_500_is_accepted():
+    """An API server accepts this nesting (A27)."""
     deep = json.loads("[" * 500 + "]" * 500)
     assert read(body(object=POD | {"deep": deep})).object["deep"] == deep
 
@@ -298,13 +298,13 @@ WRONG = Violation("spec.replicas", '"3" is a string', "it must be an integer", "
 
 
 @pytest.mark.parametrize("verdict", [Verdict(), Verdict((Outcome("images", DENY),))])
-def test_all_well(verdict):
-    """An answer to what nobody finds fault with says no more than that."""
+def test_an_allowed_response_is_minimal(verdict):
+    """Without violations it has only uid and allowed."""
     assert answered(verdict) == {"uid": "u-1", "allowed": True}
 
 
 def test_a_patch():
-    """A patch is base64, and the audit log keeps whose it is."""
+    """A patch is base64, and the audit annotations have its policies."""
     policy = Policy("labels", mutate=lambda _request, _params: [Patch(("metadata", "labels", "a"), "ü")])
     request = ask(POD)
     response = answered(Engine([in_force(policy)]).mutate(request), request)
@@ -319,7 +319,7 @@ def test_a_patch():
 
 
 def test_three_violations():
-    """Every violation is a line of the message, and again a cause with its field."""
+    """Each violation is a line of the message, and a cause with its field."""
     verdict = Verdict((Outcome("images", DENY, (IMAGE,)), Outcome("sizes", DENY, (REPLICAS, LIMITS))))
     lines = [
         'spec.image: "nginx" comes from docker.io; images must come from a.io. Push it there.',
@@ -349,8 +349,8 @@ def test_three_violations():
     }
 
 
-def test_what_is_malformed_is_told_once():
-    """However many policies met the field, it is one finding, with code 400."""
+def test_a_malformed_field_is_reported_once():
+    """It is one violation with code 400, for any number of policies that read the field."""
     verdict = Verdict((Outcome("a", DENY, malformed=WRONG), Outcome("b", WARN, malformed=WRONG)))
     line = 'spec.replicas: "3" is a string; it must be an integer. Correct its type.'
     assert answered(verdict) == {
@@ -380,8 +380,8 @@ NOT_LOOKED_UP = "could not be decided, since namespace labels could not be looke
     ("error", "text"),
     [(RuntimeError("the secret of life"), FAILED), (NotLookedUpError("namespace_labels"), NOT_LOOKED_UP)],
 )
-def test_a_policy_that_failed_and_fails_closed(error, text):
-    """The denial has code 500 and names the policy, and never what the error says."""
+def test_a_policy_error_with_fail(error, text):
+    """The denial has code 500 and the policy's name, not the error's text."""
     assert answered(Verdict((Outcome("names", DENY, error=error),))) == {
         "uid": "u-1",
         "allowed": False,
@@ -401,8 +401,8 @@ def test_a_policy_that_failed_and_fails_closed(error, text):
     }
 
 
-def test_a_policy_that_failed_and_is_ignored():
-    """It is let in, with a warning that says so."""
+def test_a_policy_error_with_ignore():
+    """The request is allowed with a warning."""
     assert answered(Verdict((Outcome("names", DENY, error=RuntimeError("x"), fails_closed=False),))) == {
         "uid": "u-1",
         "allowed": True,
@@ -430,7 +430,7 @@ def test_a_policy_that_failed_and_is_ignored():
             400,
             "2 violations, 1 policy failure",
             ["a", "b", "c"],
-            id="malformed and all the rest",
+            id="malformed and others",
         ),
         pytest.param(
             [Outcome("a", DENY, error=RuntimeError()), Outcome("b", DENY, error=RuntimeError())],
@@ -444,15 +444,13 @@ def test_a_policy_that_failed_and_is_ignored():
             500,
             "1 policy failure",
             ["b"],
-            id="a warning is no reason",
+            id="a warning does not deny",
         ),
-        pytest.param(
-            [Outcome("a", DENY, (IMAGE, IMAGE))], 403, "1 violation", ["a"], id="the same finding twice is one"
-        ),
+        pytest.param([Outcome("a", DENY, (IMAGE, IMAGE))], 403, "1 violation", ["a"], id="a repeated violation is one"),
     ],
 )
-def test_what_denies_together(outcomes, code, first, causes):
-    """The gravest decides the code, and everything that denies is told."""
+def test_the_most_severe_code_wins(outcomes, code, first, causes):
+    """All reasons for a denial are in the message."""
     status = answered(Verdict(tuple(outcomes)))["status"]
     assert (status["code"], status["message"].split("\n")[0]) == (code, first)
     assert [cause["reason"] for cause in status["details"]["causes"]] == causes
@@ -466,15 +464,15 @@ def test_what_denies_together(outcomes, code, first, causes):
         (WARN | AUDIT, {"warnings": ["sizes: {}"], "auditAnnotations": {"audit": "sizes: {}", "warn": "sizes: {}"}}),
     ],
 )
-def test_what_is_not_to_deny_is_told(actions, expected):
-    """Warn tells whoever asked, Audit tells the audit log."""
+def test_violations_that_do_not_deny_are_reported(actions, expected):
+    """Warn adds a warning, Audit an audit annotation."""
     text = "spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."
     response = answered(Verdict((Outcome("sizes", actions, (REPLICAS,)),)))
     assert response == json.loads(json.dumps({"uid": "u-1", "allowed": True} | expected).replace("{}", text))
 
 
-def test_what_was_so_before_is_let_in_with_a_warning():
-    """An update that makes nothing worse passes, and is told and kept in the audit log."""
+def test_an_existing_violation_is_allowed_with_a_warning():
+    """The warning and an audit annotation report it."""
     text = "p: spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."
     assert answered(Verdict((Outcome("p", DENY, tolerated=(REPLICAS,)),))) == {
         "uid": "u-1",
@@ -485,7 +483,7 @@ def test_what_was_so_before_is_let_in_with_a_warning():
 
 
 def test_a_denial_has_its_warnings_and_no_patch():
-    """What is denied is not patched, and what would only warn still warns."""
+    """Denied objects are not patched, and warnings are kept."""
     operation = {"op": "add", "path": "/a", "value": 1}
     verdict = Verdict((Outcome("a", DENY, (IMAGE,)), Outcome("b", WARN, (REPLICAS,))), [operation], POD)
     response = answered(verdict)
@@ -494,7 +492,7 @@ def test_a_denial_has_its_warnings_and_no_patch():
 
 
 def test_a_warning_names_the_exception_that_expired():
-    """Whoever sees it knows why it is reported now."""
+    """The message has the reason for the warning."""
     tolerated = replace(IMAGE, expired="PolicyException shop/legacy expired 2026-11-01")
     (warning,) = answered(Verdict((Outcome("a", DENY, tolerated=(tolerated,)),)))["warnings"]
     assert warning.endswith(
@@ -503,25 +501,25 @@ def test_a_warning_names_the_exception_that_expired():
 
 
 def many(number, length):
-    """Find `number` faults whose warnings have `length` characters each."""
+    """Report `number` violations whose warnings have `length` characters each."""
     empty = len(f"p: {Violation('f', '', 'r', 'x').message}")
     return [Violation("f", f"{index:03}".ljust(length - empty, "x"), "r", "x") for index in range(number)]
 
 
 def listed(*outcomes):
-    """Return the lines of the message of a denial, and the answer."""
+    """Return the lines of the denial message, and the response."""
     response = answered(Verdict(outcomes))
     return response["status"]["message"].split("\n"), response
 
 
 def test_a_thousand_violations_are_all_listed():
-    """In the message; as causes, the first of them."""
+    """They are all in the message; the first ones are causes."""
     lines, _ = listed(Outcome("p", DENY, tuple(many(1000, 64))))
     assert (lines[0], len(lines)) == ("1000 violations", 1001)
 
 
-def test_an_answer_is_smaller_than_256_kib():
-    """Whatever an object breaks: what is left out is said, in the message and in the audit log."""
+def test_a_response_is_smaller_than_256_kib():
+    """The message and the audit annotation state how many violations are left out."""
     actions = frozenset({"Deny", "Audit", "Warn"})
     lines, response = listed(*(Outcome(f"p{n}", actions, tuple(many(MAX_VIOLATIONS, 200))) for n in range(3)))
     assert len(orjson.dumps(response)) < 256 << 10
@@ -531,14 +529,14 @@ def test_an_answer_is_smaller_than_256_kib():
     assert response["auditAnnotations"]["audit"].endswith("- and more, which are not listed.")
 
 
-def test_warnings_within_the_budget_are_whole():
-    """Up to 4,096 characters in all, nothing is cut."""
+def test_warnings_within_the_limit_are_not_cut():
+    """The limit is 4,096 characters in total."""
     warnings = answered(Verdict((Outcome("p", WARN, tuple(many(8, 512))),)))["warnings"]
     assert [len(warning) for warning in warnings] == [512] * 8
 
 
-def test_warnings_beyond_the_budget_are_cut_by_us():
-    """The API server would cut each to 256 characters and drop what is over; so do we, and say how many there are."""
+def test_warnings_beyond_the_limit_are_cut():
+    """The API server would cut each to 256 characters and drop the rest; Gatewright does, and adds their number."""
     warnings = answered(Verdict((Outcome("p", WARN, tuple(many(20, 512))),)))["warnings"]
     assert [len(warning) for warning in warnings[:-1]] == [256] * 15
     assert all(warning.endswith("…") for warning in warnings[:-1])
@@ -546,8 +544,8 @@ def test_warnings_beyond_the_budget_are_cut_by_us():
     assert sum(map(len, warnings)) <= 4096
 
 
-def test_control_characters_never_leave():
-    """One finding is one line: the API server would drop a warning with a line break, and a terminal obey an escape."""
+def test_control_characters_are_escaped():
+    """The API server drops a warning with a line break, and a terminal would execute an escape."""
     evil = Violation("a\nb", "c\r\n\x1b[31md\u202e", "e\x00", "f\u2028")
     text = "a b: c   [31md ; e . F ."
     response = answered(Verdict((Outcome("p", frozenset({"Deny", "Warn"}), (evil,)),)))
@@ -560,7 +558,7 @@ def test_control_characters_never_leave():
     ("metadata", "name"),
     [({"generateName": "shop-"}, "shop-"), ({}, ""), (None, ""), ([], ""), ({"generateName": 5}, "")],
 )
-def test_what_has_no_name_yet_is_named_by_its_prefix(metadata, name):
-    """A denial of an object whose name is still to be made names what there is (A21)."""
+def test_an_object_without_a_name_has_its_prefix(metadata, name):
+    """A denial of an object with generateName names the prefix (A21)."""
     request = Request(about(name=""), POD | {"metadata": metadata})
     assert answered(Verdict((Outcome("p", DENY, (IMAGE,)),)), request)["status"]["details"]["name"] == name

@@ -48,22 +48,22 @@ def test_an_invalid_pattern_is_rejected(pattern, text):
         compile_pattern(pattern)
 
 
-def test_a_value_longer_than_a_pattern_is_tried_on_matches_nothing():
-    """4,096 characters are far more than any label, and annotations with patterns are names and addresses."""
+def test_a_value_above_the_limit_matches_nothing():
+    """The limit is 4,096 characters, far above any label."""
     assert compile_pattern("a*")("a" * 4096)
     assert not compile_pattern("a*")("a" * 4097)
 
 
 @pytest.mark.parametrize("pattern", ["/([a-z]+-?)+/", "/(a|a)*b/", "/.*a.*a.*a.*b/", "*a*a*a*b"])
-def test_no_value_takes_long(pattern):
-    """Who may write a label or an annotation, of up to 256 KiB, could otherwise stop every review for ever."""
+def test_matching_time_is_bounded(pattern):
+    """Otherwise the author of a label or annotation, up to 256 KiB, could block every review."""
     started = time.process_time()
     assert not compile_pattern(pattern)("a" * 2**18 + "!")
     assert time.process_time() - started < 2.0
 
 
-def test_every_key_is_told_once():
-    """In the order of the parameters; what is there and fits is not told."""
+def test_every_missing_key_is_reported_once():
+    """In the order of the parameters; keys that are present and match are not reported."""
     metadata = Fields({"labels": {"b": "x", "c": "1"}})
     found = list(lacking(metadata, "labels", {"a": "*", "b": "y*", "c": "/[0-9]/"}))
     assert [each.message for each in found] == [
@@ -72,7 +72,7 @@ def test_every_key_is_told_once():
     ]
 
 
-def test_values_are_strings():
-    """A label that is a number is told as such."""
+def test_values_must_be_strings():
+    """A numeric label is reported as one."""
     with pytest.raises(WrongTypeError, match=r"labels\[a\]: must be a string"):
         list(lacking(Fields({"labels": {"a": 1}}), "labels", {"a": "*"}))

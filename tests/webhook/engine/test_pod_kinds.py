@@ -1,4 +1,4 @@
-"""Custom kinds with pods: told when a process starts, judged like the kinds of the table from then on."""
+"""Custom kinds with pods: registered at startup, then judged like built-in kinds."""
 
 import pytest
 
@@ -19,7 +19,7 @@ POLICY = {
 
 @pytest.fixture(autouse=True)
 def own(monkeypatch):
-    """A table of this test's own."""
+    """A table of kinds for one test."""
     for key in list(KINDS):
         monkeypatch.setitem(KINDS, key, KINDS[key])
     known = set(KINDS)
@@ -29,7 +29,7 @@ def own(monkeypatch):
 
 
 def created(group, version, kind, resource, *containers):
-    """Ask about the creation of an object with a pod template."""
+    """Return a request that creates an object with a pod template."""
     attributes = Attributes("u-1", "CREATE", group, version, kind, group, resource, name="it", namespace="shop")
     return Request(attributes, {"kind": kind, "spec": {"template": {"spec": {"containers": list(containers)}}}})
 
@@ -41,29 +41,29 @@ def denied(request):
 
 
 def test_a_custom_kind_is_judged_by_policies_about_pods():
-    """Its containers are found where it was said that the pods stand; before that nobody looks at it."""
+    """Containers are found at the configured path; before that the object is not judged."""
     request = created("argoproj.io", "v1alpha1", "Rollout", "rollouts", {"name": "app", "image": "b.io/app"})
     assert denied(request) == []
     add_pod_kind(ROLLOUT)
     assert denied(request) == ["spec.template.spec.containers[name=app].image"]
 
 
-def test_it_is_among_the_kinds_that_are_judged():
+def test_a_custom_kind_is_among_the_judged_kinds():
     """With its group, version and plural."""
     add_pod_kind(ROLLOUT)
     (kind,) = [each for each in Engine([bind(POLICY, catalogue())]).judged_kinds if each.kind == "Rollout"]
     assert (kind.group, kind.versions, kind.plural) == ("argoproj.io", ("v1alpha1",), "rollouts")
 
 
-def test_the_path_may_be_any_that_ends_in_spec():
-    """As deep as a kind has it; its pods' metadata stand beside."""
+def test_the_path_ends_in_spec():
+    """It may have any depth; the pods' metadata is beside it."""
     add_pod_kind("clones.apps.kruise.io/v1alpha1/CloneSet=spec.jobs.template.spec")
     kind = KINDS["apps.kruise.io", "CloneSet"]
     assert (kind.pod_spec, kind.pod_metadata) == ("spec.jobs.template.spec", "spec.jobs.template.metadata")
 
 
-def test_a_kind_may_have_the_name_of_one_of_ours():
-    """A Knative Service is judged by its pods, and policies about Services still look at the core's."""
+def test_a_custom_kind_may_share_a_name_with_a_built_in_one():
+    """A Knative Service is judged by its pods, and policies for Services still select the core kind only."""
     add_pod_kind(SERVICE)
     request = created("serving.knative.dev", "v1", "Service", "services", {"name": "app", "image": "b.io/app"})
     assert denied(request) == ["spec.template.spec.containers[name=app].image"]
@@ -75,16 +75,16 @@ def test_a_kind_may_have_the_name_of_one_of_ours():
     "text",
     ["deployments.apps/v1/Deployment=spec.template.spec", "webapps.example.com/v1/WebApp=spec"],
 )
-def test_a_kind_of_the_table_is_not_told_again(text):
-    """What is known of it, such as that it scales, would be lost."""
+def test_a_built_in_kind_cannot_be_redefined(text):
+    """Its other properties, such as /scale, would be lost."""
     known = dict(KINDS)
     with pytest.raises(ValueError, match=r"^(Deployment of apps|WebApp of example\.com) is known; only custom kinds"):
         add_pod_kind(text)
     assert known == KINDS
 
 
-def test_it_may_be_told_twice():
-    """In the settings file and by a flag."""
+def test_a_kind_may_be_registered_twice():
+    """The settings file and a flag may both name it."""
     add_pod_kind(ROLLOUT)
     add_pod_kind(ROLLOUT)
     assert len([each for each in targets("pods") if each.kind.kind == "Rollout"]) == 1

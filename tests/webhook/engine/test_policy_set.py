@@ -1,4 +1,4 @@
-"""Policy sets: every error has its line, and valid policies are in force."""
+"""Policy sets: every error has its line, and valid policies come into force."""
 
 from pathlib import Path
 
@@ -41,7 +41,7 @@ def loaded(text, source="policies.yaml"):
             HEAD + "  policy: replica-limits\n  params: {maximum: '10'}\n",
             "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
             'spec.params.maximum: "10": should be a valid integer',
-            id="a quoted number is no number",
+            id="a quoted number",
         ),
         pytest.param(
             HEAD + "  policy: replica-limits\n  params: {maximum: -1}\n",
@@ -59,7 +59,7 @@ def loaded(text, source="policies.yaml"):
             HEAD + "  policy: image-registries\n  params:\n    registries:\n    - a.io\n    - https://a.io\n",
             "policies.yaml:9: ClusterAdmissionPolicy replica-limits: "
             'spec.params.registries[1]: "https://a.io": its path is malformed',
-            id="a registry that is none",
+            id="an invalid registry",
         ),
         pytest.param(
             HEAD + "  policy: replica-limit\n",
@@ -71,7 +71,7 @@ def loaded(text, source="policies.yaml"):
             HEAD + "  policy: xyz\n",
             "policies.yaml:5: ClusterAdmissionPolicy replica-limits: "
             'spec.policy: no policy "xyz"; known: ' + ", ".join(sorted(catalogue())),
-            id="a policy like none of ours",
+            id="a policy with no similar name",
         ),
         pytest.param(
             HEAD + "  policy: replica-limits\n  match:\n    any:\n    - namespace: [a]\n",
@@ -108,25 +108,25 @@ def loaded(text, source="policies.yaml"):
             "policies.yaml:8: ClusterAdmissionPolicy replica-limits: "
             'spec.match.any[0].kinds: replica-limits does not look at "Pod"; '
             f"known: {', '.join(SCALABLE)}",
-            id="a kind the policy does not look at",
+            id="a kind the policy does not judge",
         ),
         pytest.param(
             HEAD + "  policy: replica-limits\n  match: {any: [{kinds: [Deploymnt]}]}\n",
             "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
             'spec.match.any[0].kinds: replica-limits does not look at "Deploymnt"; did you mean "Deployment"?',
-            id="a kind misspelt",
+            id="a misspelt kind",
         ),
         pytest.param(
             HEAD + "  policy: replica-limits\n  match: {any: [{operations: [UPDATE, DELETE]}]}\n",
             "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
             'spec.match.any[0].operations: replica-limits does not look at "DELETE"; known: CREATE, UPDATE',
-            id="an operation the policy does not look at",
+            id="an operation the policy does not judge",
         ),
         pytest.param(
             HEAD + "  policy: replica-limits\n  match: {any: [{subresources: ['', status]}]}\n",
             "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
             'spec.match.any[0].subresources: replica-limits does not look at "status"; known: "", scale',
-            id="a subresource the policy does not look at",
+            id="a subresource the policy does not judge",
         ),
         pytest.param(
             "apiVersion: gatewright.io/v1\nkind: ClusterAdmissionPolicy\nmetadata: {name: a}\n",
@@ -141,14 +141,14 @@ def loaded(text, source="policies.yaml"):
         pytest.param(
             "a: b\n",
             f"policies.yaml:1: document: {HOLDS}not this",
-            id="no object of the API",
+            id="not an API object",
         ),
         pytest.param("- a\n", "policies.yaml:1: document: not an object", id="a list"),
         pytest.param(
             HEAD.replace("replica-limits", "Replica_Limits") + "  policy: replica-limits\n",
             'policies.yaml:3: ClusterAdmissionPolicy Replica_Limits: metadata.name: "Replica_Limits": String should '
             "match pattern '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'",
-            id="a name that is none",
+            id="an invalid name",
         ),
         pytest.param(
             HEAD,
@@ -157,15 +157,15 @@ def loaded(text, source="policies.yaml"):
         ),
     ],
 )
-def test_faults_are_told_with_their_line(text, told):
-    """The whole text: file, line, object, path, what is wrong, and what was probably meant."""
+def test_errors_have_their_line(text, told):
+    """The message has file, line, object, path, error and suggestion."""
     with pytest.raises(PolicySetError) as error:
         loaded(text)
     assert str(error.value) == told
 
 
-def test_all_faults_of_all_documents_come_at_once():
-    """Nobody has to run it twice to see the next fault."""
+def test_all_errors_of_all_documents_are_reported():
+    """A second run is not needed to see the next error."""
     good = HEAD + "  policy: replica-limits\n---\n"
     text = good + HEAD + "  policy: nothing\n---\n" + good + "kind: X\n---\n" + HEAD + "  params: {}\n  policies: a\n"
     with pytest.raises(PolicySetError) as error:
@@ -181,7 +181,7 @@ def test_all_faults_of_all_documents_come_at_once():
 
 
 def test_a_policy_is_in_force_as_written():
-    """Parameters, match, actions and failurePolicy are the object's; what it leaves out has its default."""
+    """Parameters, match, actions and failurePolicy are the object's; absent fields have defaults."""
     always, bound = (
         loaded(HEAD + "  policy: replica-limits\n")[:-1],
         loaded(
@@ -199,14 +199,14 @@ def test_a_policy_is_in_force_as_written():
 
 
 def test_one_policy_can_be_in_force_twice():
-    """Objects are told apart by their own names."""
+    """Messages name the object."""
     other = HEAD.replace("name: replica-limits", "name: other")
     bound = loaded(HEAD + "  policy: replica-limits\n---\n" + other + "  policy: replica-limits\n")
     assert [each.name for each in bound[-2:]] == ["replica-limits", "other"]
 
 
-def test_what_is_always_in_force_is_replaced_by_naming_it():
-    """A policy set that names such a policy decides where and how it is in force, under its own name."""
+def test_a_policy_object_replaces_a_policy_that_is_always_in_force():
+    """The object decides its scope and actions, under its own name."""
     assert {each.name for each in loaded("")} == {name for name, policy in catalogue().items() if policy.always}
     text = HEAD.replace("name: replica-limits", "name: ours") + "  policy: webapp-names\n  validationActions: [Audit]\n"
     bound = {each.policy.name: each for each in loaded(text)}
@@ -215,7 +215,7 @@ def test_what_is_always_in_force_is_replaced_by_naming_it():
 
 
 def test_the_production_set_is_for_production():
-    """The set we ship is in force in production, and wherever a namespace says that it is production."""
+    """The shipped set applies in production, and in namespaces labelled as production."""
     engine = Engine(load(read_documents(PRODUCTION), catalogue()))
     pod = {"kind": "Pod", "metadata": {"name": "it"}, "spec": {"containers": [{"name": "app", "image": "nginx"}]}}
 
@@ -246,15 +246,15 @@ TENANT = HEAD.replace("ClusterAdmissionPolicy", "AdmissionPolicy")
         ),
     ],
 )
-def test_a_tenant_can_only_restrict_what_is_his(text, told):
-    """A tenant's policy stands in a namespace, and changes nothing."""
+def test_a_tenant_can_only_restrict_its_own_namespace(text, told):
+    """A tenant's policy has a namespace, and no mutations."""
     with pytest.raises(PolicySetError) as error:
         loaded(text)
     assert str(error.value) == told
 
 
-def test_tenants_policies_have_names_of_their_own():
-    """The same name in two namespaces, or in none, is not the same object."""
+def test_tenants_policies_are_named_with_their_namespace():
+    """The same name in two namespaces, or in none, is a different object."""
     tenants = [
         TENANT.replace("{name", f"{{namespace: {each}, name") + "  policy: replica-limits\n" for each in ("a", "b")
     ]
@@ -262,13 +262,13 @@ def test_tenants_policies_have_names_of_their_own():
     assert [each.title for each in bound[-3:]] == ["replica-limits", "a/replica-limits", "b/replica-limits"]
 
 
-def test_a_tenant_does_not_replace_what_is_always_in_force():
-    """Only a policy for the whole cluster stands for one that is always there."""
+def test_a_tenant_does_not_replace_a_policy_that_is_always_in_force():
+    """Only a cluster policy can."""
     text = TENANT.replace("{name: replica-limits", "{namespace: shop, name: ours") + "  policy: webapp-names\n"
     assert [each.title for each in loaded(text) if each.policy.name == "webapp-names"] == ["webapp-names", "shop/ours"]
 
 
-def test_an_object_too_large_to_compile_quickly_is_refused():
+def test_an_object_that_compiles_slowly_is_rejected():
     """A tenant may write policy objects, and every replica compiles them."""
     with pytest.raises(
         PolicySetError, match=r"policies.yaml:1: ClusterAdmissionPolicy replica-limits: has 66,\d+ bytes; "
@@ -276,8 +276,8 @@ def test_an_object_too_large_to_compile_quickly_is_refused():
         loaded(f"{HEAD}  policy: replica-limits\n  match: {{any: [{{names: [{'a, ' * 16500}]}}]}}\n")
 
 
-def test_the_first_faults_of_many_are_named():
-    """Fifty are more than anybody mends at once."""
+def test_errors_are_limited():
+    """The first fifty are reported."""
     text = HEAD + "  policy: replica-limits\n  params: {" + ", ".join(f"k{number}: 1" for number in range(1000)) + "}\n"
     with pytest.raises(PolicySetError) as refused:
         loaded(text)

@@ -1,4 +1,4 @@
-"""Ranges hold both of their ends, and are told as a person would."""
+"""Ranges include both ends, and are formatted for messages."""
 
 import pytest
 from pydantic import ValidationError
@@ -11,22 +11,22 @@ ONE = Range(minimum=443, maximum=443)
 
 @pytest.mark.parametrize(("number", "held"), [(7999, False), (8000, True), (8999, True), (9000, False), (443, True)])
 def test_both_ends_are_within(number, held):
-    """A number is held if any range holds it."""
+    """A number is valid if any range includes it."""
     assert any_holds([PORTS, ONE], number) is held
 
 
-def test_nothing_is_within_no_ranges():
-    """Of no ranges, none holds anything."""
+def test_an_empty_list_of_ranges_includes_nothing():
+    """No number is valid."""
     assert not any_holds([], 0)
 
 
-def test_ranges_are_told():
-    """A range of one number is that number."""
+def test_ranges_are_formatted():
+    """A range of one number is printed as that number."""
     assert (listed([PORTS, ONE]), listed([])) == ("8000-8999, 443", "none")
 
 
 @pytest.mark.parametrize("ends", [(2, 1), (-1, 1), ("1", 2), (True, 2)])
-def test_ends_in_order(ends):
-    """Ends are whole numbers, from 0, in order."""
+def test_ends_are_in_order(ends):
+    """Ends are integers from 0."""
     with pytest.raises(ValidationError):
         Range(minimum=ends[0], maximum=ends[1])

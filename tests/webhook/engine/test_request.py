@@ -1,4 +1,4 @@
-"""A request knows its pod, its containers, and what was looked up for it."""
+"""A request has its pod, its containers, and its look-ups."""
 
 import pytest
 
@@ -26,8 +26,8 @@ CONTAINERS = {
         ("CronJob", "spec.jobTemplate.spec.template.spec"),
     ],
 )
-def test_a_pod_is_found_wherever_a_kind_carries_it(kind, path):
-    """All three sorts of containers are found, each with its whole path."""
+def test_a_pod_is_found_in_every_kind(kind, path):
+    """All three container lists are found, each with the whole path."""
     object = CONTAINERS
     for step in reversed(path.split(".")):
         object = {step: object}
@@ -49,29 +49,29 @@ def test_a_webapp_is_a_container():
 
 
 @pytest.mark.parametrize(("kind", "subresource"), [("HorizontalPodAutoscaler", ""), ("Deployment", "scale")])
-def test_what_carries_no_pod_has_no_containers(kind, subresource):
+def test_kinds_without_pods_have_no_containers(kind, subresource):
     """An autoscaler or a Scale has neither pod nor containers."""
     request = ask({"spec": CONTAINERS}, kind, subresource)
     assert (request.pod(), list(request.containers())) == (None, [])
 
 
-def test_what_is_deleted_is_read_from_the_old_object():
-    """Without an object the old one is read; without either there are no fields."""
+def test_a_deleted_object_is_the_old_object():
+    """Without an object the old one is used; without either there are no fields."""
     assert ask(None, old_object={"a": 1}, operation="DELETE").integer("a") == 1
     assert ask({"a": 2}, old_object={"a": 1}).integer("a") == 2
     assert ask(None, operation="CONNECT").integer("a") is None
 
 
-def test_what_was_looked_up_can_be_empty_but_not_missing():
-    """An empty answer is an answer; none is an error that names what is missing."""
+def test_a_look_up_may_be_empty_but_not_missing():
+    """A missing one is an error that names it."""
     request = ask({}, looked_up={"limit_ranges": []})
     assert request.lookup("limit_ranges") == []
     with pytest.raises(NotLookedUpError, match=r"^parent$"):
         request.lookup("parent")
 
 
-def test_another_state_of_the_object_is_the_same_request():
-    """What is said beside the object stays."""
+def test_another_state_of_the_object_has_the_same_request():
+    """User, operation and look-ups are equal."""
     request = ask({"a": 1}, old_object={"a": 0}, looked_up={"x": 1})
     other = request.with_object({"a": 2})
     assert (other.attributes, other.integer("a"), other.old_object, other.lookup("x")) == (

@@ -1,4 +1,4 @@
-"""What containers and pods are given is what the cluster makes of what they say."""
+"""Effective resources of containers and pods, as the API server and the scheduler compute them."""
 
 import pytest
 from hypothesis import given
@@ -15,12 +15,12 @@ def container(name="app", *, sidecar=False, limits=None, requests=None):
 
 
 def texts(amounts):
-    """Return amounts as they are told."""
+    """Return amounts as text."""
     return {name: str(amount) for name, amount in amounts.items()}
 
 
 def pod(resources=None, *, init=(), containers=()):
-    """Return what a pod has as a whole: its limits and its requests."""
+    """Return the limits and requests of a pod."""
     spec = {"resources": resources, "initContainers": list(init), "containers": list(containers)}
     found = of_pod(ask({"kind": "Pod", "spec": spec}))
     return texts(found.limits), texts(found.requests)
@@ -32,46 +32,46 @@ LIMITS = {"limits": {"cpu": "4", "memory": "4Gi"}}
 @pytest.mark.parametrize(
     ("init", "containers", "requests"),
     [
-        pytest.param([], [], {"cpu": "4", "memory": "4Gi"}, id="nobody requests anything: the limits"),
+        pytest.param([], [], {"cpu": "4", "memory": "4Gi"}, id="no requests: the limits"),
         pytest.param(
             [],
             [container(requests={"cpu": "100m"}), container("b", limits={"cpu": "1"})],
             {"cpu": "1100m", "memory": "4Gi"},
-            id="containers run together; a limit is a request",
+            id="containers add up; a limit is a request",
         ),
         pytest.param(
             [container(requests={"cpu": "3"}), container("b", requests={"cpu": "2", "memory": "1Gi"})],
             [container("c", requests={"cpu": "1", "memory": "1Mi"})],
             {"cpu": "3", "memory": "1Gi"},
-            id="init containers run alone, one after the other",
+            id="init containers run one after the other",
         ),
         pytest.param(
             [container("early", sidecar=True, requests={"cpu": "1"}), container(requests={"cpu": "2"})],
             [container("c", requests={"cpu": "1"})],
             {"cpu": "3", "memory": "4Gi"},
-            id="a sidecar runs beside the init containers after it",
+            id="a sidecar adds to later init containers",
         ),
         pytest.param(
             [container(requests={"cpu": "2"}), container("late", sidecar=True, requests={"cpu": "1"})],
             [container("c", requests={"cpu": "1500m"})],
             {"cpu": "2500m", "memory": "4Gi"},
-            id="and beside all containers",
+            id="a sidecar adds to all containers",
         ),
         pytest.param(
             [],
             [container(requests={"example.com/foo": "1", "hugepages-2Mi": "2Mi"})],
             {"cpu": "4", "memory": "4Gi"},
-            id="a pod has no other resources as a whole",
+            id="a pod has no other resources",
         ),
     ],
 )
-def test_requests_of_a_pod_as_a_whole(init, containers, requests):
-    """What is left out beside limits is what the containers request together, else the limit."""
+def test_requests_of_a_pod(init, containers, requests):
+    """A missing request is the sum of the containers', or else the limit."""
     assert pod(LIMITS, init=init, containers=containers) == (LIMITS["limits"], requests)
 
 
-def test_a_pod_says_more_than_its_containers():
-    """What is said stays; without limits nothing is filled in."""
+def test_pod_level_resources_override_containers():
+    """Set values stay; without limits nothing is filled in."""
     requested = [container(requests={"cpu": "1"})]
     assert pod(LIMITS | {"requests": {"cpu": "2"}}, containers=requested)[1] == {"cpu": "2", "memory": "4Gi"}
     assert pod({"requests": {"cpu": "2"}}, containers=requested) == ({}, {"cpu": "2"})
@@ -84,8 +84,8 @@ CONTAINERS = st.lists(st.tuples(st.booleans(), MILLIS), max_size=5)
 
 
 @given(CONTAINERS, st.lists(MILLIS, min_size=1, max_size=4))
-def test_no_moment_needs_more_than_is_requested(init, containers):
-    """The request of a pod is the most that is running at any moment of its start."""
+def test_a_pods_request_is_its_peak(init, containers):
+    """It is the maximum over the pod's start-up."""
     moments, running = [], 0
     for sidecar, cpu in init:
         moments.append(running + cpu)
@@ -125,14 +125,14 @@ def limit_range(**item):
             {},
             {"cpu": "2"},
             {"cpu": "1"},
-            id="what is said to be the default counts more",
+            id="the default overrides the maximum",
         ),
         pytest.param(
             [limit_range(default={"cpu": "2"}, defaultRequest={"cpu": "1"})],
             {"limits": {"cpu": "3"}},
             {"cpu": "3"},
             {"cpu": "3"},
-            id="a limit is the request, whatever the default",
+            id="a limit is the request, with any default",
         ),
         pytest.param(
             [limit_range(default={"cpu": "2"})],
@@ -146,10 +146,10 @@ def limit_range(**item):
             {},
             {"cpu": "2", "memory": "1Gi"},
             {"cpu": "2", "memory": "1Gi"},
-            id="of two LimitRanges the first one counts",
+            id="the first of two LimitRanges wins",
         ),
     ],
 )
-def test_limit_ranges_fill_in_what_is_left_out(limit_ranges, resources, limits, requests):
+def test_limit_ranges_fill_in_missing_values(limit_ranges, resources, limits, requests):
     """The order is that of the API server and its LimitRanger."""
     assert completed(limit_ranges, **resources) == (limits, requests)

@@ -1,4 +1,4 @@
-"""Security contexts stand on the pod and on each container, and containers inherit the pod's."""
+"""Security contexts of the pod and of each container; containers inherit the pod's."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from webhook.engine.security_contexts import contexts, in_user_namespace, is_win
 PATH = "securityContext.runAsUser"
 
 
-def test_contexts_are_those_of_the_pod_and_of_each_container():
-    """Init containers and ephemeral containers have one too; a WebApp has but its container's."""
+def test_contexts_of_the_pod_and_of_each_container():
+    """Init and ephemeral containers have one too; a WebApp has only its container's."""
     pod = {"containers": [{"name": "a"}], "initContainers": [{"name": "b"}], "ephemeralContainers": [{"name": "c"}]}
     template = {"spec": {"template": {"spec": pod}}}
     assert [each.path() for each in contexts(ask(template, "Deployment"))] == [
@@ -30,15 +30,15 @@ def test_contexts_are_those_of_the_pod_and_of_each_container():
         ({"os": None, "hostUsers": False}, False, True),
     ],
 )
-def test_pods_that_rules_may_leave_alone(pod, windows, user_namespace):
-    """Only what the pod says counts; null says nothing."""
+def test_pods_that_rules_skip(pod, windows, user_namespace):
+    """Only fields of the pod count; null is absent."""
     spec = ask({"spec": pod}).pod()
     assert (is_windows(spec), in_user_namespace(spec)) == (windows, user_namespace)
     assert (is_windows(None), in_user_namespace(None)) == (False, False)
 
 
-def test_what_the_pod_says_is_missing_nowhere():
-    """A container inherits the pod's setting; without one, each container that has none is told."""
+def test_a_field_of_the_pod_is_inherited():
+    """Without it, each container that does not set the field is reported."""
     containers = [{"name": "a", "securityContext": {"runAsUser": 0}}, {"name": "b", "securityContext": None}]
     unset = ask({"spec": {"containers": containers}})
     assert [(each.path, each.found, each.fix) for each in missing(unset, PATH, "must be")] == [
@@ -48,7 +48,7 @@ def test_what_the_pod_says_is_missing_nowhere():
     assert list(missing(on_the_pod, PATH, "must be")) == []
 
 
-def test_a_container_alone_has_no_pod_to_say_it():
-    """A WebApp is told of itself only."""
+def test_a_webapp_has_no_pod_context():
+    """Only its container is reported."""
     (found,) = missing(ask({"spec": {}}, "WebApp"), PATH, "must be")
     assert (found.path, found.found, found.fix) == (f"spec.{PATH}", "unset", "set it")

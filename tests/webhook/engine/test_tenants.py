@@ -12,7 +12,7 @@ from webhook.policies import catalogue
 
 
 def written(policy: str, **spec: object) -> dict[str, object]:
-    """A policy object of a tenant in namespace shop."""
+    """Return a tenant's policy object in namespace shop."""
     return {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "AdmissionPolicy",
@@ -22,20 +22,20 @@ def written(policy: str, **spec: object) -> dict[str, object]:
 
 
 def engine(policy: str, **params: object) -> Engine:
-    """An engine with one policy of a tenant in namespace shop."""
+    """Return an engine with one tenant's policy in namespace shop."""
     return Engine([bind(written(policy, params=params), catalogue())])
 
 
 @pytest.mark.parametrize(("namespace", "found"), [("shop", ["shop/own"]), ("lab", []), ("", [])])
 def test_it_is_in_force_in_its_namespace(namespace, found):
-    """Messages call it by namespace and name."""
+    """Messages name it by namespace and name."""
     judge = engine("replica-limits", maximum=3)
     verdict = judge.validate(ask({"kind": "Deployment", "spec": {"replicas": 4}}, "Deployment", namespace=namespace))
     assert [outcome.policy for outcome in verdict.outcomes] == found
 
 
-def test_what_it_needs_is_looked_up_for_its_namespace_alone():
-    """No tenant makes others wait."""
+def test_its_look_ups_are_for_its_namespace_only():
+    """Other tenants' requests do not wait for them."""
     judge = engine("service-selectors")
     asked = {
         namespace: judge.needs(ask({}, "Service", namespace=namespace).attributes) for namespace in ("shop", "lab")
@@ -43,8 +43,8 @@ def test_what_it_needs_is_looked_up_for_its_namespace_alone():
     assert (asked, judge.needs(ask({}).attributes)) == ({"shop": {"services"}, "lab": set()}, set())
 
 
-def test_thousands_of_tenants_cost_a_review_nothing_and_a_change_little():
-    """Whoever may write policies for his own namespace could otherwise stop all reviews by writing many."""
+def test_thousands_of_tenants_are_cheap():
+    """Otherwise a tenant with many policies could block all reviews."""
     policy = bind(written("required-labels", params={"labels": {"team": "*"}}), catalogue())
     policies = [replace(policy, name=f"own-{number % 4}", namespace=f"team-{number // 4}") for number in range(2000)]
     started = time.process_time()
@@ -57,8 +57,8 @@ def test_thousands_of_tenants_cost_a_review_nothing_and_a_change_little():
     assert [each.policy for each in verdict.outcomes] == [f"team-1/own-{number}" for number in range(4)]
 
 
-def test_the_namespace_itself_is_not_the_tenants():
-    """A review of a Namespace says its name as its namespace, but whoever may label it is not the tenant's to say."""
+def test_the_namespace_object_is_not_the_tenants():
+    """A review of a Namespace has its name as its namespace, but its labels belong to the platform."""
     judge = engine("required-labels", labels={"team": "*"})
     labelled = {"kind": "Namespace", "metadata": {"name": "shop"}}
     assert judge.validate(ask(labelled, "Namespace", name="shop", namespace="shop")).outcomes == ()
@@ -66,8 +66,8 @@ def test_the_namespace_itself_is_not_the_tenants():
     assert all(kind.namespaced for kind in judge.judged_kinds)
 
 
-def test_it_tells_nothing_of_other_namespaces():
-    """A tenant could otherwise ask whose every host is; what a cluster's policy tells, the platform wants told."""
+def test_it_reports_nothing_about_other_namespaces():
+    """Otherwise a tenant could find out the hosts of others; a cluster policy reports them deliberately."""
     told = (
         r"^spec\.policy: unique-ingress-hosts looks at objects of all namespaces; an AdmissionPolicy knows those of its"
     )
@@ -77,8 +77,8 @@ def test_it_tells_nothing_of_other_namespaces():
     assert bind(written("unique-ingress-hosts") | cluster, catalogue()).needs == {"ingresses"}
 
 
-def test_a_clause_about_what_is_in_no_namespace_is_a_fault():
-    """It would never hold; of the cluster's policy the same clause is none."""
+def test_a_clause_for_cluster_scoped_objects_is_an_error():
+    """It would never match; in a cluster policy it is valid."""
     spec = {"params": {"labels": {"team": "*"}}, "match": {"any": [{"kinds": ["Namespace"]}]}}
     with pytest.raises(
         ValueError, match=r'^spec\.match\.any\[0\]\.kinds: required-labels does not look at "Namespace"; known: '

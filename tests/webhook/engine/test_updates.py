@@ -1,4 +1,4 @@
-"""An update may keep a violation or come nearer to the rule, and nothing else: raw values are compared, never words."""
+"""An update may keep a violation or reduce it, and nothing else: raw values are compared, never messages."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ TODAY = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def written(kind, spec, **metadata):
-    """Write an object of a policy set."""
+    """Return an object of a policy set."""
     return {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": kind,
@@ -24,14 +24,14 @@ def written(kind, spec, **metadata):
 
 
 def engine(policy, *exceptions, match=None, **params):
-    """Put one policy in force, with exceptions from it."""
+    """Return an engine of one policy, with exceptions from it."""
     spec = {"policy": policy, "params": params} | ({"match": match} if match else {})
     objects = [bind(each, catalogue()) for each in (written("ClusterAdmissionPolicy", spec), *exceptions)]
     return Engine(in_force(PolicySet((objects[0],), tuple(objects[1:])), catalogue()))
 
 
 def excepting(expires="2026-12-01T00:00:00Z", **entry):
-    """Write an exception from that policy."""
+    """Return an exception from that policy."""
     entries = [{"policy": "it"} | entry]
     spec = {"reason": "moving", "expires": expires, "exceptions": entries}
     return written("PolicyException", spec, name="moving", namespace=None)
@@ -68,7 +68,7 @@ def dropping(*capabilities):
 
 
 def outcome(judge, object, old, **changes):
-    """Return what the policy says of an update; None where it was not asked."""
+    """Return the verdict on an update; None if the policy was not run."""
     looked_up = {NOW: TODAY} | changes.pop("looked_up", {})
     asked = ask(object, old_object=old, looked_up=looked_up, **{"operation": "UPDATE", **changes})
     return next((each for each in judge.validate(asked).outcomes if each.policy == "it"), None)
@@ -90,8 +90,8 @@ def outcome(judge, object, old, **changes):
          {"kind": "Deployment", "spec": {"replicas": 6}}),
     ],
 )  # fmt: skip
-def test_what_is_worse_is_denied(policy, params, old, new):
-    """Though the same policy was violated at the same field before."""
+def test_a_worse_violation_is_denied(policy, params, old, new):
+    """The same policy was violated at the same field before."""
     found = outcome(engine(policy, **params), new, old, kind=new["kind"])
     assert found.denies
     assert [each.path for each in found.violations]
@@ -111,8 +111,8 @@ def test_what_is_worse_is_denied(policy, params, old, new):
          {"kind": "Deployment", "spec": {"replicas": 6}}),
     ],
 )  # fmt: skip
-def test_what_is_no_worse_passes_with_a_warning(policy, params, old, new):
-    """An object that is there can be updated, and repaired step by step."""
+def test_a_violation_that_is_no_worse_is_allowed_with_a_warning(policy, params, old, new):
+    """An existing object can be updated, and repaired step by step."""
     found = outcome(engine(policy, **params), new, old, kind=new["kind"])
     assert (found.denies, found.violations, len(found.tolerated)) == (False, (), 1)
 
@@ -175,16 +175,16 @@ PRIVILEGED = {"containers": [{"name": "app", "image": "a", "securityContext": {"
         (pod({"tier": "web"}), pod({"tier": "web"}, **PRIVILEGED)),
     ],
 )
-def test_a_label_that_comes_or_goes_hides_nothing(old, new):
-    """An objectSelector selects the new or the old object, and what it did not select was never tolerated."""
+def test_changing_a_label_hides_no_violation(old, new):
+    """An objectSelector matches the new or the old object, and a violation it did not match was never tolerated."""
     assert outcome(engine("privileged-containers", match=SELECTED), new, old).denies
 
 
 @pytest.mark.parametrize(
     ("old", "new"), [({}, {"tier": "web"}), ({"tier": "web"}, {}), ({"tier": "web"}, {"tier": "web"})]
 )
-def test_a_pod_template_is_selected_by_its_labels_before_and_after(old, new):
-    """A podSelector selects a Deployment by the labels of its pods, however it is labelled itself."""
+def test_a_pod_template_is_selected_by_old_and_new_labels(old, new):
+    """A podSelector matches a Deployment by its pods' labels, not by its own."""
 
     def deployment(labels, spec):
         template = {"metadata": {"labels": labels}, "spec": spec}
@@ -197,7 +197,7 @@ def test_a_pod_template_is_selected_by_its_labels_before_and_after(old, new):
 
 
 def test_an_object_without_the_label_is_not_selected():
-    """Neither as it was nor as it is going to be."""
+    """Neither the old nor the new object has it."""
     judge = engine("privileged-containers", match=SELECTED)
     assert outcome(judge, pod({}, **PRIVILEGED), pod({})) is None
 
@@ -214,8 +214,8 @@ OF_PODS = {"any": [{"podSelector": {"matchLabels": {"tier": "web"}}}]}
 
 @pytest.mark.parametrize("match", [SELECTED, OF_PODS], ids=["object", "pod"])
 @pytest.mark.parametrize(("labels", "is_denied"), [({"tier": "web"}, True), ({}, False)])
-def test_a_subresource_is_selected_by_the_labels_of_its_parent(labels, is_denied, match):
-    """/scale carries no labels of its own; those of the parent, or of its pod template, are looked up."""
+def test_a_subresource_is_selected_by_its_parents_labels(labels, is_denied, match):
+    """/scale has no labels; those of the parent, or of its pod template, are looked up."""
     own = {"metadata": {"labels": labels}}
     parent = {PARENT: own if match is SELECTED else {"spec": {"template": own}}}
     judge = engine("replica-limits", match=match, maximum=3)
@@ -227,8 +227,8 @@ def test_a_subresource_is_selected_by_the_labels_of_its_parent(labels, is_denied
 
 
 @pytest.mark.parametrize(("labels", "is_allowed"), [({"tier": "web"}, False), ({}, True)])
-def test_a_session_is_selected_by_the_labels_of_its_pod(labels, is_allowed):
-    """Those of exec and attach are the Pod's, which is looked up."""
+def test_a_session_is_selected_by_its_pods_labels(labels, is_allowed):
+    """The Pod of exec and attach is looked up."""
     judge = engine("interactive-sessions", match=SELECTED)
     parent = {PARENT: {"metadata": {"labels": labels}}}
     session = ask({"tty": True}, subresource="exec", operation="CONNECT")
@@ -239,8 +239,8 @@ def test_a_session_is_selected_by_the_labels_of_its_pod(labels, is_allowed):
     assert judge.validate(asked).allowed is is_allowed
 
 
-def test_deletecollection_names_the_object_in_the_object_only():
-    """The request's own name is empty then."""
+def test_deletecollection_takes_the_name_from_the_object():
+    """The request's own name is empty."""
     judge = engine("default-roles", names=["platform-*"])
     role = {"kind": "Role", "metadata": {"name": "platform-admin"}}
     assert outcome(judge, None, role, kind="Role", operation="DELETE", name="").denies
@@ -249,30 +249,30 @@ def test_deletecollection_names_the_object_in_the_object_only():
 
 
 def test_a_warning_names_the_exception_that_expired():
-    """What it covered stays as it is, and the message says why it is reported now."""
+    """The exempted violation is tolerated, and the message has the reason for the warning."""
     judge = engine("privileged-containers", excepting("2026-11-01T00:00:00Z", containers=["app"]))
     found = outcome(judge, pod(**PRIVILEGED), pod(**PRIVILEGED))
     assert [each.expired for each in found.tolerated] == ["PolicyException moving expired 2026-11-01"]
 
 
-def test_an_exception_for_namespaces_covers_nothing_outside_of_them():
-    """A cluster-scoped object is in none, whatever the pattern."""
+def test_an_exception_for_namespaces_exempts_no_cluster_scoped_object():
+    """Such an object matches no namespace pattern."""
     judge = engine("default-roles", excepting(namespaces=["*"]), names=["*"])
     role = {"kind": "ClusterRole", "metadata": {"name": "it"}}
     assert outcome(judge, None, role, kind="ClusterRole", operation="DELETE", namespace="").denies
     assert outcome(judge, None, role | {"kind": "Role"}, kind="Role", operation="DELETE") is None
 
 
-def test_a_second_container_of_the_name_is_not_excepted():
-    """An exception for an image is about the container that has it."""
+def test_a_second_container_of_the_same_name_is_not_exempt():
+    """An exception for an image exempts only the container with that image."""
     judge = engine("privileged-containers", excepting(images=["a.io/*"]))
     both = [{"name": "app", "image": image, "securityContext": {"privileged": True}} for image in ("a.io/x", "b.io/x")]
     found = outcome(judge, pod(containers=both), None, operation="CREATE")
     assert [each.holder.image for each in found.violations] == ["b.io/x"]
 
 
-def test_an_exception_for_an_image_of_a_webapp_excuses_nothing_else():
-    """Its replicas are not those of an image."""
+def test_an_exception_for_an_image_of_a_webapp_exempts_nothing_else():
+    """Replicas are not part of an image."""
     webapp = {"kind": "WebApp", "metadata": {"name": "it"}, "spec": {"image": "b.io/x", "replicas": 50}}
     replicas = engine("replica-limits", excepting(images=["b.io/*"]), maximum=3)
     assert outcome(replicas, webapp, None, kind="WebApp", operation="CREATE").denies
@@ -280,8 +280,8 @@ def test_an_exception_for_an_image_of_a_webapp_excuses_nothing_else():
     assert not outcome(images, webapp, None, kind="WebApp", operation="CREATE").denies
 
 
-def test_an_exception_for_a_container_holds_for_what_a_policy_sets():
-    """The container keeps what it says, and inherits no setting of the pod either."""
+def test_an_exception_for_a_container_exempts_it_from_mutations():
+    """The container is unchanged, and inherits no new setting of the pod."""
     judge = engine("security-defaults", excepting(containers=["debug"]))
     names = ("app", "debug")
     asked = ask(pod(containers=[{"name": name, "image": "a"} for name in names]), looked_up={NOW: TODAY})
@@ -296,8 +296,8 @@ def test_an_exception_for_a_container_holds_for_what_a_policy_sets():
     }
 
 
-def test_an_exception_for_an_image_holds_for_its_rewriting():
-    """An image that is excepted is pulled from where it is named."""
+def test_an_exception_for_an_image_exempts_it_from_rewriting():
+    """An exempt image keeps its registry."""
     judge = engine("registry-rewrite", excepting(images=["docker.io/team/*"]), mirrors={"docker.io": "mirror.io"})
     images = ["docker.io/team/app:1", "docker.io/other/app:1"]
     asked = ask(
@@ -309,8 +309,8 @@ def test_an_exception_for_an_image_holds_for_its_rewriting():
     ]
 
 
-def test_a_namespace_cannot_call_itself_another():
-    """Its real name counts, whatever its label says."""
+def test_a_label_cannot_change_a_namespaces_name():
+    """The real name counts, not the value of its label."""
     selector = {"matchLabels": {"kubernetes.io/metadata.name": "production"}}
     judge = engine("required-labels", match={"any": [{"namespaceSelector": selector}]}, labels={"team": "*"})
     object = {"kind": "Namespace", "metadata": {"labels": {"kubernetes.io/metadata.name": "lab"}}}

@@ -1,4 +1,4 @@
-"""What a case leaves out is the smallest valid object of its kind."""
+"""The smallest valid object of each kind completes a case."""
 
 import pytest
 
@@ -8,14 +8,14 @@ from webhook.harness.bases import at, merge, smallest
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.kind)
 def test_every_kind_in_the_table_has_a_smallest_object(kind):
-    """A case can be about any kind that policies look at."""
+    """A case can use any kind that policies judge."""
     version = f"{kind.group}/{kind.versions[-1]}".removeprefix("/")
     object = smallest(kind.kind, "it")
     assert (object["apiVersion"], object["kind"], object["metadata"]["name"]) == (version, kind.kind, "it")
 
 
-def test_two_smallest_objects_share_nothing():
-    """What a case does to one does not reach the next."""
+def test_smallest_objects_share_nothing():
+    """A case that changes one does not affect the next."""
     smallest("Pod")["spec"]["containers"].append({"name": "b"})
     assert len(smallest("Pod")["spec"]["containers"]) == 1
 
@@ -30,11 +30,11 @@ def test_two_smallest_objects_share_nothing():
         ({"a": 1}, {}, {"a": 1}),
     ],
 )
-def test_what_a_case_says_is_laid_over(below, above, merged):
+def test_a_cases_fields_are_merged(below, above, merged):
     """Objects are merged key by key; lists, scalars and null replace."""
     assert merge(below, above) == merged
 
 
-def test_a_path_makes_parents():
-    """A pod stands wherever its kind carries it."""
+def test_a_path_creates_parents():
+    """A pod spec has a different path in each kind."""
     assert at("spec.template.spec", {"a": 1}) == {"spec": {"template": {"spec": {"a": 1}}}}

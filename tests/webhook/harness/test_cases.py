@@ -1,4 +1,4 @@
-"""A case file that says nothing, or says it wrong, is an error; no case passes without having been tried."""
+"""An empty or wrong case file is an error; no case passes without having been run."""
 
 import textwrap
 
@@ -13,12 +13,12 @@ from webhook.policies import catalogue
 
 @pytest.fixture
 def file(tmp_path):
-    """A case file to be written."""
+    """Write a case file."""
     return tmp_path / "cases.yaml"
 
 
 def faults(file, text):
-    """Return what is said of a case file, without the directory."""
+    """Return the error of a case file, without the directory."""
     file.write_text(textwrap.dedent(text))
     with pytest.raises(DocumentError) as error:
         list(load_trials(file, catalogue()))
@@ -89,12 +89,12 @@ def faults(file, text):
         pytest.param(
             "policy: replica-limits\ncases:\n- {name: a, each: [], expect: allowed}\n",
             "cases.yaml:3: cases[0].each: []: Value should have at least 1 item after validation, not 0",
-            id="tried as nothing",
+            id="no kinds to run",
         ),
         pytest.param(
             "policy: replica-limits\ncases:\n- {name: a, each: [scale], pod: {}, expect: allowed}\n",
             "cases.yaml:3: cases[0].pod: a Scale has no pod spec",
-            id="a pod where there is none",
+            id="a pod in a kind without one",
         ),
         pytest.param(
             "policy: replica-limits\ncases:\n- name: a\n  object: {kind: Deployment}\n  params: {maximun: 1}\n"
@@ -124,8 +124,8 @@ def faults(file, text):
         ),
     ],
 )
-def test_a_fault_in_a_file_is_told_with_its_line(file, text, told):
-    """The whole text: file, line, path, and what is wrong."""
+def test_an_error_in_a_file_has_its_line(file, text, told):
+    """The message has file, line, path and error."""
     assert faults(file, text) == [told]
 
 
@@ -158,8 +158,8 @@ def test_a_fault_in_a_file_is_told_with_its_line(file, text, told):
         ),
     ],
 )
-def test_an_expectation_that_expects_nothing_is_a_fault(file, expect, told):
-    """What is expected must be one thing that can come."""
+def test_an_inconsistent_expectation_is_an_error(file, expect, told):
+    """An expectation must be one possible answer."""
     text = f"policy: replica-limits\ncases:\n- name: a\n  object: {{kind: Deployment}}\n  expect: {expect}\n"
     assert told in faults(file, text)
 
@@ -179,14 +179,14 @@ def test_an_expectation_that_expects_nothing_is_a_fault(file, expect, told):
         ("{}, each: [Deployment, scale], operation: DELETE", "operation: scale does not support DELETE, only UPDATE"),
     ],
 )
-def test_what_would_not_be_tried_is_a_fault(file, case, told):
-    """An old object that nobody would look at, or an operation that there is not, makes no case of another thing."""
+def test_a_case_that_would_not_run_as_written_is_an_error(file, case, told):
+    """Examples are an unused old object and an impossible operation."""
     text = f"policy: replica-limits\ncases:\n- {{name: a, expect: allowed, object: {case}}}\n"
     assert faults(file, text) == [f"cases.yaml:3: cases[0].{told}"]
 
 
-def test_faults_of_the_policy_set_are_told(file):
-    """The policies tried are read as `gatewright check` reads them."""
+def test_errors_of_the_policy_set_are_reported(file):
+    """The policies are read as by `gatewright check`."""
     (file.parent / "set.yaml").write_text("kind: X\n")
     assert faults(file, "policies: set.yaml\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n") == [
         "set.yaml:1: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and "
@@ -194,8 +194,8 @@ def test_faults_of_the_policy_set_are_told(file):
     ]
 
 
-def test_metadata_that_is_none_is_told(file):
-    """An object that no API server would pass on cannot be tried."""
+def test_invalid_metadata_is_an_error(file):
+    """The API server would reject such an object before admission."""
     file.write_text(
         "policy: replica-limits\ncases:\n- {name: a, object: {kind: ReplicaSet, metadata: {name: 5}}, expect: allowed}"
     )
@@ -206,7 +206,7 @@ def test_metadata_that_is_none_is_told(file):
 
 
 def judge(request, _):
-    """Find what an annotation asks for."""
+    """Report what an annotation requests."""
     asked = request.mapping("metadata.annotations")
     if "fail" in asked:
         raise RuntimeError
@@ -215,7 +215,7 @@ def judge(request, _):
 
 
 def change(request, _):
-    """Set what an annotation asks for."""
+    """Set what an annotation requests."""
     asked = request.mapping("metadata.annotations")
     if "set" in asked:
         yield Patch(("metadata", "labels", "set"), asked["set"])
@@ -234,14 +234,14 @@ TRIED = {
 
 
 def tried(file, policy, case):
-    """Try one case and return how it differs."""
+    """Run one case and return the differences."""
     file.write_text(f"policy: {policy}\ncases:\n- {{name: a, {case}}}\n")
     (trial,) = load_trials(file, TRIED)
     return differences(trial)
 
 
 def asks(annotation, value="x"):
-    """Ask a policy of these tests for something, of a Pod."""
+    """Return a case in which an annotation asks the test's policy for something."""
     return f'object: {{kind: Pod, metadata: {{annotations: {{{annotation}: "{value}"}}}}}}'
 
 
@@ -271,14 +271,14 @@ CHANGED = "a: x; this is asked for. Do not ask."
             "judge",
             "object: {kind: WebApp}, expect: allowed",
             ["no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"],
-            id="nothing tried",
+            id="nothing run",
         ),
         pytest.param("judge", "object: {kind: WebApp}, expect: not-matched", [], id="not matched"),
         pytest.param(
             "judge",
             "object: {kind: Pod}, expect: not-matched",
             ["expected that no policy matches; these match: judge"],
-            id="matched after all",
+            id="matched unexpectedly",
         ),
         pytest.param(
             "judge",
@@ -363,7 +363,7 @@ CHANGED = "a: x; this is asked for. Do not ask."
             "change",
             f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: 'y'}}}}}}}}",
             ["patched differently: {'op': 'replace', 'path': '/metadata/labels/set', 'value': 'x'}"],
-            id="patched otherwise",
+            id="patched differently",
         ),
         pytest.param(
             "change",
@@ -386,7 +386,7 @@ CHANGED = "a: x; this is asked for. Do not ask."
     ],
 )
 def test_a_case_passes_when_the_whole_answer_is_the_expected_one(file, policy, case, differs):
-    """Everything that came otherwise is told, a line each."""
+    """Each difference is a line."""
     assert tried(file, policy, case) == differs
 
 
@@ -403,8 +403,8 @@ spec:
 MESSAGE = "spec.replicas: 3; production workloads cannot exceed 2 replicas. Set it to 2 or less."
 
 
-def test_a_policy_set_is_tried_whole(file):
-    """`policies` is a file beside the case file; its parameters, match and actions are tried on the case's labels."""
+def test_a_whole_policy_set_is_tested(file):
+    """`policies` is a file beside the case file; its parameters, match and actions apply to the case's labels."""
     (file.parent / "set.yaml").write_text(SET)
     file.write_text(
         textwrap.dedent(f"""\
@@ -430,8 +430,8 @@ def test_a_policy_set_is_tried_whole(file):
     ]
 
 
-def test_a_case_is_tried_as_each_kind(file):
-    """`each` makes a trial of every kind and subresource, named after it, with its own path to the pod."""
+def test_a_case_runs_for_each_kind(file):
+    """`each` creates a trial for every kind and subresource, with its own name and path to the pod."""
     file.write_text(
         "policy: image-registries\nparams: {registries: [a.io]}\ncases:\n"
         "- {name: a, each: [Pod, CronJob, ephemeralcontainers], pod: {}, expect: allowed}\n"
@@ -469,8 +469,8 @@ def test_a_case_is_tried_as_each_kind(file):
         ("each: [scale], object: {spec: {replicas: 3}}", "UPDATE", 3, 1),
     ],
 )
-def test_an_operation_follows_from_the_objects(file, case, operation, object, old):
-    """An old object makes an update, DELETE has only an old one, and a subresource is updated."""
+def test_the_operation_follows_from_the_objects(file, case, operation, object, old):
+    """An old object means UPDATE, DELETE has only an old object, and a subresource is updated."""
     file.write_text(f"policy: replica-limits\ncases:\n- {{name: a, {case}, expect: allowed}}\n")
     (trial,) = load_trials(file, catalogue())
     asked = trial.admission
@@ -510,13 +510,13 @@ def test_an_operation_follows_from_the_objects(file, case, operation, object, ol
         ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp has no pod spec"),
     ],
 )
-def test_a_typo_that_would_empty_a_case_is_a_fault(file, case, fault):
-    """A field that the kind does not have, and a look-up that does not exist, are errors with a suggestion."""
+def test_a_typo_in_a_case_is_an_error(file, case, fault):
+    """An unknown field or look-up is an error with a suggestion."""
     text = f"policy: replica-limits\ncases:\n- {{name: a, expect: allowed, {case}}}\n"
     assert faults(file, text) == [f"cases.yaml:3: cases[0].{fault}"]
 
 
-def test_all_faults_of_a_file_are_reported(file):
+def test_all_errors_of_a_file_are_reported(file):
     """One bad case does not hide another."""
     text = "policy: replica-limits\ncases:\n" + "- {name: a, object: {kind: Pod, sepc: {}}, expect: allowed}\n" * 2
     assert faults(file, text) == [
@@ -524,14 +524,14 @@ def test_all_faults_of_a_file_are_reported(file):
     ]
 
 
-def test_what_no_policy_looks_up_is_a_difference(file):
-    """A look-up that decides nothing shows nothing."""
+def test_an_unused_look_up_is_a_difference(file):
+    """A look-up that no policy uses tests nothing."""
     case = "object: {kind: Pod}, looked_up: {services: []}, expect: allowed"
     assert tried(file, "judge", case) == ["looked_up.services: no policy uses this look-up for the request"]
 
 
-def test_a_violation_that_is_only_audited_is_not_allowed(file):
-    """A policy whose only action is Audit changes no answer; its violations are expected by name all the same."""
+def test_audited_violations_must_be_expected(file):
+    """A policy with the action Audit changes no answer, but its violations are compared."""
     (file.parent / "set.yaml").write_text(SET.replace("[Warn]", "[Audit]"))
     case = "namespace_labels: {tier: small}, object: {kind: Deployment, spec: {replicas: 3}}"
     file.write_text(
@@ -545,7 +545,7 @@ def test_a_violation_that_is_only_audited_is_not_allowed(file):
 
 
 def test_a_policy_that_raises_shows_its_own_traceback(file):
-    """From the policy's own code on; the engine's frames say nothing to its author."""
+    """It begins with the policy's own code; frames of the engine are cut."""
     first, second, third, *frames, error = tried(file, "judge", f"{asks('fail')}, expect: allowed")
     assert (first, second.partition(" (")[0], third, error) == (
         "expected allowed, got denied with code 500",
@@ -572,8 +572,8 @@ cases:
 """
 
 
-def test_a_case_is_tried_in_derived_forms_too(file):
-    """As init and ephemeral containers, with a generated name, as an update; the same answer is expected of each."""
+def test_derived_forms_run_too(file):
+    """Init and ephemeral containers, a generated name, and an update must get the same answer."""
     file.write_text(PRIVILEGED)
     trials = list(load_trials(file, catalogue()))
     assert [differences(trial) for trial in trials] == [[]] * 5
@@ -592,14 +592,14 @@ def test_a_case_is_tried_in_derived_forms_too(file):
 
 
 def early(request, _):
-    """Return before anything of the object is read."""
+    """Return before the object is read."""
     if request.kind != "Deployment":
         return
     yield from judge(request, _)
 
 
-def test_a_policy_that_returns_before_it_looks_is_not_matched(file):
-    """It asked for the kind alone, or for containers of which there are none: the case shows nothing."""
+def test_a_policy_that_returns_early_is_not_matched(file):
+    """It read only the kind, or an empty list of containers: the case tests nothing."""
     TRIED["early"] = Policy("early", Params, validate=early, kinds=("Pod", "Deployment"))
     assert tried(file, "early", "object: {kind: Pod}, expect: allowed") == [
         "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"

@@ -1,4 +1,4 @@
-"""Manifests are judged as if somebody applied them."""
+"""Manifests are judged as if they were applied."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ def judged(engine, text, namespace="default"):
 
 
 def said(found):
-    """Policy, field and message of each finding."""
+    """Return policy, field and message of each violation."""
     return tuple((each.policy, each.path, each.message) for each in found.findings)
 
 
@@ -69,23 +69,23 @@ FINDINGS = (
 )
 
 
-def test_a_denial_has_all_findings(engine):
-    """Every violation, with the policy and the field."""
+def test_a_denial_has_all_violations(engine):
+    """Each has its policy and field."""
     (found,) = judged(engine, DEPLOYMENT % "production")
     assert (found.title, found.namespace, found.verdict) == ("Deployment production/shop", "production", "denied")
     assert (said(found), found.operations) == (FINDINGS, ())
     assert {each.action for each in found.findings} == {"Deny"}
 
 
-def test_what_names_no_namespace_goes_where_it_is_said_to(engine):
-    """As with kubectl's --namespace, which does not move what names its own."""
+def test_the_default_namespace(engine):
+    """As with kubectl's --namespace, an object with a namespace keeps it."""
     text = DEPLOYMENT.replace(", namespace: %s", "")
     assert judged(engine, text, "production")[0].verdict == "denied"
     assert judged(engine, DEPLOYMENT % "production", "default")[0].verdict == "denied"
 
 
-def test_labels_of_namespaces_that_are_there_are_known(engine):
-    """A Namespace among the manifests, before or after, says whether a selector holds."""
+def test_labels_come_from_namespace_manifests(engine):
+    """A Namespace before or after the object decides whether a selector matches."""
     production = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {environment: production}}\n"
     staging = "apiVersion: v1\nkind: Namespace\nmetadata: {name: lab}\n"
     text = "---\n".join([DEPLOYMENT % "shop", production, DEPLOYMENT % "lab", staging])
@@ -97,8 +97,8 @@ def test_labels_of_namespaces_that_are_there_are_known(engine):
     ]
 
 
-def test_labels_that_are_not_known_are_an_error(engine):
-    """It could be production: nobody can say, and nobody says it is fine."""
+def test_unknown_labels_are_an_error(engine):
+    """The namespace could be production, so the object is neither allowed nor denied."""
     (found,) = judged(engine, DEPLOYMENT % "shop")
     assert (found.verdict, said(found)) == (
         "error",
@@ -106,15 +106,15 @@ def test_labels_that_are_not_known_are_an_error(engine):
     )
 
 
-def test_labels_are_not_needed_where_nothing_is_wrong(engine):
-    """Whatever the labels are, an object that breaks no rule is allowed."""
+def test_labels_are_not_needed_without_violations(engine):
+    """An object that violates no rule is allowed for any labels."""
     good = DEPLOYMENT.replace("11", "3").replace("nginx:1.21", "registry.company.com/shop:1")
     limits = "          resources: {limits: {cpu: 1, memory: 1Gi}}\n"
     (found,) = judged(engine, (good + limits) % "shop")
     assert (found.verdict, found.findings) == ("allowed", ())
 
 
-def test_what_is_wrong_beside_what_is_undecided_is_reported(engine):
+def test_violations_are_reported_beside_undecided_policies(engine):
     """A malformed field denies; the rules that need labels stay undecided."""
     (found,) = judged(engine, DEPLOYMENT.replace("replicas: 11", 'replicas: "3"') % "shop")
     assert (found.verdict, [(each.policy, each.action) for each in found.findings]) == (
@@ -123,7 +123,7 @@ def test_what_is_wrong_beside_what_is_undecided_is_reported(engine):
     )
 
 
-def test_a_selector_on_the_name_needs_no_labels():
+def test_a_selector_for_the_name_needs_no_labels():
     """The API server labels each namespace with its name."""
     policies = """\
 apiVersion: gatewright.io/v1alpha1
@@ -138,8 +138,8 @@ spec:
     assert judged(engine, DEPLOYMENT % "toys")[0].verdict == "denied"
 
 
-def test_what_a_policy_sets_needs_labels(engine):
-    """Whether the defaults of production apply cannot be decided, so neither can the object."""
+def test_a_mutation_needs_labels(engine):
+    """Whether production's defaults apply is undecided, and so is the object."""
     (found,) = judged(
         engine,
         "apiVersion: example.com/v1\nkind: WebApp\nmetadata: {name: shop, namespace: shop}\n"
@@ -148,8 +148,8 @@ def test_what_a_policy_sets_needs_labels(engine):
     assert (found.verdict, [each.policy for each in found.findings]) == ("error", ["webapp-security-defaults"])
 
 
-def test_defaults_that_are_there_already_need_no_labels(engine):
-    """The rules that follow the defaults are judged all the same."""
+def test_defaults_already_set_need_no_labels(engine):
+    """The validating policies still run."""
     text = (
         "apiVersion: example.com/v1\nkind: WebApp\nmetadata: {name: shop, namespace: shop}\nspec:\n"
         "  {replicas: 3, image: %s/shop:1, securityContext: {runAsNonRoot: true, runAsUser: 1000, "
@@ -160,8 +160,8 @@ def test_defaults_that_are_there_already_need_no_labels(engine):
     assert (bad.verdict, [each.policy for each in bad.findings]) == ("error", ["image-registries"])
 
 
-def test_what_no_policy_looks_at_is_unmatched(engine):
-    """It is not called allowed, since nobody judged it."""
+def test_an_object_without_policies_is_unmatched(engine):
+    """It is not called allowed, because no policy judged it."""
     (found,) = judged(engine, "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\ndata: {a: b}\n")
     assert (found.title, found.verdict, found.findings) == ("ConfigMap default/a-*", "unmatched", ())
 
@@ -181,7 +181,7 @@ def test_a_list_is_judged_item_by_item(engine):
 
 
 def test_a_webapp_is_judged_with_its_defaults(engine):
-    """The API server fills in the schema's defaults before a webhook sees the object: limits are there."""
+    """The API server applies the schema's defaults before the webhook sees the object, so limits are set."""
     (found,) = judged(
         engine,
         "apiVersion: example.com/v1\nkind: WebApp\nmetadata: {name: shop, namespace: production}\n"
@@ -198,7 +198,7 @@ def test_a_webapp_is_judged_with_its_defaults(engine):
     }
 
 
-def test_warnings_are_findings():
+def test_warnings_are_reported():
     """A policy that only warns admits the object with a warning."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
@@ -214,8 +214,8 @@ def test_warnings_are_findings():
     )
 
 
-def test_audited_violations_are_findings():
-    """A policy that only audits denies nothing; what it finds is shown."""
+def test_audited_violations_are_reported():
+    """A policy with the action Audit denies nothing, but its violations are listed."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: replica-limits}\n"
         "spec: {policy: replica-limits, validationActions: [%s]}\n"
@@ -228,7 +228,7 @@ def test_audited_violations_are_findings():
 
 @pytest.mark.parametrize("version", ["extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"])
 def test_old_versions_are_judged_by_their_kind(engine, version):
-    """A Deployment is a Deployment, also in a version that Kubernetes no longer serves."""
+    """A Deployment is judged as one, also in a version that Kubernetes no longer serves."""
     (found,) = judged(engine, DEPLOYMENT.replace("apps/v1", version) % "production")
     assert (found.verdict, said(found)) == ("denied", FINDINGS)
 
@@ -244,7 +244,7 @@ def test_old_versions_are_judged_by_their_kind(engine, version):
     ],
 )
 def test_a_mistyped_kind_is_an_error(engine, version, kind, error):
-    """It is nearly a kind of its group, and none; other groups may have any kinds."""
+    """It resembles a kind of a built-in group; other groups may have any kinds."""
     text = f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n"
     if error is None:
         assert judged(engine, text)[0].verdict == "unmatched"
@@ -269,13 +269,13 @@ def test_a_mistyped_kind_is_an_error(engine, version, kind, error):
     ],
 )
 def test_which_documents_are_objects(text, expected):
-    """Half an object is one, with an error; the files of other tools are none."""
+    """An incomplete object is one, with an error; files of other tools are not."""
     (document,) = parse_documents(text.encode(), "x.yaml")
     assert is_object(document) is expected
 
 
-def test_budgets_and_workloads_beside_each_other_are_compared():
-    """Of one namespace, each is held against the others among the documents."""
+def test_budgets_and_workloads_are_compared():
+    """Those of one namespace are looked up among the documents."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: evictions}\n"
         "spec: {policy: disruption-budgets, params: {workloads: true}}\n"
@@ -297,8 +297,8 @@ def test_budgets_and_workloads_beside_each_other_are_compared():
     ]
 
 
-def test_what_could_not_be_decided_and_is_ignored_is_a_warning():
-    """A policy that may fail says that it did, about no field."""
+def test_an_ignored_policy_error_is_a_warning():
+    """The warning has no field."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
         "spec: {policy: replica-limits, failurePolicy: Ignore,"
@@ -310,7 +310,7 @@ def test_what_could_not_be_decided_and_is_ignored_is_a_warning():
 
 
 def test_no_warning_is_left_out():
-    """The API server's budget is for its clients; here everything is told, however much it is."""
+    """The API server's limit does not apply here."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: limits}\n"
         "spec: {policy: resource-limits, validationActions: [Warn]}\n"
@@ -353,15 +353,15 @@ def test_no_warning_is_left_out():
         ),
     ],
 )
-def test_what_is_no_object_is_told(engine, text, told):
-    """File, line and field; nothing is judged when one document cannot be."""
+def test_a_document_that_is_no_object_is_an_error(engine, text, told):
+    """The error has file, line and field, and nothing is judged."""
     with pytest.raises(DocumentError) as error:
         judged(engine, text)
     assert str(error.value) == told
 
 
-def test_a_namespace_is_in_itself():
-    """A policy for some namespaces judges the Namespaces too, by name and by label, as the webhook would."""
+def test_a_namespace_object_is_in_its_own_namespace():
+    """Policies for some namespaces judge these Namespace objects too, by name and label, as in the webhook."""
     text = """\
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy

@@ -1,4 +1,4 @@
-"""The review of a file is the one that the API server would send."""
+"""The review of a file equals the one that the API server would send."""
 
 import orjson
 import pytest
@@ -8,8 +8,8 @@ from webhook.harness.reviews import Admission, group_version_kind, review
 from webhook.review import read
 
 
-def test_a_review_is_whole():
-    """Everything that the API server says is said."""
+def test_a_review_is_complete():
+    """It has every field that the API server sets."""
     pod = smallest("Pod", "it")
     sent = orjson.loads(review(Admission(pod, namespace="shop", username="jane")))
     assert sent == {
@@ -51,7 +51,7 @@ def test_a_review_is_whole():
     ],
 )
 def test_a_review_names_kind_and_resource(admission, kind, target, name):
-    """A subresource's object has a kind of its own; on DELETE the old object tells."""
+    """A subresource's object has its own kind; on DELETE the kind is the old object's."""
     attributes = read(review(admission)).attributes
     assert (
         attributes.kind,
@@ -64,6 +64,6 @@ def test_a_review_names_kind_and_resource(admission, kind, target, name):
     ("api_version", "found"),
     [("v1", ("", "v1", "X")), ("apps/v1", ("apps", "v1", "X")), ("", ("", "", "X"))],
 )
-def test_group_and_version_are_told_apart(api_version, found):
+def test_group_and_version_are_separated(api_version, found):
     """The core group has no name."""
     assert group_version_kind({"apiVersion": api_version, "kind": "X"}) == found

@@ -1,4 +1,4 @@
-"""`gatewright test --update`: expectations become what the cases got, and nothing else of the file changes."""
+"""`gatewright test --update`: expectations become the actual answers, and nothing else of the file changes."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from webhook.harness.update import updated
 
 
 def judge(request, params):
-    """Report each path that an annotation names."""
+    """Report each path in an annotation."""
     for path in request.mapping("metadata.annotations").get("paths", "").split():
         if path == "raise":
             raise RuntimeError
@@ -20,7 +20,7 @@ CATALOGUE = {"judge": Policy("judge", Params, validate=judge, kinds=("Pod", "Dep
 
 
 def rewritten(tmp_path, cases):
-    """The text after all cases are updated."""
+    """Return the text after all cases are updated."""
     file = tmp_path / "cases.yaml"
     file.write_text(f"policy: judge\ncases:\n{cases}")
     cases = {}
@@ -34,8 +34,8 @@ def rewritten(tmp_path, cases):
     return text.removeprefix("policy: judge\ncases:\n")
 
 
-def test_a_flow_case_stays_one(tmp_path):
-    """What stands on one line stays there."""
+def test_a_flow_case_stays_on_one_line(tmp_path):
+    """A flow collection keeps its style."""
     asks = 'object: {kind: Pod, metadata: {annotations: {paths: "a"}}}'
     assert rewritten(tmp_path, f"- {{name: one, {asks}, expect: allowed}}  # kept\n") == (
         f"- {{name: one, {asks}, expect: "
@@ -43,8 +43,8 @@ def test_a_flow_case_stays_one(tmp_path):
     )
 
 
-def test_only_messages_change_where_the_violations_are_the_same(tmp_path):
-    """Comments between them stay, and so does a message that is right."""
+def test_only_messages_change_when_the_violations_are_the_same(tmp_path):
+    """Comments between them are kept, and so is a correct message."""
     case = """\
 - name: two
   object: {kind: Pod, metadata: {annotations: {paths: "a b"}}}
@@ -62,7 +62,7 @@ def test_only_messages_change_where_the_violations_are_the_same(tmp_path):
 
 
 def test_a_long_expectation_becomes_a_block_of_folded_texts(tmp_path):
-    """Below the case's keys, folded at 120 characters."""
+    """It is indented below the case's keys and folded at 120 characters."""
     case = """\
 - name: long
   expect: allowed
@@ -76,7 +76,7 @@ def test_a_long_expectation_becomes_a_block_of_folded_texts(tmp_path):
 
 
 def test_an_expectation_that_is_no_longer_met_becomes_allowed(tmp_path):
-    """Whatever stood there."""
+    """Any previous expectation is replaced."""
     case = """\
 - name: none
   object: {kind: Pod}
@@ -98,7 +98,7 @@ def test_an_expectation_that_is_no_longer_met_becomes_allowed(tmp_path):
         ),
     ],
 )
-def test_what_no_expectation_describes_is_refused(tmp_path, case, why):
-    """A policy that failed is not to be expected."""
+def test_an_answer_without_an_expectation_is_rejected(tmp_path, case, why):
+    """A policy error cannot be expected."""
     case = f"- {{name: a, {case}, expect: allowed}}\n"
     assert rewritten(tmp_path, case) == [f"cases.yaml:3: cases[0]: not updated: {why}"]

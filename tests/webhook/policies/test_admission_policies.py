@@ -1,4 +1,4 @@
-"""Kubernetes' own admission policies, from files as they are."""
+"""Kubernetes' own admission policies, read from files unchanged."""
 
 import copy
 
@@ -36,13 +36,13 @@ BINDING = {
 
 
 def loaded(*objects):
-    """Return the policies of files with these objects, but for those that are always in force."""
+    """Return the policies of files with these objects, without those always in force."""
     text = yaml.safe_dump_all(objects).encode()
     return [each for each in load(parse_documents(text, "policies.yaml"), catalogue()) if not each.policy.always]
 
 
 def messages(*objects, object=DEPLOYMENT, **asked):
-    """Return the messages about an object, each with the name of its policy."""
+    """Return the messages about an object, each with its policy's name."""
     outcomes = Engine(loaded(*objects)).validate(ask(object, "Deployment", **asked)).outcomes
     return [f"{each.policy}: {v.message}" for each in outcomes for v in each.violations]
 
@@ -55,13 +55,13 @@ def changed(base, **spec):
 
 
 def rules(**rule):
-    """Return matchConstraints with one rule about every resource, but for what is said."""
+    """Return matchConstraints with one rule for every resource, changed by the arguments."""
     everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     return {"resourceRules": [everything | rule]}
 
 
 def test_a_bound_policy_is_in_force():
-    """As its binding says; without one it is not."""
+    """A policy without a binding is not."""
     assert messages(POLICY, BINDING) == ["replicas: at most 3"]
     assert messages(POLICY) == []
     (warning,) = loaded(POLICY, changed(BINDING, validationActions=["Warn", "Audit"]))
@@ -87,8 +87,8 @@ def test_a_bound_policy_is_in_force():
         (rules() | {"namespaceSelector": {"matchLabels": {"env": "test"}}}, False),
     ],
 )
-def test_constraints_of_policy_and_binding_must_both_hold(constraints, applies):
-    """The same fields mean the same in `matchConstraints` and in `matchResources`."""
+def test_constraints_of_policy_and_binding_must_both_match(constraints, applies):
+    """The fields of `matchConstraints` and `matchResources` mean the same."""
     looked_up = {NAMESPACE_LABELS: {"env": "prod"}}
     found = ["replicas: at most 3"] if applies else []
     assert messages(changed(POLICY, matchConstraints=constraints), BINDING, name="web", looked_up=looked_up) == found
@@ -97,7 +97,7 @@ def test_constraints_of_policy_and_binding_must_both_hold(constraints, applies):
 
 
 def test_parameters_are_objects_of_the_files():
-    """By name or selector; with none, the binding says what follows."""
+    """They are selected by name or labels; if there are none, the binding decides."""
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}
     rule = {
         "expression": "object.spec.replicas <= int(params.data.max)",
@@ -154,7 +154,7 @@ def test_audit_annotations_are_part_of_the_answer():
 
 
 def test_a_mutating_policy_changes_objects():
-    """Of v1, v1beta1 and v1alpha1."""
+    """The versions v1, v1beta1 and v1alpha1 are read."""
     mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": PATCH}}
     for version in ("v1", "v1beta1", "v1alpha1"):
         group = {"apiVersion": f"admissionregistration.k8s.io/{version}"}
@@ -169,8 +169,8 @@ def test_a_mutating_policy_changes_objects():
 PATCH = "[JSONPatch{op: 'replace', path: '/spec/replicas', value: 1}]"
 
 
-def test_faults_are_named_with_file_and_line():
-    """Also those of a policy that nothing binds; a binding needs its policy."""
+def test_errors_have_file_and_line():
+    """Policies without a binding are checked too; a binding needs its policy."""
     broken = changed(POLICY, validations=[{"expression": "object.spec.replicas <"}])
     lost = changed(BINDING, policyName="nothing")
     with pytest.raises(PolicySetError) as error:

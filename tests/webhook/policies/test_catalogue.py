@@ -1,4 +1,4 @@
-"""A team's own policies: from a directory or an installed package, known by name, or refused with what is wrong."""
+"""A team's own policies: loaded from a directory or an installed package, or rejected with an error."""
 
 import sys
 from pathlib import Path
@@ -11,13 +11,13 @@ from webhook import policies
 from webhook.policies import add_directory, catalogue
 
 GOOD = '''\
-"""Pods say whose they are."""
+"""Pods have an owner."""
 
 from gatewright.policy import Params, Policy, Violation
 
 
 def validate(request, params):
-    """Find no pods."""
+    """Return no violations."""
     if request.fields("metadata").fields("labels").string("team") is None:
         yield Violation("metadata.labels", "team missing", "pods belong to a team", "add the label")
 
@@ -28,30 +28,30 @@ POLICY = Policy("team-labels", validate=validate, kinds="pods")
 
 @pytest.fixture(autouse=True)
 def own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A catalogue of this test's own: what is added here is known to nobody else."""
+    """A catalogue for one test."""
     monkeypatch.setattr(policies, "_found", dict(catalogue()))
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """A directory with one policy."""
+    """Return a directory with one policy."""
     (tmp_path / "team_labels.py").write_text(GOOD)
     return tmp_path
 
 
-def test_policies_of_a_directory_are_known_beside_ours(directory: Path) -> None:
-    """Files that begin with an underscore, and what is no Python, are none."""
+def test_policies_of_a_directory_are_in_the_catalogue(directory: Path) -> None:
+    """Files that begin with an underscore, and other file types, are skipped."""
     ours = set(catalogue())
     (directory / "_shared.py").write_text("1/0")
     (directory / "README.md").write_text("no policy")
     add_directory(directory)
     assert set(catalogue()) - ours == {"team-labels"}
-    assert catalogue()["team-labels"].documentation == "Pods say whose they are."
+    assert catalogue()["team-labels"].documentation == "Pods have an owner."
 
 
-def test_modules_of_a_directory_share_what_begins_with_an_underscore(directory: Path) -> None:
-    """By a relative import, as in a package."""
+def test_modules_of_a_directory_share_helpers(directory: Path) -> None:
+    """Modules with an underscore are imported relatively, as in a package."""
     (directory / "_words.py").write_text('RULE = "pods belong to a team"\n')
     shared = GOOD.replace("from gatewright", "from ._words import RULE\nfrom gatewright", 1)
     (directory / "team_labels.py").write_text(shared.replace('"pods belong to a team"', "RULE"))
@@ -104,8 +104,8 @@ def test_modules_of_a_directory_share_what_begins_with_an_underscore(directory: 
         *("a set of kinds that is none", "a kind that is none", "no function"),
     ],
 )
-def test_a_module_that_is_no_policy_is_told_with_its_file(directory: Path, content: str, told: str) -> None:
-    """One line, whatever the module does."""
+def test_an_invalid_module_is_an_error_with_its_file(directory: Path, content: str, told: str) -> None:
+    """The error is one line, whatever the module does."""
     file = directory / "team_labels.py"
     file.write_text(content)
     with pytest.raises(ModuleError) as error:
@@ -115,8 +115,8 @@ def test_a_module_that_is_no_policy_is_told_with_its_file(directory: Path, conte
     assert str(error.value) == f"{file}{told.format(policy=policy.__file__)}"
 
 
-def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
-    """By one of ours, and by one of theirs."""
+def test_a_duplicate_name_is_rejected(directory: Path) -> None:
+    """The name of a built-in policy, and of another policy in the directory."""
     file = directory / "replica_limits.py"
     file.write_text(GOOD.replace("team-labels", "replica-limits"))
     with pytest.raises(ModuleError, match=r'replica_limits\.py: a policy "replica-limits" already exists$'):
@@ -128,8 +128,8 @@ def test_a_name_that_is_taken_is_refused(directory: Path) -> None:
     assert catalogue()["replica-limits"].documentation.startswith("Workloads have")
 
 
-def test_a_directory_without_policies_is_refused(tmp_path: Path) -> None:
-    """Whether it is empty, or not there: a misspelt path puts nothing in force silently."""
+def test_a_directory_without_policies_is_rejected(tmp_path: Path) -> None:
+    """It is empty or does not exist: a misspelt path must not be silent."""
     missing = {tmp_path: "no policy modules (*.py) in this directory", tmp_path / "not-there": "no such directory"}
     for path, said in missing.items():
         with pytest.raises(ModuleError) as error:
@@ -147,8 +147,10 @@ def installed(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value
     monkeypatch.setattr(policies, "_found", {})
 
 
-def test_policies_of_an_installed_package_are_known(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the entry point, without a flag."""
+def test_policies_of_an_installed_package_are_in_the_catalogue(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are found by entry point, without a flag."""
     installed(directory, monkeypatch, "team_labels", "team_labels")
     assert catalogue()["team-labels"].name == "team-labels"
     assert "replica-limits" in catalogue()
@@ -171,10 +173,10 @@ def test_policies_of_an_installed_package_are_known(directory: Path, monkeypatch
         ("json", "json", "declares no POLICY"),
     ],
 )
-def test_an_entry_point_that_is_no_policy_is_told(
+def test_an_invalid_entry_point_is_an_error(
     directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
 ) -> None:
-    """Its name and what it leads to, and what is wrong."""
+    """The error has its name, its target and the reason."""
     installed(directory, monkeypatch, name, value)
     with pytest.raises(ModuleError) as error:
         catalogue()
@@ -184,15 +186,15 @@ def test_an_entry_point_that_is_no_policy_is_told(
 @pytest.mark.parametrize(
     ("text", "code", "printed", "told"),
     [
-        (GOOD, 0, "Pods say whose they are.", ""),
+        (GOOD, 0, "Pods have an owner.", ""),
         ("1 / 0\n", 3, "", "{}/team_labels.py: cannot be imported: ZeroDivisionError: division by zero\n"),
     ],
     ids=["good", "no policy"],
 )
-def test_the_command_line_explains_what_is_in_a_directory(
+def test_explain_shows_policies_of_a_directory(
     directory: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, printed: str, told: str
 ) -> None:
-    """Its policies like ours; of a module that is none, what is wrong in one line and no traceback."""
+    """An invalid module is one line without a traceback."""
     (directory / "team_labels.py").write_text(text)
     with pytest.raises(SystemExit) as ended:
         main(["explain", "--policies-dir", str(directory), "team-labels"])

@@ -1,4 +1,4 @@
-"""Policy objects with rules of their own in CEL."""
+"""Policy objects with rules in CEL."""
 
 import jsonpatch
 import orjson
@@ -25,13 +25,13 @@ DEPLOYMENT = {
 
 
 def bound(kind="ClusterAdmissionPolicy", namespace=None, **spec):
-    """Put a policy object in force that is called `rules`."""
+    """Return a policy object named `rules`, in force."""
     metadata = {"name": "rules"} | ({"namespace": namespace} if namespace else {})
     return bind({"apiVersion": "gatewright.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}, catalogue())
 
 
 def messages(object=DEPLOYMENT, kind="Deployment", *, asked=None, **spec):
-    """Return the messages of the violations that a policy object finds."""
+    """Return the messages of the violations."""
     engine = Engine([bound(**spec)])
     outcomes = engine.validate(ask(object, kind, **(asked or {}))).outcomes
     assert [outcome.error for outcome in outcomes if outcome.error] == []
@@ -39,7 +39,7 @@ def messages(object=DEPLOYMENT, kind="Deployment", *, asked=None, **spec):
 
 
 def faults(**spec):
-    """Return what a policy object is refused for."""
+    """Return the errors of an invalid policy object."""
     with pytest.raises(FaultsError) as error:
         bound(**spec)
     return error.value.faults
@@ -63,8 +63,8 @@ def patched(expression):
     return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
 
 
-def test_all_rules_that_are_false_are_violations():
-    """Each with its message: given, computed, or the expression; and the value at its path."""
+def test_false_rules_are_violations():
+    """Each has a message (given, computed, or the expression) and the value at its path."""
     assert messages(
         validations=[
             {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3 replicas"},
@@ -84,15 +84,15 @@ def test_all_rules_that_are_false_are_violations():
     ]
 
 
-def test_a_message_expression_that_fails_leaves_the_message():
-    """Also one that returns more than one line, or only blanks."""
+def test_a_failing_message_expression_falls_back_to_the_message():
+    """So does one that returns several lines or only whitespace."""
     for expression in ("object.nope", "'a\\nb'", "' '"):
         rule = {"expression": "false", "message": "the message", "messageExpression": f"string({expression})"}
         assert messages(validations=[rule]) == ["the message"]
 
 
-def test_an_error_is_a_violation_under_fail_and_none_under_ignore():
-    """As in the API server; the other rules are evaluated all the same."""
+def test_an_error_is_a_violation_with_fail_and_none_with_ignore():
+    """As in the API server; the other rules are evaluated."""
     rules = [{"expression": "object.spec.nope == 1"}, {"expression": "false", "message": "second"}]
     assert messages(validations=rules) == [
         "expression 'object.spec.nope == 1' resulted in error: no such key: nope",
@@ -101,8 +101,8 @@ def test_an_error_is_a_violation_under_fail_and_none_under_ignore():
     assert messages(validations=rules, failurePolicy="Ignore") == ["second"]
 
 
-def test_variables_and_params_are_values_of_rules():
-    """A variable can read those before it."""
+def test_rules_can_read_variables_and_params():
+    """A variable can read earlier ones."""
     assert messages(
         params={"maximum": 3},
         variables=[
@@ -118,8 +118,8 @@ def test_variables_and_params_are_values_of_rules():
     ) == ["nginx r/log 3"]
 
 
-def test_the_request_and_the_namespace_are_values_of_rules():
-    """`request` has the API's fields; `namespaceObject` those that are known."""
+def test_rules_can_read_the_request_and_the_namespace():
+    """`request` has the API's fields; `namespaceObject` the known ones."""
     asked = {"looked_up": {NAMESPACE_LABELS: {"env": "prod"}}, "username": "jane", "groups": ("devs",)}
     rules = [
         "request.userInfo.username == 'jane' && 'devs' in request.userInfo.groups && request.operation == 'CREATE'",
@@ -138,8 +138,8 @@ def test_the_request_and_the_namespace_are_values_of_rules():
 
 
 @pytest.mark.parametrize("field", ["request.options", "namespaceObject.spec", "namespaceObject.status.phase"])
-def test_what_only_the_api_server_knows_is_an_error(field):
-    """Never an answer: neither a value nor an absence."""
+def test_a_field_unknown_offline_is_an_error(field):
+    """It is treated neither as a value nor as absent."""
     asked = {"looked_up": {NAMESPACE_LABELS: {"env": "prod"}}}
     (message,) = messages(asked=asked, validations=[{"expression": f"!has({field})"}])
     unknown = ".".join(field.split(".")[:2])
@@ -187,8 +187,8 @@ def test_a_review_of_the_api_server_has_all_fields():
     assert [each.message for outcome in outcomes for each in outcome.violations] == []
 
 
-def test_an_update_tolerates_what_was_there_before():
-    """The same rule about the same value; another value at its path is a new violation."""
+def test_an_update_tolerates_an_existing_violation():
+    """The same rule with the same value; another value at its path is a new violation."""
     rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3"}
     engine = Engine([bound(validations=[rule])])
     for before, new, tolerated in ((5, 0, 1), (4, 1, 0), (1, 1, 0)):
@@ -198,14 +198,14 @@ def test_an_update_tolerates_what_was_there_before():
 
 
 def test_an_error_is_never_tolerated():
-    """Whatever the object was before: an error is no answer."""
+    """An error has no old state to compare with."""
     engine = Engine([bound(validations=[{"expression": "object.nope == 1"}])])
     verdict = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=DEPLOYMENT, operation="UPDATE"))
     assert not verdict.allowed
 
 
 def test_match_conditions_decide_where_a_policy_applies():
-    """Also a built-in one; a false one decides even beside an error, an error alone fails the policy."""
+    """A false one decides even beside an error; an error alone fails the policy. Built-in policies may have them."""
     rule = {"expression": "false", "message": "denied"}
     applies = {"name": "big", "expression": "object.spec.replicas > 3"}
     small = {"name": "small", "expression": "object.spec.replicas < 3"}
@@ -225,7 +225,7 @@ def test_match_conditions_decide_where_a_policy_applies():
 
 
 def test_match_names_kinds_operations_and_subresources():
-    """A kind that is not known is named in full; every known kind is judged where a clause names none."""
+    """An unknown kind is named in full; a clause without kinds matches every known kind."""
     match = {
         "any": [
             {"kinds": ["things.example.com/v1/Thing"]},
@@ -244,8 +244,8 @@ def test_match_names_kinds_operations_and_subresources():
     assert {"pods", "namespaces", "webapps"} <= {each.kind.plural for each in everywhere}
 
 
-def test_every_fault_is_named_with_line_and_column():
-    """What cannot be used is refused when it is applied, all of it at once."""
+def test_every_error_has_line_and_column():
+    """All errors are reported when the object is applied."""
     assert faults(
         match={"any": [{"kinds": ["Deploymnt"]}]},
         variables=[{"name": "a", "expression": "objct.x"}, {"name": "b", "expression": "variables.c"}],
@@ -308,13 +308,13 @@ def test_every_fault_is_named_with_line_and_column():
         ),
     ],
 )
-def test_what_a_policy_object_cannot_be(spec, fault):
-    """It names a built-in policy, or has validations, or mutations."""
+def test_invalid_combinations_are_rejected(spec, fault):
+    """A policy object names a built-in policy, or has validations, or mutations."""
     assert faults(**spec) == (fault,)
 
 
-def test_a_tenant_has_rules_but_changes_nothing():
-    """An AdmissionPolicy judges what is in its namespace."""
+def test_a_tenants_rules_cannot_mutate():
+    """An AdmissionPolicy validates objects of its namespace."""
     policy = bound("AdmissionPolicy", "shop", validations=[{"expression": "false", "message": "no"}])
     assert all(each.kind.namespaced for each in policy.policy.targets)
     assert not Engine([policy]).validate(ask(DEPLOYMENT, "Deployment")).allowed
@@ -324,7 +324,7 @@ def test_a_tenant_has_rules_but_changes_nothing():
 
 
 def test_an_apply_configuration_merges_by_list_keys():
-    """As server-side apply does: containers, env and ports by their keys; other lists are replaced."""
+    """As in server-side apply: containers, env and ports by their keys; other lists are replaced."""
     expression = """Object{
         metadata: Object.metadata{labels: Object.metadata.labels{tier: 'web'}},
         spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{
@@ -373,13 +373,13 @@ def test_a_json_patch_adds_replaces_and_removes():
 
 
 def test_a_mutation_that_changes_nothing_has_no_operations():
-    """It is idempotent: applied to its own result, it changes nothing."""
+    """A mutation applied to its own result has none."""
     mutation = applied("Object{metadata: Object.metadata{labels: Object.metadata.labels{team: 'core'}}}")
     assert changed(mutations=[mutation]) == ([], DEPLOYMENT)
 
 
-def test_a_mutation_that_fails_is_an_error_of_its_policy():
-    """`failurePolicy` decides; nothing is changed."""
+def test_a_failing_mutation_is_an_error_of_its_policy():
+    """`failurePolicy` decides; the object is unchanged."""
     engine = Engine([bound(mutations=[patched("[JSONPatch{op: 'remove', path: '/nope'}]")])])
     request = ask(DEPLOYMENT, "Deployment")
     verdict = engine.mutate(request)
@@ -388,8 +388,8 @@ def test_a_mutation_that_fails_is_an_error_of_its_policy():
     assert status(request, verdict)["message"].startswith("1 policy failure\n- rules: JSONPatch cannot be applied: ")
 
 
-def test_a_policy_says_what_its_rules_are():
-    """As `gatewright explain FILE` and the outputs of `check` show them."""
+def test_the_documentation_of_a_policy_lists_its_rules():
+    """`gatewright explain FILE` and the outputs of `check` show it."""
     rules = [{"expression": "object.spec.replicas\n  < 3", "message": "fewer"}, {"expression": "true"}]
     assert bound(validations=rules).policy.documentation == (
         "Rules in CEL, written in the policy object.\n\n- fewer: object.spec.replicas < 3\n- true"

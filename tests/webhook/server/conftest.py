@@ -1,4 +1,4 @@
-"""A webhook that listens on loopback, with policies made for the test, and clients for it."""
+"""A webhook on loopback with the test's policies, and clients for it."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def pytest_asyncio_loop_factories():
 
 
 def names(request: Request, _: Params) -> Iterator[Violation]:
-    """Find fault with objects that are named bad, and fail on those named broken."""
+    """Report objects named bad, and raise on those named broken."""
     name = request.string("metadata.name")
     if name == "broken":
         raise RuntimeError("the secret of life")
@@ -40,7 +40,7 @@ def names(request: Request, _: Params) -> Iterator[Violation]:
 
 
 def labels(_: Request, __: Params) -> Iterator[Patch]:
-    """Label everything."""
+    """Label every object."""
     yield Patch(("metadata", "labels", "seen"), "yes")
 
 
@@ -49,7 +49,7 @@ LABELS = Policy("labels", mutate=labels, kinds="pods")
 
 
 def bind(policy: Policy, **changes: Any) -> BoundPolicy:
-    """Put a policy in force everywhere, with Deny and Fail."""
+    """Return a policy in force everywhere, with Deny and Fail."""
     bound = BoundPolicy(policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True)
     return replace(bound, **changes)
 
@@ -65,7 +65,7 @@ class Policies:
 
 
 def review(name: str = "good", **request: Any) -> dict[str, Any]:
-    """Make a review of a pod as the API server sends it."""
+    """Return a review of a pod as the API server sends it."""
     body = {
         "uid": "u-1",
         "operation": "CREATE",
@@ -81,7 +81,7 @@ def review(name: str = "good", **request: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back over a connection."""
+    """A response on a connection."""
 
     status: int
     headers: dict[str, str]
@@ -94,18 +94,18 @@ class Answer:
 
 
 class Wire:
-    """One TLS connection, on which a test says exactly what it wants to."""
+    """One TLS connection on which a test controls every byte."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
     async def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send bytes unchanged."""
         self.writer.write(data)
         await self.writer.drain()
 
     async def answer(self) -> Answer:
-        """Read one answer."""
+        """Read one response."""
         head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
         first, *lines = head.split("\r\n")[:-2]
         headers = {key.lower(): value for key, _, value in (line.partition(": ") for line in lines)}
@@ -113,7 +113,7 @@ class Wire:
         return Answer(int(first.split()[1]), headers, body)
 
     async def post(self, body: bytes | dict, path: str = "/validate", **headers: str) -> Answer:
-        """Send a review and read its answer; a header is left out by an empty value."""
+        """Send a review and read the response; an empty value omits a header."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         shown = {"Host": NAME, "Content-Type": "application/json", "Content-Length": str(len(data))}
         shown |= {key.replace("_", "-"): value for key, value in headers.items()}
@@ -122,7 +122,7 @@ class Wire:
         return await self.answer()
 
     async def rest(self) -> bytes:
-        """Return what the other side still says until it closes the connection."""
+        """Return the bytes that the server sends until it closes the connection."""
         said = b""
         try:
             while data := await self.reader.read(65536):
@@ -132,13 +132,13 @@ class Wire:
         return said
 
     async def ended(self) -> bool:
-        """Wait for the other side to close the connection."""
+        """Wait for the server to close the connection."""
         await self.rest()
         return True
 
 
 async def answered(found: Any) -> Any:
-    """Return what a look-up found, at once or from the API server."""
+    """Return the result of a look-up, cached or from the API server."""
     return await found if asyncio.iscoroutine(found) else found
 
 
@@ -155,12 +155,12 @@ class Webhook:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The address of the webhook."""
         return self.listener.port
 
     @asynccontextmanager
     async def connected(self, trusts: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> AsyncIterator[Wire]:
-        """Connect to it, from some address of this machine."""
+        """Connect to the webhook, from a given loopback address."""
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", self.port, ssl=trusts or self.trusts, server_hostname=NAME, local_addr=(address, 0)
         )
@@ -170,7 +170,7 @@ class Webhook:
             writer.transport.abort()
 
     async def post(self, body: bytes | dict, path: str = "/validate", **headers: str) -> Answer:
-        """Send one review over a connection of its own."""
+        """Send one review over a new connection."""
         async with self.connected() as wire:
             return await wire.post(body, path, **headers)
 
@@ -179,7 +179,7 @@ class Webhook:
         return self.registry.get_sample_value(name, labels) or 0.0
 
     async def until_counted(self, value: float, name: str, **labels: str) -> None:
-        """Wait for a metric to have a value; nothing else tells of it."""
+        """Wait for a metric to have a value; there is no event for it."""
         async with asyncio.timeout(20):
             while self.counted(name, **labels) != value:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
@@ -192,13 +192,13 @@ def authority() -> KeyPair:
 
 
 def write_pair(pair: KeyPair, directory: Path) -> None:
-    """Lay a pair into a directory under the names of a TLS Secret."""
+    """Write a pair into a directory under the names of a TLS Secret."""
     (directory / "tls.crt").write_bytes(pair.certificate)
     (directory / "tls.key").write_bytes(pair.key)
 
 
 def trust(*authorities: KeyPair) -> ssl.SSLContext:
-    """Make a client that trusts some authorities and nobody else."""
+    """Create a client that trusts only these authorities."""
     return ssl.create_default_context(cadata=b"".join(each.certificate for each in authorities).decode())
 
 
@@ -210,7 +210,7 @@ def pair(authority) -> KeyPair:
 
 @pytest.fixture
 def start(authority, pair, tmp_path):
-    """A context manager that runs a webhook with what the test gives it."""
+    """Return a context manager that runs a webhook with the test's arguments."""
 
     @asynccontextmanager
     async def run(
@@ -236,6 +236,6 @@ def start(authority, pair, tmp_path):
 
 @pytest.fixture
 async def webhook(start) -> AsyncIterator[Webhook]:
-    """A webhook with everything as it is by default."""
+    """A webhook with default settings."""
     async with start() as running:
         yield running

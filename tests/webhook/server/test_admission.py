@@ -1,4 +1,4 @@
-"""What is answered to which request."""
+"""HTTP responses of the webhook to each kind of request."""
 
 import asyncio
 import gc
@@ -19,7 +19,7 @@ from webhook.server.requests import route_of
 
 @pytest.mark.parametrize("path", ["/validate", "/validate-webapp", "/validate?timeout=3s", "/validate-a-b?timeout=3s"])
 async def test_a_violation_is_denied_with_its_message(webhook, path):
-    """Every path of the validating hook denies what a policy finds fault with."""
+    """Every path of the validating hook denies a violation."""
     answer = await webhook.post(review("bad"), path)
     assert answer.status == 200
     assert answer.response["uid"] == "u-1"
@@ -29,7 +29,7 @@ async def test_a_violation_is_denied_with_its_message(webhook, path):
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/mutate-webapp?timeout=1s"])
-async def test_a_mutation_is_answered_with_a_patch(webhook, path):
+async def test_a_mutation_returns_a_patch(webhook, path):
     """Every path of the mutating hook patches and never validates."""
     response = (await webhook.post(review("bad"), path)).response
     assert response["allowed"] is True
@@ -37,7 +37,7 @@ async def test_a_mutation_is_answered_with_a_patch(webhook, path):
 
 
 async def test_a_good_object_is_allowed_over_one_connection(webhook):
-    """Review after review comes over the same connection."""
+    """Consecutive reviews use the same connection."""
     async with webhook.connected() as wire:
         for _ in range(3):
             answer = await wire.post(review())
@@ -45,8 +45,8 @@ async def test_a_good_object_is_allowed_over_one_connection(webhook):
             assert "connection" not in answer.headers
 
 
-async def test_the_answer_says_nothing_about_the_software_below(webhook):
-    """The banner names no version."""
+async def test_the_response_hides_the_server_software(webhook):
+    """The Server header has no version."""
     assert (await webhook.post(review())).headers["server"] == "gatewright"
     assert (await webhook.post(b"", "/nowhere")).headers["server"] == "gatewright"
 
@@ -75,8 +75,8 @@ BAD_BODIES = [
 
 
 @pytest.mark.parametrize(("body", "text"), BAD_BODIES)
-async def test_what_is_no_review_gets_400(webhook, body, text):
-    """Whatever comes, the text says what is wrong, and the webhook goes on."""
+async def test_a_body_that_is_no_review_gets_400(webhook, body, text):
+    """The text has the reason, and the webhook keeps serving."""
     async with webhook.connected() as wire:
         answer = await wire.post(body)
         assert answer.status == 400
@@ -101,7 +101,7 @@ async def test_what_is_no_review_gets_400(webhook, body, text):
     ],
 )
 async def test_a_malformed_request_is_denied_with_400(webhook, request_):
-    """What can be answered is answered, with HTTP 200 and a denial."""
+    """A request with a uid gets HTTP 200 and a denial."""
     answer = await webhook.post(review(**request_))
     assert answer.status == 200
     assert answer.response["allowed"] is False
@@ -120,14 +120,14 @@ async def test_a_malformed_request_is_denied_with_400(webhook, request_):
         ({"Content_Encoding": "identity"}, 415),
     ],
 )
-async def test_only_plain_json_is_read(webhook, headers, status):
-    """The content type decides, with or without its parameters; compressed bodies are refused."""
+async def test_only_plain_json_is_accepted(webhook, headers, status):
+    """The content type may have parameters; compressed bodies are rejected."""
     assert (await webhook.post(review(), **headers)).status == status
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
-async def test_another_method_gets_405_and_the_one_allowed(webhook, method):
-    """Reviews come by POST."""
+async def test_another_method_gets_405(webhook, method):
+    """The Allow header has POST."""
     async with webhook.connected() as wire:
         await wire.send(f"{method} /validate HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         answer = await wire.answer()
@@ -151,15 +151,15 @@ async def test_another_method_gets_405_and_the_one_allowed(webhook, method):
         ("*", None),
     ],
 )
-def test_a_path_is_a_hook_or_nothing(path, hook):
-    """Paths are compared as they came."""
+def test_paths_are_compared_exactly(path, hook):
+    """They are not normalized."""
     route = route_of(path)
     assert (route and route.hook) == hook
 
 
 @pytest.mark.parametrize("path", ["/", "//validate", "/validate/..;/x", "/%76alidate", "/metrics", "/healthz"])
 async def test_any_other_path_gets_404(webhook, path):
-    """Only the two hooks are served on this port."""
+    """Only the hooks are served on this port."""
     assert (await webhook.post(review(), path)).status == 404
 
 
@@ -178,8 +178,8 @@ async def test_any_other_path_gets_404(webhook, path):
         ("?timeout=3s&timeout=8s", 2.7),
     ],
 )
-def test_the_time_out_of_the_api_server_is_read(query, seconds):
-    """A tenth is left for the way back; nonsense is the default."""
+def test_the_api_servers_time_out_is_used(query, seconds):
+    """A tenth is reserved for the response; an invalid value means the default."""
     assert route_of(f"/validate{query}").seconds == pytest.approx(seconds)
 
 
@@ -188,14 +188,14 @@ LIMIT = 8 * 1024 * 1024
 
 @pytest.fixture
 def brisk(monkeypatch):
-    """What is left of a refused body is not waited for as long."""
+    """Shorten the wait for the rest of a rejected body."""
     monkeypatch.setattr(connection, "LINGER_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("brisk")
 @pytest.mark.parametrize(("size", "status"), [(LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 413), (9 * 1024 * 1024, 413)])
 async def test_the_largest_body_is_8_mib(webhook, size, status):
-    """One byte more is refused."""
+    """One byte more is rejected."""
     whole = json.dumps(review())
     body = (whole + " " * (size - len(whole))).encode()
     async with webhook.connected() as wire:
@@ -203,7 +203,7 @@ async def test_the_largest_body_is_8_mib(webhook, size, status):
 
 
 @pytest.mark.usefixtures("brisk")
-async def test_a_body_in_chunks_is_refused(webhook):
+async def test_a_chunked_body_is_rejected(webhook):
     """The API server always sends a Content-Length."""
     head = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked"
     async with webhook.connected() as wire:
@@ -220,15 +220,15 @@ def many_values(**request):
 
 
 @pytest.mark.usefixtures("brisk")
-async def test_more_values_than_memory_allows_are_refused(webhook):
-    """A megabyte of empty objects becomes a hundred megabytes when it is decoded."""
+async def test_too_many_values_are_rejected(webhook):
+    """A megabyte of empty objects takes a hundred megabytes when decoded."""
     answer = await webhook.post(many_values())
     assert (answer.status, answer.body) == (413, b"a review may have at most 500,000 values\n")
 
 
 @pytest.mark.usefixtures("brisk")
-async def test_an_object_that_no_policy_looks_at_is_not_decoded(webhook):
-    """It may have any number of values: it is allowed."""
+async def test_an_object_without_policies_is_not_decoded(webhook):
+    """It may have any number of values and is allowed."""
     config_maps = {"group": "", "version": "v1", "resource": "configmaps"}
     answer = await webhook.post(many_values(resource=config_maps))
     assert (answer.status, answer.response) == (200, {"uid": "u-1", "allowed": True})
@@ -237,8 +237,8 @@ async def test_an_object_that_no_policy_looks_at_is_not_decoded(webhook):
 
 
 @pytest.mark.usefixtures("brisk")
-async def test_a_body_announced_as_too_large_is_refused_before_it_comes(webhook):
-    """Nobody has to send a gigabyte to learn that it is too much."""
+async def test_a_large_content_length_is_rejected_before_the_body(webhook):
+    """A client need not send a gigabyte to get the error."""
     async with webhook.connected() as wire:
         answer = await wire.post(b"", Content_Length="1000000000")
         assert answer.status == 413
@@ -247,8 +247,8 @@ async def test_a_body_announced_as_too_large_is_refused_before_it_comes(webhook)
 
 
 @pytest.mark.usefixtures("brisk")
-async def test_a_client_that_waits_for_100_continue_is_refused(webhook):
-    """It sends its body at once the next time; curl does so by itself."""
+async def test_expect_100_continue_is_rejected(webhook):
+    """The client repeats the request with its body; curl does so automatically."""
     head = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000000"
     async with webhook.connected() as wire:
         await wire.send(head + b"\r\nExpect: 100-continue\r\n\r\n")
@@ -267,8 +267,8 @@ async def test_a_client_that_waits_for_100_continue_is_refused(webhook):
         b"\x00\x01\x02\x03\r\n\r\n",
     ],
 )
-async def test_what_is_no_http_request_is_refused_and_the_connection_closed(webhook, head, caplog):
-    """The parser's complaints are answered in one line, and make no traceback in the log."""
+async def test_an_invalid_http_request_closes_the_connection(webhook, head, caplog):
+    """The parser's error is answered in one line, without a traceback in the log."""
     async with webhook.connected() as wire:
         await wire.send(head)
         answer = await wire.answer()
@@ -278,7 +278,7 @@ async def test_what_is_no_http_request_is_refused_and_the_connection_closed(webh
 
 
 async def test_before_the_policies_are_loaded_nothing_is_allowed(start):
-    """A review gets 503, and the API server is asked to come again."""
+    """A review gets 503 with Retry-After."""
     async with start(engine=None) as webhook:
         answer = await webhook.post(review())
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
@@ -286,8 +286,8 @@ async def test_before_the_policies_are_loaded_nothing_is_allowed(start):
         assert (await webhook.post(review("bad"))).response["allowed"] is False
 
 
-async def test_a_policy_that_fails_denies_and_tells_nothing(start):
-    """Fail is a denial with code 500 that names the policy and no inner text."""
+async def test_a_policy_error_denies_without_details(start):
+    """With Fail, the denial has code 500 and the policy's name, not the exception's text."""
     async with start() as webhook:
         response = (await webhook.post(review("broken"))).response
     assert response["status"]["code"] == 500
@@ -295,8 +295,8 @@ async def test_a_policy_that_fails_denies_and_tells_nothing(start):
     assert "secret of life" not in json.dumps(response)
 
 
-async def test_a_policy_that_fails_with_ignore_warns(start):
-    """Ignore allows, with a warning."""
+async def test_a_policy_error_with_ignore_warns(start):
+    """The request is allowed with a warning."""
     async with start(Engine([bind(NAMES, fails_closed=False)])) as webhook:
         response = (await webhook.post(review("broken"))).response
     assert response["allowed"] is True
@@ -304,7 +304,7 @@ async def test_a_policy_that_fails_with_ignore_warns(start):
 
 
 def by_labels(request, _):
-    """Find fault with namespaces that are labelled production."""
+    """Report namespaces labelled production."""
     if request.lookup(NAMESPACE_LABELS).get("environment") == "production":
         yield Violation("metadata.namespace", "production", "nothing may be made there", "go away")
 
@@ -313,7 +313,7 @@ LABELLED = Engine([bind(Policy("labelled", validate=by_labels, needs=(NAMESPACE_
 
 
 async def test_namespace_labels_are_looked_up_for_the_policies_that_need_them(start):
-    """The look-up is asked once, and the policy sees what it said."""
+    """The look-up runs once, and the policy sees its result."""
     asked = []
 
     async def look_up(about):
@@ -325,8 +325,8 @@ async def test_namespace_labels_are_looked_up_for_the_policies_that_need_them(st
     assert asked == ["shop"]
 
 
-async def test_what_is_looked_up_for_what_would_be_made_is_looked_up_once(start):
-    """A policy about what is made has what it needs; to change the parent, none of that is asked for."""
+async def test_look_ups_of_children_run_once(start):
+    """Policies for children have their look-ups; mutating the parent uses none of them."""
     asked = []
 
     def look_up(name, found):
@@ -352,12 +352,12 @@ async def test_what_is_looked_up_for_what_would_be_made_is_looked_up_once(start)
 
 
 async def fails(_):
-    """Fail as the API server does when it cannot be reached."""
+    """Fail like an unreachable API server."""
     raise Unreachable("connection refused")
 
 
 async def hangs(_):
-    """Never answer."""
+    """Never return."""
     await asyncio.Event().wait()
 
 
@@ -365,7 +365,7 @@ LARGE = ["x"] * 4000
 
 
 class Slow:
-    """An engine that judges pods named slow only when a test says so."""
+    """Return an engine that judges pods named slow only when the test allows it."""
 
     def __init__(self):
         self.begun, self.released = threading.Event(), threading.Event()
@@ -379,14 +379,14 @@ class Slow:
         yield from ()
 
     async def reached(self, webhook):
-        """Begin with a large review, and return when it is being judged."""
+        """Send a large review, and return once it is being judged."""
         large = asyncio.create_task(webhook.post(review("slow", padding=LARGE)))
         await asyncio.to_thread(self.begun.wait, 20)
         return large
 
 
-async def test_a_large_review_keeps_nobody_waiting(start):
-    """It is judged beside the event loop: an object of a megabyte may take seconds."""
+async def test_a_large_review_does_not_delay_others(start):
+    """It is judged in a thread: an object of a megabyte may take seconds."""
     slow = Slow()
     async with start(slow.engine) as webhook:
         large = await slow.reached(webhook)
@@ -396,8 +396,8 @@ async def test_a_large_review_keeps_nobody_waiting(start):
         assert (await large).response["allowed"]
 
 
-async def test_a_large_review_is_never_answered_after_its_deadline(start):
-    """One is judged at a time; those behind it wait as long as the API server does, and are no verdict then."""
+async def test_a_large_review_is_not_answered_after_its_deadline(start):
+    """One is judged at a time; queued ones wait until the API server's time-out and get no verdict."""
     slow = Slow()
     async with start(slow.engine) as webhook:
         large = await slow.reached(webhook)
@@ -409,13 +409,13 @@ async def test_a_large_review_is_never_answered_after_its_deadline(start):
 
 
 def takes_its_time(_, __):
-    """Find nothing, late."""
+    """Return no violations, late."""
     time.sleep(0.002)
     yield from ()
 
 
-async def test_a_review_judged_too_late_is_an_error_and_never_an_allow(start):
-    """The API server may have given up, and decided by the failurePolicy of the webhook."""
+async def test_a_late_verdict_is_an_error_and_never_an_allow(start):
+    """The API server may have given up and applied the webhook's failurePolicy."""
     async with start(Engine([bind(Policy("slow", validate=takes_its_time, kinds="pods"))])) as webhook:
         assert (await webhook.post(review(), "/validate?timeout=1ms")).status == 503
 
@@ -423,8 +423,8 @@ async def test_a_review_judged_too_late_is_an_error_and_never_an_allow(start):
 @pytest.mark.parametrize(
     ("look_ups", "seconds"), [({}, 10), ({NAMESPACE_LABELS: fails}, 10), ({NAMESPACE_LABELS: hangs}, 0.5)]
 )
-async def test_labels_that_cannot_be_had_are_an_error_and_no_empty_answer(start, look_ups, seconds):
-    """The policy's failurePolicy decides, and it is Fail; the API server's time-out is kept."""
+async def test_unavailable_labels_are_an_error(start, look_ups, seconds):
+    """The policy's failurePolicy (Fail) decides, within the API server's time-out."""
     async with start(LABELLED, look_ups=look_ups) as webhook, asyncio.timeout(10):
         response = (await webhook.post(review(), f"/validate?timeout={int(seconds * 1000)}ms")).response
     assert response["allowed"] is False
@@ -433,12 +433,12 @@ async def test_labels_that_cannot_be_had_are_an_error_and_no_empty_answer(start,
 
 
 async def breaks(_):
-    """Fail in a way that nobody thought of."""
+    """Raise an unexpected exception."""
     raise RuntimeError("the secret of life")
 
 
-async def test_an_error_of_ours_is_no_answer_at_all(start, caplog):
-    """HTTP 500, for the API server's failurePolicy to decide; the log has the traceback, the answer nothing."""
+async def test_an_internal_error_is_http_500(start, caplog):
+    """The API server's failurePolicy decides; the log has the traceback, the response no details."""
     async with start(LABELLED, look_ups={NAMESPACE_LABELS: breaks}) as webhook:
         answer = await webhook.post(review())
         assert (answer.status, answer.body) == (500, b"internal error\n")
@@ -446,8 +446,8 @@ async def test_an_error_of_ours_is_no_answer_at_all(start, caplog):
     assert [record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"] == [True]
 
 
-async def test_what_was_decided_is_counted(webhook):
-    """Reviews by what was decided, requests by their code; nothing a client sends becomes a label."""
+async def test_decisions_are_counted(webhook):
+    """Reviews are counted by decision, requests by code; no client data becomes a label."""
     for name in ("good", "bad", "broken"):
         await webhook.post(review(name))
     await webhook.post(review(operation="x" * 50))
@@ -474,8 +474,8 @@ async def test_what_was_decided_is_counted(webhook):
     assert webhook.counted("gatewright_policy_findings_total", policy="names", finding="denied") == 1
 
 
-async def test_a_violation_that_was_there_before_is_counted_as_tolerated(webhook):
-    """An update that makes nothing worse is let in with a warning."""
+async def test_an_existing_violation_is_counted_as_tolerated(webhook):
+    """An update that makes nothing worse is allowed with a warning."""
     update = review("bad")["request"]
     response = (await webhook.post(review("bad", operation="UPDATE", oldObject=update["object"]))).response
     assert response["allowed"] is True
@@ -486,7 +486,7 @@ async def test_a_violation_that_was_there_before_is_counted_as_tolerated(webhook
 
 
 async def test_a_denial_is_one_log_line_without_the_object(webhook, caplog):
-    """Who, what, where and which policies; nothing of the object."""
+    """It has user, object name, namespace and policies; nothing else of the object."""
     caplog.set_level(logging.INFO, "gatewright")
     secret = {"kind": "Pod", "metadata": {"name": "bad", "annotations": {"token": "hunter2"}}}
     await webhook.post(review("bad", object=secret))
@@ -510,8 +510,8 @@ async def test_a_denial_is_one_log_line_without_the_object(webhook, caplog):
 
 
 @pytest.mark.parametrize("path", ["/validate", "/mutate"])
-async def test_an_answered_review_is_not_left_to_the_garbage_collector(start, path):
-    """It looks for garbage seldom, and a review is tens of kilobytes."""
+async def test_an_answered_review_is_freed_without_the_garbage_collector(start, path):
+    """The collector runs rarely, and a review takes tens of kilobytes."""
     policies = Policy("reads", validate=reads, kinds="pods"), Policy("writes", mutate=writes, kinds="pods")
     async with start(Engine(map(bind, policies))) as webhook:
         gc.collect()
@@ -525,15 +525,15 @@ async def test_an_answered_review_is_not_left_to_the_garbage_collector(start, pa
 
 
 def requests() -> int:
-    """Return how many requests are in memory."""
+    """Return the number of requests in memory."""
     return sum(isinstance(each, Request) for each in gc.get_objects())
 
 
 def reads(request, _):
-    """Read every container and image, and find nothing."""
+    """Read every container and image; return no violations."""
     yield from [] * len([*request.containers(), *request.images()])
 
 
 def writes(request, _):
-    """Read every container, and change nothing."""
+    """Read every container; change nothing."""
     yield from [] * len(list(request.containers()))

@@ -1,4 +1,4 @@
-"""Objects that are not what they should be, judged over the wire by the production policies."""
+"""Malformed objects, judged over HTTP by the production policies."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ CONTAINER = {"name": "app", "image": "registry.company.com/app:1", "resources": 
 
 
 def pod(**spec) -> dict:
-    """Make a review of a pod."""
+    """Return a review of a pod."""
     object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
     return review(namespace="production", object=object)
 
@@ -38,8 +38,8 @@ def pod(**spec) -> dict:
     ],
 )
 @pytest.mark.parametrize("path", ["/validate", "/mutate"])
-async def test_a_pod_that_is_none_is_denied_and_named(start, spec, code, path):
-    """Null is absent, a wrong type is a denial with code 400 that names the field; nothing is a failure of ours."""
+async def test_a_malformed_pod_is_denied_with_the_field(start, spec, code, path):
+    """Null is absent; a wrong type is a denial with code 400 that names the field, never an internal error."""
     async with start(ENGINE) as webhook, asyncio.timeout(5):
         response = (await webhook.post(pod(**spec), path)).response
     assert response["uid"] == "u-1"
@@ -49,8 +49,8 @@ async def test_a_pod_that_is_none_is_denied_and_named(start, spec, code, path):
 
 
 @pytest.mark.parametrize("depth", [100, 500, 1000])
-async def test_deep_nesting_is_judged_or_refused(start, depth):
-    """What the decoder takes is judged; what it does not take is no review; the webhook goes on."""
+async def test_deep_nesting_is_judged_or_rejected(start, depth):
+    """What the decoder rejects gets 400; the webhook keeps serving."""
     nested = "[" * depth + "]" * depth
     body = json.dumps(pod(containers=[CONTAINER])).replace('"p"', f'"p", "deep": {nested}').encode()
     async with start(ENGINE) as webhook:
@@ -58,8 +58,8 @@ async def test_deep_nesting_is_judged_or_refused(start, depth):
         assert (await webhook.post(pod(containers=[]))).status == 200
 
 
-async def test_many_findings_are_all_in_the_answer(start):
-    """A thousand containers are a thousand violations."""
+async def test_many_violations_are_all_in_the_answer(start):
+    """A thousand containers have a thousand violations."""
     async with start(ENGINE) as webhook:
         containers = [CONTAINER | {"name": f"c{number}"} for number in range(1000)]
         response = (await webhook.post(pod(containers=containers))).response

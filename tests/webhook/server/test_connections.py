@@ -1,4 +1,4 @@
-"""What slow, greedy and vanishing clients get, and how a webhook ends without losing a request."""
+"""Slow, greedy and vanishing clients, and a drain without lost requests."""
 
 import asyncio
 import json
@@ -21,8 +21,8 @@ HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\
         HEAD + b"Content-Length: 1000\r\n\r\n{",
     ],
 )
-async def test_a_request_that_does_not_come_is_cut_off(start, begun):
-    """Whoever begins a request has to end it in time, header and body alike; others are served meanwhile."""
+async def test_an_incomplete_request_is_cut_off(start, begun):
+    """Header and body have a deadline; other clients are served meanwhile."""
     async with start(request_seconds=0.2) as webhook, webhook.connected() as slow, asyncio.timeout(10):
         await slow.send(begun)
         assert (await webhook.post(review())).status == 200
@@ -30,24 +30,24 @@ async def test_a_request_that_does_not_come_is_cut_off(start, begun):
         assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-slow") == 1
 
 
-async def test_a_client_that_never_shakes_hands_is_cut_off(start):
-    """A connection without TLS is not waited for."""
+async def test_a_client_without_a_handshake_is_cut_off(start):
+    """The TLS handshake has a deadline."""
     async with start(request_seconds=0.2) as webhook, asyncio.timeout(10):
         reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
         assert await reader.read() == b""
         writer.transport.abort()
 
 
-async def test_plain_http_is_refused(webhook):
-    """Nothing is answered without TLS."""
+async def test_plain_http_is_rejected(webhook):
+    """Without TLS there is no answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
     writer.write(b"POST /validate HTTP/1.1\r\n\r\n")
     assert b"HTTP/1.1 200" not in await Wire(reader, writer).rest()
     writer.transport.abort()
 
 
-async def test_drops_of_a_request_do_not_prolong_it(start):
-    """One byte now and then does not move the deadline."""
+async def test_single_bytes_do_not_extend_the_deadline(start):
+    """The deadline is for the whole request."""
     async with start(request_seconds=0.3) as webhook, webhook.connected() as slow, asyncio.timeout(10):
         await slow.send(b"POST /validate HTTP/1.1\r\nX: ")
 
@@ -65,7 +65,7 @@ async def test_drops_of_a_request_do_not_prolong_it(start):
 
 
 async def test_a_second_request_has_a_deadline_too(start):
-    """A connection that was good once is not good for ever."""
+    """An earlier good request does not exempt the connection."""
     async with start(request_seconds=0.2) as webhook, webhook.connected() as slow, asyncio.timeout(10):
         assert (await slow.post(review())).status == 200
         await slow.send(HEAD)
@@ -73,12 +73,12 @@ async def test_a_second_request_has_a_deadline_too(start):
 
 
 def at_length(_, __):
-    """Say much."""
+    """Return a large response."""
     yield Violation("metadata.name", "x" * 1_000_000, "be brief", "shorten it")
 
 
-async def test_an_answer_that_nobody_reads_is_given_up(start):
-    """A client that asks and asks without reading is cut off."""
+async def test_an_unread_response_is_abandoned(start):
+    """A client that sends requests without reading is cut off."""
     engine = Engine([bind(Policy("at-length", validate=at_length))])
     async with start(engine, request_seconds=0.2) as webhook, webhook.connected() as greedy, asyncio.timeout(20):
         greedy.writer.transport.pause_reading()
@@ -88,7 +88,7 @@ async def test_an_answer_that_nobody_reads_is_given_up(start):
 
 
 async def test_an_idle_connection_is_kept(start):
-    """The time between two requests is the client's own."""
+    """There is no time limit between two requests."""
     async with start(request_seconds=0.1) as webhook, webhook.connected() as idle:
         assert (await idle.post(review())).status == 200
         await asyncio.sleep(0.3)  # longer than the deadline and the sweep
@@ -96,7 +96,7 @@ async def test_an_idle_connection_is_kept(start):
 
 
 async def test_a_flood_of_connections_does_not_displace_the_api_server(start):
-    """Beyond the limit the oldest connection that never asked goes; one that did stays."""
+    """Beyond the limit, the oldest connection without a request is closed; one with a request stays."""
     async with start(most_connections=3, idle_seconds=0) as webhook, webhook.connected() as api_server:
         assert (await api_server.post(review())).status == 200
         async with webhook.connected() as first, webhook.connected(), webhook.connected() as last:
@@ -107,7 +107,7 @@ async def test_a_flood_of_connections_does_not_displace_the_api_server(start):
 
 
 async def test_an_idle_connection_makes_room_for_a_new_one(start):
-    """The one that was answered longest ago ends."""
+    """The connection idle for the longest time is closed."""
     async with (
         start(most_connections=2, idle_seconds=0) as webhook,
         webhook.connected() as old,
@@ -122,7 +122,7 @@ async def test_an_idle_connection_makes_room_for_a_new_one(start):
 
 
 async def test_many_connections_from_one_address_end_no_other(start):
-    """Each address has its own bound, below the bound of all."""
+    """Each address has its own limit, below the total limit."""
     async with start(most_of_address=2, idle_seconds=0) as webhook, webhook.connected() as api_server:
         assert (await api_server.post(review())).status == 200
         async with (
@@ -134,8 +134,8 @@ async def test_many_connections_from_one_address_end_no_other(start):
         assert (await api_server.post(review())).status == 200
 
 
-async def test_a_connection_that_is_being_answered_never_makes_room(start):
-    """Where all are, the new one is refused, before a handshake."""
+async def test_a_busy_connection_is_never_closed_for_a_new_one(start):
+    """If all are busy, the new one is rejected before its handshake."""
     asked, told = asyncio.Event(), asyncio.Event()
 
     async def look_up(_):
@@ -146,15 +146,15 @@ async def test_a_connection_that_is_being_answered_never_makes_room(start):
     async with start(WAITING, look_ups={NAMESPACE_LABELS: look_up}, most_connections=1) as webhook:
         answer = asyncio.create_task(webhook.post(review()))
         await asked.wait()
-        with pytest.raises(OSError):  # noqa: PT011  reset, aborted or broken: it depends on who is first
+        with pytest.raises(OSError):  # noqa: PT011  noqa: PT011  reset, aborted or broken pipe, whichever comes first
             async with webhook.connected():
                 pass
         told.set()
         assert (await answer).status == 200
 
 
-async def test_a_request_in_tiny_pieces_is_read_ever_less_often_and_then_cut_off(start):
-    """Each read costs as much as a review, so a client that sends single bytes would starve the others."""
+async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start):
+    """Each read costs as much as a review, so single bytes would starve other clients."""
     async with start(request_seconds=0.5) as webhook, webhook.connected() as slow, asyncio.timeout(10):
         sent = 0
 
@@ -175,7 +175,7 @@ async def test_a_request_in_tiny_pieces_is_read_ever_less_often_and_then_cut_off
         assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-slow") == 1
 
 
-async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(webhook, caplog):
+async def test_a_client_that_disconnects_leaves_nothing_behind(webhook, caplog):
     """No traceback, no connection, no request in flight."""
     for _ in range(50):
         async with webhook.connected() as wire:
@@ -186,8 +186,8 @@ async def test_a_client_that_leaves_in_the_middle_leaves_nothing_behind(webhook,
     assert not [record for record in caplog.records if record.exc_info]
 
 
-async def test_a_thousand_containers_of_headers_are_answered_in_order(webhook):
-    """Requests sent without waiting for the answers are answered in their order."""
+async def test_pipelined_requests_are_answered_in_order(webhook):
+    """A thousand requests are sent without waiting for answers."""
     async with webhook.connected() as wire:
         for number in range(100):
             body = json.dumps(review(uid=f"u-{number}")).encode()
@@ -195,8 +195,8 @@ async def test_a_thousand_containers_of_headers_are_answered_in_order(webhook):
         assert [(await wire.answer()).response["uid"] for _ in range(100)] == [f"u-{number}" for number in range(100)]
 
 
-async def test_while_draining_each_answer_is_the_last_of_its_connection(start):
-    """New connections are still served; each is closed by its answer; then the drain is over."""
+async def test_while_draining_each_response_closes_its_connection(start):
+    """New connections are still served; the drain ends when all are closed."""
     async with start(linger_seconds=0.2) as webhook, webhook.connected() as old, asyncio.timeout(5):
         assert "connection" not in (await old.post(review())).headers
         draining = asyncio.create_task(webhook.listener.drain())
@@ -209,7 +209,7 @@ async def test_while_draining_each_answer_is_the_last_of_its_connection(start):
 
 
 async def test_a_request_in_flight_is_answered_before_the_end(start):
-    """The drain waits for what was asked before it began."""
+    """The drain waits for requests that began before it."""
     asked, told = asyncio.Event(), asyncio.Event()
 
     async def look_up(_):
@@ -228,7 +228,7 @@ async def test_a_request_in_flight_is_answered_before_the_end(start):
 
 
 async def test_the_grace_period_ends_the_drain(start):
-    """An idle client that never goes does not hold the process for ever."""
+    """An idle client does not delay the end of the process."""
     async with start(linger_seconds=0, grace_seconds=0.1) as webhook, webhook.connected() as idle, asyncio.timeout(5):
         await idle.post(review())
         await webhook.listener.drain()
@@ -236,7 +236,7 @@ async def test_the_grace_period_ends_the_drain(start):
 
 
 async def test_no_request_fails_while_the_webhook_drains_under_load(start):
-    """Clients with keep-alive connections, as the API server's pool, see no failure from start to end."""
+    """Clients with keep-alive connections, like the API server's, see no failure."""
     async with start(linger_seconds=0.5) as webhook:
         stopped, counts = asyncio.Event(), []
 
@@ -257,7 +257,7 @@ async def test_no_request_fails_while_the_webhook_drains_under_load(start):
                 group.create_task(keep_asking())
             await webhook.until_counted(10, "gatewright_webhook_connections")
             draining = group.create_task(webhook.listener.drain())
-            await asyncio.sleep(0.4)  # the endpoint is removed: nobody connects any more
+            await asyncio.sleep(0.4)  # the endpoint is removed: no new connections
             stopped.set()
             await draining
         assert len(counts) == 10

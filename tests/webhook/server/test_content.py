@@ -1,4 +1,4 @@
-"""What counts as a change of files."""
+"""Changes of files."""
 
 import asyncio
 
@@ -7,14 +7,14 @@ import pytest
 from webhook.server.content import Content, poll
 
 
-def test_the_first_look_is_a_change(tmp_path):
-    """So whoever asks needs no special case for the start, not even when there is nothing."""
+def test_the_first_check_is_a_change(tmp_path):
+    """The caller needs no special case at startup, even without files."""
     content = Content([tmp_path / "missing.yaml"])
     assert content.changed()
     assert not content.changed()
 
 
-def test_a_file_that_appears_changes_and_goes_is_noticed(tmp_path):
+def test_creation_change_and_deletion_are_noticed(tmp_path):
     """Each of the three is one change."""
     file = tmp_path / "policies.yaml"
     content = Content([file])
@@ -29,8 +29,8 @@ def test_a_file_that_appears_changes_and_goes_is_noticed(tmp_path):
         assert not content.changed()
 
 
-def test_the_same_content_written_again_is_no_change(tmp_path):
-    """Only content counts, not times."""
+def test_rewriting_the_same_content_is_no_change(tmp_path):
+    """Only content counts, not modification times."""
     (tmp_path / "a.yaml").write_text("a")
     content = Content([tmp_path])
     content.changed()
@@ -54,7 +54,7 @@ def test_the_swap_of_a_mounted_directory_is_noticed(tmp_path):
 
 
 def test_a_file_below_a_directory_is_noticed(tmp_path):
-    """A directory stands for everything below it."""
+    """A directory includes everything below it."""
     (tmp_path / "team").mkdir()
     content = Content([tmp_path])
     content.changed()
@@ -62,8 +62,8 @@ def test_a_file_below_a_directory_is_noticed(tmp_path):
     assert content.changed()
 
 
-def test_what_cannot_be_read_is_not_an_error(tmp_path):
-    """A link to nowhere, or to itself, has a state too."""
+def test_unreadable_files_are_not_an_error(tmp_path):
+    """A dangling link or a link to itself has a state too."""
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "nowhere").symlink_to("missing")
     content = Content([tmp_path])
@@ -72,7 +72,7 @@ def test_what_cannot_be_read_is_not_an_error(tmp_path):
 
 
 async def test_poll_refreshes_again_and_again():
-    """Until it is cancelled."""
+    """It runs until cancelled."""
     done, calls = asyncio.Event(), []
 
     def refresh() -> None:

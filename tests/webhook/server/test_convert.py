@@ -1,4 +1,4 @@
-"""Objects of one version in, of another out: over HTTP as the API server asks, and whatever else may come."""
+"""Conversion reviews over HTTP, as the API server sends them, and invalid ones."""
 
 import copy
 import json
@@ -27,8 +27,8 @@ def review(*objects, **request):
 
 
 @pytest.mark.parametrize("path", ["/convert", "/convert?timeout=30s", "/convert-voteconfig"])
-async def test_objects_come_back_in_the_version_asked_for(webhook, path):
-    """In the order they came; those that have it already as they are. No policy is needed."""
+async def test_objects_are_converted_to_the_requested_version(webhook, path):
+    """The order is kept, and objects that have the version are unchanged. No policy is needed."""
     webhook.policies.engine = None
     there = vote("there") | {"apiVersion": V1, "spec": {}}
     found = await webhook.post(review(vote("one"), there, vote("two")), path)
@@ -70,7 +70,7 @@ async def test_objects_come_back_in_the_version_asked_for(webhook, path):
     ],
 )
 async def test_one_bad_object_fails_the_review(webhook, request_, message):
-    """With its name and what is wrong; the uid is echoed, and nothing is converted."""
+    """The result has its name and the error; the uid is echoed, and nothing is converted."""
     response = (await webhook.post(request_, "/convert")).response
     assert response == {"uid": "u-1", "convertedObjects": [], "result": {"status": "Failure", "message": message}}
 
@@ -86,15 +86,15 @@ async def test_one_bad_object_fails_the_review(webhook, request_, message):
         (json.dumps(review(uid=7)).encode(), "request.uid"),
     ],
 )
-async def test_what_is_no_review_gets_400(webhook, body, text):
-    """And the webhook goes on."""
+async def test_a_body_that_is_no_review_gets_400(webhook, body, text):
+    """The webhook keeps serving."""
     async with webhook.connected() as wire:
         found = await wire.post(body, "/convert")
         assert (found.status, text in found.body.decode()) == (400, True)
         assert (await wire.post(review(), "/convert")).response["result"] == {"status": "Success"}
 
 
-async def test_what_is_sent_otherwise_is_refused_as_on_the_other_paths(webhook):
+async def test_invalid_requests_are_rejected_as_on_the_other_paths(webhook):
     """Too large, another type, another method."""
     assert (await webhook.post(review(), "/convert", Content_Type="text/plain")).status == 415
     assert (await webhook.post(b"", "/convert", Content_Length=str(9 * 1024 * 1024))).status == 413
@@ -119,8 +119,8 @@ def places(value, path=()):
 
 @settings(max_examples=30)
 @given(st.sampled_from([V1, OLD]), st.data())
-def test_anything_anywhere_is_answered(desired, data):
-    """Something of any type stands somewhere: the review is refused, failed, or done, and never raises."""
+def test_any_value_anywhere_is_answered(desired, data):
+    """With any value in any place, the review is rejected, failed or converted, and nothing is raised."""
     new = {"poll": {"question": "Which?", "x": 1}, "options": [{"id": "a", "description": "Purr."}]}
     object = vote() if desired == V1 else vote() | {"apiVersion": V1, "spec": new}
     object["metadata"]["annotations"] = dict(KEPT)

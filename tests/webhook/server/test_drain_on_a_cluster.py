@@ -1,4 +1,4 @@
-"""A webhook that is one of two goes, and the API server's users do not notice."""
+"""One of two webhooks ends, and users of the API server see no failure."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -23,7 +23,7 @@ CLIENTS = 16
 
 
 class Service:
-    """What a Service is to the API server: one address, and connections go to one endpoint after the other."""
+    """A Service as the API server sees it: one address that connects to its endpoints in turn."""
 
     def __init__(self) -> None:
         self.endpoints: list[int] = []
@@ -31,7 +31,7 @@ class Service:
         self._next = 0
 
     async def connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass a connection on, both ways, until one side ends it."""
+        """Forward a connection in both directions until one side ends it."""
         self._next += 1
         port = self.endpoints[self._next % len(self.endpoints)]
         self.connected[port] = self.connected.get(port, 0) + 1
@@ -50,7 +50,7 @@ class Service:
 
 @pytest.mark.controlplane
 async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane, authority, tmp_path):
-    """SIGTERM, a second until its endpoint is removed, and the end: under load, with Fail, nobody is refused."""
+    """SIGTERM, a second until its endpoint is removed, then exit: under load, with Fail, no request is denied."""
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     service, refused, made, over = Service(), [], [], asyncio.Event()
     write_pair(issue_serving(authority, ["127.0.0.1"], [], utc_now()), tmp_path)

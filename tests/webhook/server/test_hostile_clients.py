@@ -1,4 +1,4 @@
-"""No request and no client harms another: a client that behaves like the API server sees nothing of an attack."""
+"""No request and no client harms another: during an attack, a well-behaved client sees no failure."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ NEED_NO_CLUSTER = {"now"}
 
 
 def policies() -> str:
-    """Return a policy set of all policies that can be in force without parameters and look nothing up."""
+    """Return a policy set of all policies that need no parameters and no look-ups."""
     documents = []
     for policy in catalogue().values():
         try:
@@ -52,7 +52,7 @@ def policies() -> str:
 
 @dataclass
 class Client:
-    """Behaves like the API server: keep-alive connections, a time-out of 3 seconds, no call is sent twice."""
+    """A client like the API server: keep-alive, a time-out of 3 seconds, no retries."""
 
     port: int
     trusts: ssl.SSLContext
@@ -61,7 +61,7 @@ class Client:
     is_stopped: bool = False
 
     async def run(self) -> None:
-        """Ask until stopped."""
+        """Send reviews until stopped."""
         await asyncio.gather(*(self._worker() for _ in range(WORKERS)))
 
     async def _worker(self) -> None:
@@ -90,7 +90,7 @@ class Client:
 
 @dataclass
 class Server:
-    """A webhook in a process of its own, and the API server that it reads policy objects from."""
+    """A webhook in a separate process, and the API server that it reads policy objects from."""
 
     process: asyncio.subprocess.Process
     port: int
@@ -100,18 +100,18 @@ class Server:
 
     @property
     def trusts(self) -> ssl.SSLContext:
-        """What its clients trust."""
+        """The CA bundle for its clients."""
         return ssl.create_default_context(cafile=str(self.directory / "ca.crt"))
 
     @property
     def peak(self) -> float:
-        """The megabytes that the process had at most."""
+        """The peak memory of the process in megabytes."""
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 1024
 
     @asynccontextmanager
     async def asked(self) -> AsyncIterator[Client]:
-        """Let a well-behaved client ask, and look at what it saw."""
+        """Run a well-behaved client and check its results."""
         client = Client(self.port, self.trusts)
         running = asyncio.create_task(client.run())
         await asyncio.sleep(0.3)
@@ -189,14 +189,14 @@ async def until_it_answers(server: Server) -> None:
 
 @pytest.mark.parametrize("attack", [*BODIES, *SLOW])
 async def test_no_client_harms_another(server: Server, attack: str) -> None:
-    """Bodies that cost much, sent five times a second; and clients that send slowly, or nothing at all."""
+    """Expensive bodies, sent five times a second, and clients that send slowly or nothing."""
     async with server.asked():
         await server.attack(attack)
 
 
 @pytest.mark.parametrize("name", OBJECTS)
 async def test_no_policy_object_harms_a_review(server: Server, name: str) -> None:
-    """It is stored and replaced again and again, as a tenant may, and compiled each time."""
+    """The object is stored and replaced repeatedly, as a tenant may, and compiled each time."""
     async with server.asked():
         server.api_server.create(RESOURCES[1], OBJECTS[name])
         end = time.monotonic() + SECONDS
@@ -207,7 +207,7 @@ async def test_no_policy_object_harms_a_review(server: Server, name: str) -> Non
 
 
 async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -> None:
-    """Whatever clients hold open: one that asked once and waits, one that began a request, and one that never asks."""
+    """Open connections do not matter: idle after a request, in the middle of one, or without any."""
     held = [Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts)) for _ in range(3)]
     await held[0].post(review("good"))
     await held[1].send(b"POST /validate HTTP/1.1\r\n")

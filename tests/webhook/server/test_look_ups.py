@@ -1,4 +1,4 @@
-"""What policies look up: by a request the first time, from a watch from then on, and never a guess."""
+"""Look-ups of policies: the first by a request, later ones from a watch, never a guess."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -48,24 +48,24 @@ async def look_ups(server: FakeApiServer) -> AsyncIterator[LookUps]:
 
 
 def asked(server: FakeApiServer, plural: str) -> list[bool]:
-    """Return the requests for a resource so far: whether each was a watch."""
+    """Return the requests for a resource so far, and whether each was a watch."""
     return [each.watch for each in server.requests.log if each.path.endswith(f"/{plural}")]
 
 
 async def synced(look_ups: LookUps, resource: object) -> None:
-    """Wait until the watch of a resource has everything."""
+    """Wait until the watch of a resource is synced."""
     async with asyncio.timeout(10):
         await look_ups._stores[resource].synced.wait()
 
 
-async def test_nothing_is_watched_that_nobody_needs(server, look_ups):
-    """No policy that needs it, no watch and no memory for it."""
+async def test_unneeded_resources_are_not_watched(server, look_ups):
+    """Without a policy that needs it, a resource takes no watch and no memory."""
     await asyncio.sleep(0)
     assert server.requests.log == []
 
 
 async def test_limit_ranges_are_those_of_the_namespace(server, look_ups):
-    """Listed the first time, then from one watch, with what changed since."""
+    """The first request lists them; later ones use one watch."""
     assert [each["metadata"]["name"] for each in await answered(look_ups.limit_ranges(request()))] == ["shop-limits"]
     await synced(look_ups, LIMIT_RANGE)
     server.requests.clear()
@@ -77,20 +77,20 @@ async def test_limit_ranges_are_those_of_the_namespace(server, look_ups):
     assert server.requests.log == []
 
 
-async def test_what_changes_is_seen(server, look_ups):
-    """A LimitRange that is new, and one that is gone."""
+async def test_changes_are_visible(server, look_ups):
+    """A new LimitRange and a deleted one."""
     await answered(look_ups.limit_ranges(request()))
     await synced(look_ups, LIMIT_RANGE)
     server.create(LIMIT_RANGE, {"metadata": {"name": "more", "namespace": "shop"}})
     server.delete(LIMIT_RANGE, "shop-limits", "shop")
     async with asyncio.timeout(10):
         while [each["metadata"]["name"] for each in await answered(look_ups.limit_ranges(request()))] != ["more"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.002)  # nothing else tells of it
+            await asyncio.sleep(0.002)  # there is no event for it
     assert asked(server, "limitranges").count(True) == 1
 
 
 async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups):
-    """Whatever runs replicas of a template, of every kind; a WebApp does so by its Deployment."""
+    """Every workload kind counts; a WebApp counts by its Deployment."""
     server.create(BUDGET, {"metadata": {"name": "keep", "namespace": "shop"}})
     server.create(BUDGET, {"metadata": {"name": "keep", "namespace": "lab"}})
     server.create(SCALED["apps", "statefulsets"], {"metadata": {"name": "db", "namespace": "shop"}})
@@ -103,8 +103,8 @@ async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups
             await synced(look_ups, resource)
 
 
-async def test_ingresses_are_everybodys_in_short(server, look_ups):
-    """Of all namespaces, with nothing but name and hosts, by list and from the watch alike."""
+async def test_ingresses_of_all_namespaces_have_names_and_hosts_only(server, look_ups):
+    """Listed and watched ones are the same."""
     everyones = [
         {"namespace": "lab", "name": "front", "hosts": ["lab.example.com"]},
         {"namespace": "shop", "name": "front", "hosts": ["shop.example.com"]},
@@ -114,8 +114,8 @@ async def test_ingresses_are_everybodys_in_short(server, look_ups):
     assert await answered(look_ups.ingresses(request("lab"))) == everyones
 
 
-async def test_what_is_scaled_is_read_as_it_is_now(server, look_ups):
-    """The parent of a /scale; of what is gone the API server will say so itself."""
+async def test_the_scaled_object_is_read_live(server, look_ups):
+    """It is the parent of a /scale; if it is gone, the API server reports that itself."""
     scaling = request(group="apps", resource="deployments", subresource="scale")
     assert (await look_ups.parent(scaling))["spec"] == {"replicas": 3}
     server.delete(DEPLOYMENT, "it", "shop")
@@ -123,14 +123,14 @@ async def test_what_is_scaled_is_read_as_it_is_now(server, look_ups):
 
 
 async def test_the_pod_of_a_session_is_read(server, look_ups):
-    """Its labels are what an objectSelector selects exec and attach by."""
+    """An objectSelector selects exec and attach by its labels."""
     session = request(resource="pods", subresource="exec")
     assert await look_ups.parent(session) == {}
     assert [each.path for each in server.requests.log] == ["/api/v1/namespaces/shop/pods/it"]
 
 
-async def test_what_an_added_kind_scales_is_read_too(server):
-    """Kinds of installed packages may have a /scale like ours."""
+async def test_the_scaled_object_of_an_added_kind_is_read(server):
+    """Kinds of installed packages may have /scale."""
     gadgets = Resource("things.example", "v1", "deployments", "Gadget")
     scaling = request(group="things.example", resource="deployments", subresource="scale")
     async with Client(server.endpoint) as client:
@@ -139,8 +139,8 @@ async def test_what_an_added_kind_scales_is_read_too(server):
     assert [each.path for each in server.requests.log] == ["/apis/things.example/v1/namespaces/shop/deployments/it"]
 
 
-async def test_what_the_api_server_has_is_asked_now_and_then(server, monkeypatch):
-    """Of what it may be without; once for a while, and anew after it."""
+async def test_optional_apis_are_discovered_periodically(server, monkeypatch):
+    """The result is cached for a while, then refreshed."""
     gadgets = Resource("things.example", "v1", "gadgets", "Gadget")
     async with Client(server.endpoint) as client:
         of = LookUps(client, (), [DEPLOYMENT, gadgets])
@@ -160,14 +160,14 @@ async def test_what_the_api_server_has_is_asked_now_and_then(server, monkeypatch
     ],
     ids=["the object itself", "another subresource", "a kind that is not known"],
 )
-async def test_nothing_is_asked_where_nothing_known_is_scaled(server, look_ups, other):
-    """No request is made in vain."""
+async def test_without_a_scaled_object_nothing_is_requested(server, look_ups, other):
+    """No request is sent for an unknown kind."""
     assert await look_ups.parent(other) == {}
     assert server.requests.log == []
 
 
 async def test_an_api_server_that_fails_is_an_error(server, look_ups):
-    """Whoever asks decides what that means: nothing found is something else."""
+    """The caller distinguishes an error from an empty result."""
     server.fail(100, 500)
     with pytest.raises(ServerError):
         await answered(look_ups.limit_ranges(request()))
@@ -175,8 +175,8 @@ async def test_an_api_server_that_fails_is_an_error(server, look_ups):
         await look_ups.parent(request(group="apps", resource="deployments", subresource="scale"))
 
 
-async def test_what_was_read_is_known_while_the_api_server_is_away(server, look_ups):
-    """The last that was heard is better than nothing to judge by; what is read anew is an error."""
+async def test_cached_objects_survive_an_outage(server, look_ups):
+    """Watched objects stay available; live reads are errors."""
     await answered(look_ups.limit_ranges(request()))
     await synced(look_ups, LIMIT_RANGE)
     await server.stop()

@@ -1,4 +1,4 @@
-"""Where the labels of a namespace come from."""
+"""Namespace labels for policies."""
 
 import asyncio
 
@@ -37,7 +37,7 @@ async def client(server):
 
 
 async def test_labels_come_from_the_watch_without_a_request(server, client):
-    """What is watched is not asked for."""
+    """Watched namespaces need no request."""
     store = Store(NAMESPACE)
     watching = asyncio.create_task(Watch(client, NAMESPACE, store).run())
     await store.synced.wait()
@@ -48,8 +48,8 @@ async def test_labels_come_from_the_watch_without_a_request(server, client):
     watching.cancel()
 
 
-async def test_a_namespace_that_was_not_seen_yet_is_asked_for(server, client):
-    """One live GET, and no empty answer."""
+async def test_an_unknown_namespace_is_requested(server, client):
+    """One live GET is sent."""
     labels = Namespaces(client, Store(NAMESPACE)).labels
     assert await answered(labels(request("shop"))) == LABELS
     assert await answered(labels(request("default"))) == server.get(NAMESPACE, "default")["metadata"].get("labels", {})
@@ -57,18 +57,18 @@ async def test_a_namespace_that_was_not_seen_yet_is_asked_for(server, client):
 
 
 async def test_a_namespace_that_does_not_exist_is_an_error(client):
-    """It is not one without labels."""
+    """It is not treated as one without labels."""
     with pytest.raises(NotFound):
         await answered(Namespaces(client, Store(NAMESPACE)).labels(request("nowhere")))
 
 
 async def test_an_api_server_that_fails_is_an_error(server, client):
-    """Whoever asks decides what that means."""
+    """The caller decides."""
     server.fail(1, 503)
     with pytest.raises(ApiError):
         await answered(Namespaces(client, Store(NAMESPACE)).labels(request("shop")))
 
 
-async def test_what_is_in_no_namespace_has_no_labels(client):
-    """Nothing is asked for a cluster-scoped object."""
+async def test_cluster_scoped_objects_have_no_namespace_labels(client):
+    """No request is sent."""
     assert await answered(Namespaces(client, Store(NAMESPACE)).labels(request(""))) == {}

@@ -1,4 +1,4 @@
-"""Policies come from files, and only good ones come into force."""
+"""Policies from files; only valid sets come into force."""
 
 import asyncio
 import logging
@@ -14,13 +14,13 @@ from webhook.server.policies import Policies
 
 @pytest.fixture
 def file(tmp_path):
-    """A file that holds a number of policies."""
+    """Write a file with a number of policies."""
     return tmp_path / "policies.yaml"
 
 
 @pytest.fixture
 def registry() -> CollectorRegistry:
-    """Where it is counted."""
+    """The metrics."""
     return CollectorRegistry()
 
 
@@ -33,13 +33,13 @@ def policies(file, registry) -> Policies:
 
 
 def test_nothing_is_in_force_before_the_first_load(policies):
-    """And that is not ready."""
+    """The webhook is not ready."""
     assert policies.engine is None
     assert policies.ready() == "not loaded yet"
 
 
 def test_a_missing_or_wrong_file_is_not_ready(policies, file):
-    """The reason is the loader's."""
+    """The reason is the loader's error."""
     policies.refresh()
     assert "No such file" in policies.ready()
     file.write_text("three")
@@ -49,7 +49,7 @@ def test_a_missing_or_wrong_file_is_not_ready(policies, file):
 
 
 def test_a_change_comes_into_force(policies, file, registry):
-    """A new engine for each new content, and the same one as long as nothing changes."""
+    """Each new content creates a new engine; unchanged content keeps it."""
     file.write_text("1")
     policies.refresh()
     first = policies.engine
@@ -62,8 +62,8 @@ def test_a_change_comes_into_force(policies, file, registry):
     assert registry.get_sample_value("gatewright_policies") == 2
 
 
-def test_a_bad_change_leaves_the_good_set_in_force(policies, file, registry, caplog):
-    """It is logged and counted once, and the webhook stays ready."""
+def test_an_invalid_change_keeps_the_current_set(policies, file, registry, caplog):
+    """The error is logged and counted once, and the webhook stays ready."""
     file.write_text("1")
     policies.refresh()
     good = policies.engine
@@ -80,8 +80,8 @@ def test_a_bad_change_leaves_the_good_set_in_force(policies, file, registry, cap
     assert policies.engine is good
 
 
-async def test_what_is_marked_before_all_is_read_is_loaded_once_all_is(file, registry):
-    """Waiting lets everything else run, and ends when there is nothing to wait for, not at the next look at files."""
+async def test_a_change_before_the_caches_are_synced_is_loaded_afterwards(file, registry):
+    """Waiting does not block the loop, and ends as soon as the caches are synced."""
     file.write_text("1")
     waiting, in_force = ["objects"], asyncio.Event()
     policies = Policies(

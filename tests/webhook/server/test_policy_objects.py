@@ -1,4 +1,4 @@
-"""Policy objects of the cluster: in force as they are stored, as files would be, and no bad version unloads a good."""
+"""Policy objects of the cluster take effect as from files, and an invalid version does not unload a valid one."""
 
 import asyncio
 import json
@@ -81,7 +81,7 @@ spec:
 
 @dataclass
 class Cluster:
-    """What a webhook knows of the policy objects of an API server."""
+    """A webhook's view of the policy objects of an API server."""
 
     server: FakeApiServer
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
@@ -109,7 +109,7 @@ class Cluster:
         self.changed.set()
 
     async def watching(self, client: Client) -> None:
-        """Watch them for ever."""
+        """Watch the objects forever."""
         async with asyncio.TaskGroup() as group:
             for resource in RESOURCES:
                 self.stores.append(Store(resource))
@@ -118,7 +118,7 @@ class Cluster:
                 group.create_task(watch.run())
 
     async def seen(self) -> None:
-        """Wait until everything that is stored is here, and put it in force."""
+        """Wait until every stored object is cached, and put them in force."""
         async with asyncio.timeout(10):
             for store in self.stores:
                 await store.synced.wait()
@@ -135,17 +135,17 @@ class Cluster:
         return stored == {key: entry.resource_version for key in keys if (entry := store.entry(key))}
 
     def generation(self, kind: str, name: str) -> float | None:
-        """Return the generation that is shown of an object."""
+        """Return the generation reported for an object."""
         return self.registry.get_sample_value("gatewright_policy_generation", {"kind": kind, "name": name})
 
     def denied(self, replicas: int, name: str = "it", **about: str) -> list[str]:
-        """Return what is found of a Deployment with so many replicas, and who denies it."""
+        """Return the violations of a Deployment with this many replicas, and the policies that deny it."""
         assert self.policies.engine is not None
         return found(self.policies.engine, replicas, name, **about)
 
 
 def found(engine: Engine, replicas: int, name: str = "it", **about: str) -> list[str]:
-    """Return the findings about a Deployment with so many replicas."""
+    """Return the violations of a Deployment with this many replicas."""
     deployment = {"kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": replicas}}
     verdict = engine.validate(ask(deployment, "Deployment", name=name, looked_up={NOW: TODAY}, **about))
     return [
@@ -157,7 +157,7 @@ def found(engine: Engine, replicas: int, name: str = "it", **about: str) -> list
 
 @pytest.fixture
 async def server() -> AsyncIterator[FakeApiServer]:
-    """An API server with our kinds and no objects."""
+    """An API server with Gatewright's kinds and no objects."""
     async with FakeApiServer() as fake:
         for definition in DEFINITIONS:
             fake.define(definition)
@@ -179,19 +179,19 @@ async def connected(server: FakeApiServer) -> AsyncIterator[Cluster]:
 
 @pytest.fixture
 async def cluster(server: FakeApiServer) -> AsyncIterator[Cluster]:
-    """That view, of a cluster where everything was read."""
+    """That view, after the initial lists."""
     async with connected(server) as view:
         await view.seen()
         yield view
 
 
 def few(maximum: int = 3, **params: object) -> dict:
-    """A policy object that allows so many replicas."""
+    """Return a policy object that allows this many replicas."""
     return {"metadata": {"name": "few"}, "spec": {"policy": "replica-limits", "params": {"maximum": maximum} | params}}
 
 
 def apply(server: FakeApiServer, text: str) -> None:
-    """Store what a file holds."""
+    """Store the objects of a file."""
     for document in parse_documents(text.encode(), "applied"):
         server.create(next(each for each in RESOURCES if each.kind == document.value["kind"]), document.value)
 
@@ -206,7 +206,7 @@ ASKED = [
 
 
 async def test_the_same_yaml_has_the_same_effect_in_a_file_and_in_the_cluster(server, cluster):
-    """Findings, actions, needs and the kinds that are judged are equal, whatever is asked."""
+    """Violations, actions, look-ups and judged kinds are equal for any request."""
     from_files = Engine(in_force(read(parse_documents(WRITTEN.encode(), "x"), catalogue()), catalogue(), HOME))
     apply(server, WRITTEN)
     await cluster.seen()
@@ -225,8 +225,8 @@ async def test_the_same_yaml_has_the_same_effect_in_a_file_and_in_the_cluster(se
     ]
 
 
-async def test_objects_come_into_force_change_and_go(server, cluster):
-    """Each with its generation, and nothing of them is left."""
+async def test_objects_come_into_force_change_and_end(server, cluster):
+    """Each version has its generation, and deletion leaves nothing."""
     assert cluster.denied(4) == []
     server.create(CLUSTER, few(3))
     await cluster.seen()
@@ -254,8 +254,8 @@ async def test_objects_come_into_force_change_and_go(server, cluster):
         ),
     ],
 )
-async def test_a_bad_version_never_unloads_a_good_one(server, cluster, caplog, change, told):
-    """The good one stays in force and is what is shown, the log says why, and the correction is taken."""
+async def test_an_invalid_version_keeps_the_valid_one(server, cluster, caplog, change, told):
+    """The valid one stays in force and is reported, the log has the error, and a correction is applied."""
     server.create(CLUSTER, few(3))
     await cluster.seen()
     caplog.set_level(logging.WARNING)
@@ -273,8 +273,8 @@ async def test_a_bad_version_never_unloads_a_good_one(server, cluster, caplog, c
     assert len(cluster.denied(5)) == 2
 
 
-def test_a_change_of_the_status_alone_compiles_nothing():
-    """The controller writes the status of every policy object; a change of the spec is another generation."""
+def test_a_status_change_compiles_nothing():
+    """The controller writes the status of every policy object; only a new generation is compiled."""
     objects = PolicyObjects(catalogue(), Metrics(CollectorRegistry()))
     compiled: list[str] = []
     objects.changed = lambda: compiled.append("again")
@@ -293,8 +293,8 @@ def test_a_change_of_the_status_alone_compiles_nothing():
     assert compiled == ["again"] * 3
 
 
-async def test_an_object_that_was_never_good_is_not_in_force(server, cluster, caplog):
-    """The log says so, and shows no generation; the others are in force."""
+async def test_an_invalid_object_is_not_in_force(server, cluster, caplog):
+    """The log has the error, and no generation is reported; other objects are in force."""
     server.create(CLUSTER, few(-1))
     server.create(TENANT, few(1) | {"metadata": {"name": "fewer", "namespace": "shop"}})
     await cluster.seen()
@@ -306,8 +306,8 @@ async def test_an_object_that_was_never_good_is_not_in_force(server, cluster, ca
     ]
 
 
-async def test_an_object_replaces_one_of_a_file(server, cluster):
-    """One of the same name; when it goes, the file's is in force again."""
+async def test_an_object_replaces_one_of_the_same_name_in_a_file(server, cluster):
+    """After its deletion, the file's is in force again."""
     text = WRITTEN.partition("---")[0]
     cluster.files = read(parse_documents(text.encode(), "x"), catalogue())
     server.create(CLUSTER, few(5))
@@ -319,12 +319,12 @@ async def test_an_object_replaces_one_of_a_file(server, cluster):
 
 
 def defaults(name: str, cpu: str) -> dict:
-    """A policy object that sets a limit where there is none."""
+    """Return a policy object that sets a default limit."""
     return {"metadata": {"name": name}, "spec": {"policy": "resource-defaults", "params": {"limits": {"cpu": cpu}}}}
 
 
-async def test_an_object_that_conflicts_is_not_in_force_as_long_as_it_does(server, cluster, caplog):
-    """The one before it stays in force, other changes are not held up, and it is taken once it can be."""
+async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
+    """The earlier one stays in force, other changes are applied, and it comes into force when the conflict ends."""
     server.create(CLUSTER, defaults("one", "1"))
     await cluster.seen()
     caplog.set_level(logging.WARNING)
@@ -355,8 +355,8 @@ async def test_an_object_that_conflicts_is_not_in_force_as_long_as_it_does(serve
     assert cluster.generation("ClusterAdmissionPolicy", "one") == 3
 
 
-async def test_a_webhook_that_starts_among_conflicts_judges(server):
-    """All replicas that start take the same ones, and none waits for somebody to mend it."""
+async def test_a_webhook_starts_despite_conflicts(server):
+    """All replicas choose the same objects, and none waits for a correction."""
     for name, cpu in (("b", "1"), ("a", "2"), ("c", "2")):
         server.create(CLUSTER, defaults(name, cpu))
     async with connected(server) as view:
@@ -370,8 +370,8 @@ def names(cluster: Cluster) -> set[str]:
     return {each.name for each in cluster.policies.engine.policies if not each.policy.always}
 
 
-async def test_what_a_watch_missed_is_found_when_it_is_there_again(server, cluster):
-    """An object deleted and one made while the watches were cut."""
+async def test_changes_missed_by_a_watch_are_found(server, cluster):
+    """An object is deleted and another created while the watches are cut."""
     server.create(CLUSTER, few(3))
     await cluster.seen()
     server.expire_watches()
@@ -382,8 +382,8 @@ async def test_what_a_watch_missed_is_found_when_it_is_there_again(server, clust
     assert cluster.generation("ClusterAdmissionPolicy", "few") is None
 
 
-async def test_nothing_is_judged_before_all_objects_were_read(server, start):
-    """503 and not ready, never allowed; the objects that were there first are in force from the first answer on."""
+async def test_nothing_is_judged_before_the_initial_lists(server, start):
+    """The webhook answers 503 and is not ready; afterwards every stored object is in force from the first answer."""
     server.create(CLUSTER, few(3))
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "it"}, "spec": {"replicas": 4}}
     asked = review(

@@ -22,8 +22,8 @@ POD = {
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"password": "czNjcmV0"}}
 
 
-def test_no_values_of_secrets_and_variables_are_recorded():
-    """Names stay, for policies judge them; of the user only the name and the groups."""
+def test_values_of_secrets_and_variables_are_not_recorded():
+    """Names are kept because policies judge them; of the user only name and groups."""
     pod = json.loads(redacted(review(Admission(POD, old_object=SECRET, operation="UPDATE"))))["request"]
     assert pod["object"] == {
         "apiVersion": "v1",
@@ -40,7 +40,7 @@ def test_no_values_of_secrets_and_variables_are_recorded():
 
 
 def test_a_share_of_the_reviews_is_recorded(tmp_path):
-    """A line each, after what was there."""
+    """Each is a line appended to the file."""
     file = tmp_path / "reviews.jsonl"
     file.write_text("{}\n")
     draws = iter([0.05, 0.5, 0.0])
@@ -50,8 +50,8 @@ def test_a_share_of_the_reviews_is_recorded(tmp_path):
     assert [json.loads(line).get("kind") for line in file.read_text().splitlines()] == [None] + ["AdmissionReview"] * 2
 
 
-def test_recording_ends_with_a_full_file(tmp_path, monkeypatch, caplog):
-    """It is said once; reviews go on."""
+def test_recording_stops_when_the_disk_is_full(tmp_path, monkeypatch, caplog):
+    """It is logged once; reviews continue."""
     monkeypatch.setattr(recording, "MAX_BYTES", 1000)
     recorder = Recorder(tmp_path / "reviews.jsonl", 1.0)
     with caplog.at_level(logging.WARNING):

@@ -1,4 +1,4 @@
-"""Which pair is served, and how it is swapped."""
+"""The served certificate pair, and its replacement."""
 
 import asyncio
 import ssl
@@ -14,11 +14,11 @@ from webhook.server.metrics import Metrics
 from webhook.server.tls import ServingCertificate
 
 NOW = datetime.now(UTC)
-REFUSED = (ssl.SSLError, ConnectionError)  # the alert may be overtaken by the end of the connection
+REFUSED = (ssl.SSLError, ConnectionError)  # the alert may arrive after the end of the connection
 
 
 def mount(pair: KeyPair, volume: Path, state: str) -> None:
-    """Do to a volume what the kubelet does when a Secret changes: a new directory, and one renamed link."""
+    """Update a volume as the kubelet does when a Secret changes: a new directory and one renamed link."""
     (volume / state).mkdir(parents=True)
     write_pair(pair, volume / state)
     (volume / "..data_tmp").symlink_to(state)
@@ -30,7 +30,7 @@ def mount(pair: KeyPair, volume: Path, state: str) -> None:
 
 @pytest.fixture
 def certificate(tmp_path) -> ServingCertificate:
-    """A serving certificate whose files are not there yet."""
+    """Return a serving certificate whose files do not exist yet."""
     return ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry()))
 
 
@@ -40,7 +40,7 @@ async def serial(webhook, trusts=None) -> str:
         return wire.writer.get_extra_info("peercert")["serialNumber"]
 
 
-def test_a_missing_pair_is_not_ready_and_no_crash(certificate):
+def test_a_missing_pair_is_not_ready(certificate):
     """The problem names the file."""
     certificate.refresh()
     assert certificate.ready().endswith("tls.crt: No such file or directory")
@@ -55,7 +55,7 @@ def test_a_pair_is_ready_when_it_appears(certificate, pair, tmp_path):
 
 
 def test_an_expired_pair_is_not_ready(pair, tmp_path):
-    """What was good yesterday is said to have expired today."""
+    """A pair that expires while served is reported."""
     clock = [datetime.now(UTC)]
     certificate = ServingCertificate(
         tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry()), now=lambda: clock[0]
@@ -81,7 +81,7 @@ async def test_the_kubelets_first_mount_is_picked_up(start, pair, tmp_path):
 
 
 async def test_each_swap_of_the_kubelet_is_served(start, authority, tmp_path):
-    """Twenty renewals, each served at the next handshake, while an old connection goes on."""
+    """Each of twenty renewals is served at the next handshake, while an old connection continues."""
     pairs = [issue_serving(authority, [NAME], [], NOW) for _ in range(21)]
     mount(pairs[0], tmp_path, "..0")
     async with start(with_pair=False) as webhook, webhook.connected() as old:
@@ -94,8 +94,8 @@ async def test_each_swap_of_the_kubelet_is_served(start, authority, tmp_path):
         assert (await old.post(review())).status == 200
 
 
-async def test_a_changed_file_is_noticed_by_itself(start, authority, tmp_path):
-    """The poll takes the new pair without being asked."""
+async def test_a_changed_file_is_noticed(start, authority, tmp_path):
+    """The poll loads the new pair."""
     mount(issue_serving(authority, [NAME], [], NOW), tmp_path, "..0")
     async with start(with_pair=False, poll_seconds=0.01) as webhook, asyncio.timeout(10):
         before = await serial(webhook)
@@ -105,7 +105,7 @@ async def test_a_changed_file_is_noticed_by_itself(start, authority, tmp_path):
 
 
 def broken_pairs(pair: KeyPair, authority: KeyPair) -> dict[str, KeyPair]:
-    """Return pairs that cannot be served, by what is wrong with them."""
+    """Return invalid pairs by their error."""
     other = issue_serving(authority, [NAME], [], NOW)
     expired = issue_serving(issue_ca("old", NOW - timedelta(days=60)), [NAME], [], NOW - timedelta(days=40))
     return {
@@ -117,8 +117,8 @@ def broken_pairs(pair: KeyPair, authority: KeyPair) -> dict[str, KeyPair]:
     }
 
 
-async def test_a_broken_new_pair_leaves_the_old_one_in_force(start, pair, authority, caplog):
-    """Each is logged once with its reason and counted, and handshakes go on with the old pair."""
+async def test_an_invalid_new_pair_keeps_the_old_one(start, pair, authority, caplog):
+    """Each is logged once with its error and counted, and handshakes continue with the old pair."""
     async with start() as webhook:
         before = await serial(webhook)
         for number, (reason, broken) in enumerate(broken_pairs(pair, authority).items(), 1):
@@ -134,8 +134,8 @@ async def test_a_broken_new_pair_leaves_the_old_one_in_force(start, pair, author
         assert not caplog.records
 
 
-async def test_a_pair_whose_time_comes_is_taken_without_a_further_change(pair, tmp_path):
-    """A pair that was refused for the clock alone is tried again."""
+async def test_a_pair_that_becomes_valid_is_loaded(pair, tmp_path):
+    """A pair rejected only because it was not yet valid is tried again."""
     clock = [NOW - timedelta(hours=2)]
     certificate = ServingCertificate(
         tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry()), now=lambda: clock[0]
@@ -157,8 +157,8 @@ async def test_a_pair_whose_time_comes_is_taken_without_a_further_change(pair, t
         (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3, True),
     ],
 )
-async def test_the_floor_of_tls_versions_holds(start, authority, floor, version, accepted):
-    """1.3 by default, 1.2 by choice; the floor holds for the swapped-in context too."""
+async def test_the_minimum_tls_version(start, authority, floor, version, accepted):
+    """1.3 by default, 1.2 by choice; it applies to a replaced context too."""
     client = trust(authority)
     client.minimum_version = client.maximum_version = version
     async with start(certificate={"minimum_version": floor}) as webhook:
@@ -171,8 +171,8 @@ async def test_the_floor_of_tls_versions_holds(start, authority, floor, version,
 
 
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1:DeprecationWarning")
-async def test_tls_1_1_is_refused_even_by_choice_of_1_2(start, authority):
-    """Nothing below 1.2 is ever spoken."""
+async def test_tls_1_1_is_always_rejected(start, authority):
+    """Nothing below 1.2 is accepted."""
     client = trust(authority)
     client.set_ciphers("DEFAULT:@SECLEVEL=0")
     client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_1
@@ -182,7 +182,7 @@ async def test_tls_1_1_is_refused_even_by_choice_of_1_2(start, authority):
 
 
 async def test_no_handshake_fails_while_the_ca_rotates(start, authority, tmp_path):
-    """Clients that trust old and new CA connect through every step: the leaf of the old, then of the new CA."""
+    """Clients that trust old and new CA connect at every step."""
     successor = issue_ca("gatewright", NOW)
     both = trust(authority, successor)
     pairs = [issue_serving(ca, [NAME], [], NOW) for ca in [authority, successor] * 10]
