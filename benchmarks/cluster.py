@@ -27,7 +27,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Running:
-    """A process of ours at work."""
+    """A running Gatewright process."""
 
     pid: int
     metrics: str
@@ -58,7 +58,7 @@ class Cluster:
 
     @contextmanager
     def running(self, verb: str, *options: str) -> Iterator[Running]:
-        """Run a process of ours, as admin of this cluster."""
+        """Run a Gatewright process as admin of this cluster."""
         metrics, health = free_ports(2)
         command = [
             *(str(COMMAND), verb, "--kubeconfig", str(self.plane.kubeconfig), *options),

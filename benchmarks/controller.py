@@ -2,7 +2,7 @@
 
 The controller is `gatewright controller` as it is installed: all kinds, a Lease, log lines. Its processor time is the
 kernel's; requests and latencies are from the API server's audit log. The rows "alone" have etcd and an API server and
-nothing else, so nobody changes the Deployments: WebApps have converged when both children and the status are there.
+nothing else, so Deployments do not change: a WebApp has converged when both children and the status exist.
 "whole" is the whole control plane with simulated nodes, where every WebApp runs and has its status written twice.
 
 The floor is a loop (`benchmarks.writes`) that sends the same objects and statuses through the controller's own HTTP

@@ -12,7 +12,7 @@ from tests.controlplane.audit import WRITES
 
 AGENT = "gatewright-controller"
 PHASES = {"alone": "Deploying", "whole": "Running"}  # of a WebApp that has come as far as it can
-PACED, PACE = 200, 0.05  # WebApps, one each so many seconds, for latencies without a queue
+PACED, PACE = 200, 0.05  # WebApps, and the seconds between two, for latencies without a queue
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Floor:
-    """The least that anybody in Python could spend on what a controller writes for so many WebApps."""
+    """The minimum cost in Python of a controller's writes for this many WebApps."""
 
     webapps: int
     seconds: float
@@ -125,7 +125,7 @@ def latency(cluster: Cluster) -> Latency:
 
 
 def latency_in(events: list[dict[str, Any]]) -> Latency:
-    """Return how long the WebApps waited whose stories are told by these events."""
+    """Return the waiting times of the WebApps in these events."""
     stored: dict[str, dict[str, float]] = {}
     for event in events:
         if _what(event) in ("create webapps", "patch deployments", "patch services"):

@@ -80,7 +80,7 @@ def children(namespace: str, count: int) -> Iterator[list[Write]]:
 async def send(endpoint: Endpoint, groups: Iterable[list[Write]], pace: float) -> tuple[float, float]:
     """Send groups of writes, each group in order; return seconds, and seconds of processor time.
 
-    With a `pace` there is one group after the other, each so many seconds after the one before.
+    With a `pace`, the groups start one after the other, this many seconds apart.
     """
     waiting = iter(groups)
     async with Transport(endpoint, user_agent="floor", timeout=60) as transport:

@@ -26,7 +26,9 @@ async def load(
         return await kubeconfigs.endpoint(files, context)
     if "KUBERNETES_SERVICE_HOST" in environment:
         return in_cluster(environment, service_account)
-    raise CredentialsError("no API server: no --kubeconfig, no $KUBECONFIG, no ~/.kube/config, and this is no Pod")
+    raise CredentialsError(
+        "no API server: no --kubeconfig, no $KUBECONFIG, no ~/.kube/config, and not running in a Pod"
+    )
 
 
 def configured(environment: Mapping[str, str]) -> list[Path]:

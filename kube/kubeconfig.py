@@ -124,7 +124,7 @@ def document(file: Path) -> Mapping[str, Any]:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
         raise CredentialsError(f"{file}: not YAML") from None
     if not isinstance(loaded, dict):
-        raise CredentialsError(f"{file}: not a kubeconfig: it holds no mapping")
+        raise CredentialsError(f"{file}: not a kubeconfig: not a YAML mapping")
     return loaded
 
 
@@ -141,4 +141,4 @@ def find(documents: Sequence[tuple[Path, Mapping[str, Any]]], kind: str, name: s
                 return Section(file, f'{kind} "{name}"', values)
             known.append(str(entry.get("name")))
     files = ", ".join(str(file) for file, _ in documents)
-    raise CredentialsError(f'{files}: there is no {kind} "{name}" (there is: {", ".join(known) or "none"})')
+    raise CredentialsError(f'{files}: {kind} "{name}" not found (available: {", ".join(known) or "none"})')

@@ -82,7 +82,7 @@ def apply(live: Object, applied: Object, kind: Definition, manager: Manager, own
 
 
 def update(old: Object, new: Object, kind: Definition, manager: Manager, owners: Owners) -> None:
-    """Let a manager own what it changed by another way than apply, and nobody what is gone."""
+    """Make a manager own the fields that it changed by update or patch; removed fields have no owner."""
     before, after = dict(leaves(old, kind)), dict(leaves(new, kind))
     changed = {path for path, value in after.items() if path not in before or before[path] != value}
     for owned in owners.values():

@@ -22,7 +22,7 @@ REASONS = {
 }
 
 
-class Refusal(Exception):  # noqa: N818  (no error of ours: an answer)
+class Refusal(Exception):  # noqa: N818  (a response, not an error)
     """An answer that is a Status instead of an object."""
 
     def __init__(self, code: int, message: str, *, reason: str | None = None, details: Object | None = None) -> None:

@@ -160,7 +160,7 @@ class Routes:
 
 
 def stated(body: Any, kind: Definition) -> Object:
-    """Return an object that says of itself what its path says, or refuse it."""
+    """Return the object; reject it if its fields contradict its path."""
     if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
         raise Refusal(400, "the body is not an object of the API")
     resource = kind.resource

@@ -47,6 +47,6 @@ def added_kinds() -> tuple[tuple[str, PlannedKind[Any]], ...]:
         where = f"entry point {entry.name} ({entry.value})"
         kind = imported(entry.load, where)
         if not isinstance(kind, PlannedKind):
-            raise ModuleError(f"{where}: is no PlannedKind; it must name one, such as my_package.my_module:MY_KIND")
+            raise ModuleError(f"{where}: not a PlannedKind; it must name one, such as my_package.my_module:MY_KIND")
         found.append((where, kind))
     return tuple(found)

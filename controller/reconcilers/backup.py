@@ -22,7 +22,7 @@ def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
     try:
         coming = upcoming(backup.spec.schedule, now)
     except CronError as error:
-        problem = Problem(f'spec.schedule: "{backup.spec.schedule}" is no cron schedule: {error}', "Invalid")
+        problem = Problem(f'spec.schedule: "{backup.spec.schedule}" is not a cron schedule: {error}', "Invalid")
     if fields := list(missing(backup)):
         problem = incomplete(*fields)
     if problem:

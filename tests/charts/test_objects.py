@@ -167,7 +167,7 @@ def test_without_a_lease_no_leader_is_missed(render):
 
 
 def test_alerts_on_admission(render):
-    """Before somebody is denied for no fault of his, or a rule is not in force, somebody is told."""
+    """They fire before requests are denied by an outage, and when a policy is not in force."""
     objects = render("prometheusRule.enabled=true")
     *_, admission = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
     assert admission["name"] == "admission"

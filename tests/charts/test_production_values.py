@@ -91,7 +91,7 @@ def test_all_kinds_are_the_sum_of_each(render):
 
 
 def test_namespaces_can_be_kept_from_the_webhook(render):
-    """The controller, which registers it, is told."""
+    """The controller gets them as an argument, since it registers the webhook."""
     given = "--excluded-namespaces=calico-system,cert-manager"
     assert given in render("webhook.excludedNamespaces={calico-system,cert-manager}").arguments(DEPLOYMENTS[0])
 
@@ -113,7 +113,7 @@ def test_network_policies(render):
 
 
 def test_the_webhook_can_be_on_the_network_of_its_node(render):
-    """Where the control plane reaches no pods; the controller, which nobody asks, stays where it is."""
+    """For control planes that cannot reach pods; the controller receives no calls and is unchanged."""
     controller, webhook = (render("webhook.hostNetwork=true").pod(name) for name in DEPLOYMENTS)
     assert (webhook["hostNetwork"], webhook["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
     assert not controller.keys() & {"hostNetwork", "dnsPolicy"}

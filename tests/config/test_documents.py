@@ -28,7 +28,7 @@ def values(text):
 
 
 def refused(data):
-    """Return what is said of a text that cannot be used."""
+    """Return the error of an invalid text."""
     with pytest.raises(DocumentError) as error:
         list(parse_documents(data if isinstance(data, bytes) else data.encode(), "x.yaml"))
     return str(error.value)

@@ -42,7 +42,7 @@ def test_rights_come_first_and_definitions_elsewhere():
 
 @pytest.mark.controlplane("kube-scheduler", "kube-controller-manager", "hollow-kubelet")
 def test_both_deployments_become_available(installed: ControlPlane):
-    """S2: in a namespace that enforces Pod Security `restricted`, the pods of both Deployments are let in and run."""
+    """S2: in a namespace that enforces Pod Security `restricted`, the pods of both Deployments are admitted and run."""
     for name in ("gatewright-controller-manager", "gatewright-webhook"):
         awaited = ["--for=condition=Available", f"deployment/{name}", "--timeout=30s"]
         installed.kubectl("wait", "--namespace=gatewright-system", *awaited)

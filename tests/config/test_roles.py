@@ -6,7 +6,7 @@ from config.roles import faults
 
 
 def test_thousands_of_names_are_judged_in_a_moment():
-    """An object has room for them: whoever may write one could otherwise hold up reviews."""
+    """An object has room for thousands, which must not delay reviews."""
     users = [f"u{number}" for number in range(10_000)]
     databases = [(f"d{number}", f"u{number}") for number in range(10_000)]
     started = time.process_time()

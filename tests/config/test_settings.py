@@ -115,7 +115,7 @@ def test_what_is_wrong_is_told_where_it_was_written(setting, written, text, file
 
 
 def test_a_variable_that_is_no_setting_is_a_fault():
-    """A misspelt variable would else be ignored silently; all are told."""
+    """A misspelt variable must not be ignored; all are reported."""
     with pytest.raises(FaultsError) as error:
         load_settings({}, environment={"GATEWRIGHT_WORKER": "5", "GATEWRIGHT_LEASENAME": "x"})
     assert str(error.value).split("\n") == [

@@ -72,7 +72,7 @@ class Process(logging.Handler):
             self._logged.set()
 
     async def until_reconciled(self, count: int) -> None:
-        """Wait until so many different WebApps were reconciled."""
+        """Wait until this many different WebApps were reconciled."""
         while len(self.completed) < count:
             self._logged.clear()
             await self._logged.wait()

@@ -80,7 +80,7 @@ async def test_a_standby_takes_over_when_the_leader_dies(
 
 
 async def test_the_released_lease_has_no_holder(observer: Observer, controller: Start, lease: LeaseSettings) -> None:
-    """A process that ends leaves the lease to whoever comes."""
+    """A process that ends releases the lease."""
     async with controller(lease=lease) as process:
         await until_leading(process)
     released = await observer.until(LEASE, "the-lock", lambda each: not each["spec"].get("holderIdentity"))

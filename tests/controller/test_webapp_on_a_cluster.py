@@ -66,7 +66,7 @@ async def test_a_webapp_becomes_ready(client: Client, observer: Observer, contro
 
 
 async def test_hand_edits_are_put_back(client: Client, observer: Observer, controller: Start) -> None:
-    """Whatever field of ours somebody changes in a child gets its value back."""
+    """An edited field that the controller owns in a child is restored."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace))
         await observer.until(WEBAPPS, "shop", is_running)
@@ -143,7 +143,7 @@ async def test_webapps_cost_no_more_writes_than_promised(
 async def test_a_changed_spec_costs_one_write_of_each_kind(
     client: Client, observer: Observer, controller: Start, webapps_installed: ControlPlane
 ) -> None:
-    """A new port: Deployment, Service and status once each, and the status says of which generation it is."""
+    """A new port: Deployment, Service and status once each, and the status has its generation."""
     async with controller() as process:
         await client.create(WEBAPPS, webapp(observer.namespace))
         await observer.until(WEBAPPS, "shop", is_running)

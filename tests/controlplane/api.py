@@ -20,7 +20,7 @@ class Api:
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), tls)
 
     def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
-        """Return status code and body; code 0 when nobody answers."""
+        """Return status code and body; code 0 if the server does not answer."""
         request = urllib.request.Request(
             self.url + path,
             method=method,

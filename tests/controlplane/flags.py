@@ -21,7 +21,7 @@ def etcd(data: Path, client_port: int, peer_port: int) -> list[str]:
 def kube_apiserver(
     credentials: Credentials, etcd_port: int, port: int, *, audit: tuple[Path, Path] | None, service_accounts: bool
 ) -> list[str]:
-    """One server; `audit` is its policy and its log; where nobody makes ServiceAccounts, pods must do without."""
+    """Return a server's flags; `audit` is its policy and log; without `service_accounts`, pods need none."""
     # TaintNodesByCondition would keep new nodes unschedulable until a node lifecycle controller has seen them.
     disabled = ["TaintNodesByCondition"] + ([] if service_accounts else ["ServiceAccount"])
     audited = ()

@@ -114,7 +114,7 @@ class ControlPlane:
         self._wait_ready(part)
 
     def stop(self, part: str) -> None:
-        """Freeze a part with SIGSTOP: its connections stay open and nobody answers."""
+        """Freeze a part with SIGSTOP: its connections stay open without answers."""
         self._processes[part].signal(signal.SIGSTOP)
 
     def cont(self, part: str) -> None:

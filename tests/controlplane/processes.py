@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Reads "+PID" and "-PID"; at the end of its input, which is the end of whoever wrote it, it kills those that are left.
+# Reads "+PID" and "-PID"; when its input closes, because the writer ended, it kills the remaining ones.
 # (PR_SET_PDEATHSIG would do for a main thread; it also fires when a worker thread that started the process ends.)
 REAPER = """
 import os, signal, sys
@@ -119,7 +119,7 @@ class Process:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on, below those that outgoing connections use.
+    """Free ports, below the range of outgoing connections.
 
     A client that tries again and again to reach a killed part could otherwise be given the part's own port, connect to
     itself, and keep the part from coming back.

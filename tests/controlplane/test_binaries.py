@@ -101,7 +101,7 @@ def test_two_builds_at_once_make_one_program(module: Path, capfd: pytest.Capture
 
 @needs_go
 def test_a_failed_build_shows_what_the_compiler_said(module: Path) -> None:
-    """The error of the Go compiler is the end of ours, and nothing is left that looks built."""
+    """The error ends with the Go compiler's error, and no incomplete build remains."""
     (module / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
     with pytest.raises(BuildError, match="undefined: undefined"):
         build(module, ".", "hello")

@@ -81,7 +81,7 @@ def test_kubectl_reads_nothing_of_the_person(control_plane: ControlPlane, monkey
 
 @pytest.mark.controlplane
 def test_a_killed_api_server_comes_back_with_its_data(own_control_plane: Callable[..., ControlPlane]) -> None:
-    """A restart keeps port and objects; meanwhile nobody answers, and the log of the audit goes on."""
+    """A restart keeps port and objects; meanwhile requests fail, and the audit log is continued."""
     plane = own_control_plane(parts=SERVER_ONLY)
     plane.kubectl("create", "configmap", "kept")
     mark = plane.audit_mark()

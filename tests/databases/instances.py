@@ -86,7 +86,7 @@ class Database:
             server = int(place.read_text().split()[0])
             with suppress(ProcessLookupError):
                 os.kill(server, signal.SIGKILL)
-            while Path(f"/proc/{server}").exists():  # until whoever inherited it has observed its end
+            while Path(f"/proc/{server}").exists():  # until its new parent has reaped it
                 assert time.monotonic() < deadline, f"{server} is still there"
                 time.sleep(0.01)
 
@@ -109,7 +109,7 @@ def psql(pod: Pod, sql: str, database: str = "postgres") -> str:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

@@ -23,7 +23,7 @@ class Machine:
     """What pods share: a directory, the programs' path, ConfigMaps and Secrets, volumes, and what hosts are called."""
 
     def __init__(self, directory: Path, programs: Path) -> None:
-        """Take a directory that is nobody's yet, and the directory of the programs of the pods' image."""
+        """Use an empty directory, and the directory of the image's programs."""
         self.directory = directory
         self.path = f"{programs}:/usr/local/bin:/usr/bin:/bin"
         self.user = USER if os.geteuid() == 0 else None

@@ -13,7 +13,7 @@ BUCKET = "backups"
 
 
 class ObjectStore(Server):
-    """The store; whoever asks is let in, until it is told to look."""
+    """The store; it accepts any credentials until they are required."""
 
     name = "s3"
     unprivileged = False  # our own interpreter need not be anybody's to run
@@ -59,5 +59,5 @@ class ObjectStore(Server):
         return [name.removeprefix(prefix) for name in re.findall(r"<Key>([^<]*)</Key>", listed)]
 
     def look_at_credentials(self, *, really: bool) -> None:
-        """Let nobody in without valid credentials, of which there are none; or everybody again."""
+        """Reject all credentials, or accept all again."""
         self.request("POST", "moto-api/reset-auth", b"0" if really else b"inf")

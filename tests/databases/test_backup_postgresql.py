@@ -134,7 +134,7 @@ def test_what_fails_leaves_the_backups_before(
 def test_only_what_is_older_than_the_retention_goes(
     store: ObjectStore, nightly_shop: BackupPod, server: PostgreSQL
 ) -> None:
-    """Old backups and what was cut short long ago; never a younger one, another's, or what is no backup of ours."""
+    """Old and long-incomplete backups are deleted; never newer ones, or files of others."""
     stays = [
         f"{folder(timedelta(days=29))}/SHA256SUMS",
         f"{folder(timedelta(hours=3))}/shop.dump",  # another pod may be at it

@@ -19,7 +19,7 @@ ROOT, APP = "r-o_o-t", "a-p_p"
 
 
 def script(text: str, directory: Path, **variables: str) -> None:
-    """Run a script of ours, in a directory of its own instead of those of the image."""
+    """Run one of the scripts in a temporary directory instead of the image's."""
     text = re.sub("/(var/lib/mysql|tmp|backup)/", rf"{directory}/\1/", text)
     environment = {"PATH": f"{directory}:/usr/bin:/bin", **variables}
     subprocess.run(["bash", "-c", text], env=environment, check=True, stdout=subprocess.DEVNULL, timeout=60)

@@ -102,7 +102,7 @@ def test_s4_the_primary_answers_without_a_password_inside_the_pod(primary: Pod, 
 def test_a_restart_keeps_the_data_and_takes_the_passwords_of_the_secret(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """Stopped as the kubelet stops it or killed: rows are there; a Secret made anew holds from then on."""
+    """After a stop by the kubelet or a kill, rows exist; a recreated Secret takes effect."""
     psql(primary, "CREATE TABLE kept AS SELECT 1 AS one")
     assert primary.signal("postgres", signal.SIGINT) == 0
     again = database.serve(stack.enter_context(database.instance(0)))
@@ -193,7 +193,7 @@ def test_a_primary_that_lost_its_volume_does_not_begin_anew(primary: Pod, databa
     assert "the primary's volume is empty, but 127.0.0.11 has data" in empty.logged()
     assert not database.data(0).exists()
     standby.signal("postgres", signal.SIGQUIT)
-    other = database.serve(stack.enter_context(database.instance(0)))  # nobody was left to be asked
+    other = database.serve(stack.enter_context(database.instance(0)))  # no server was left to answer
     stranger = stack.enter_context(database.instance(1))
     assert stranger.run("prepare") == 1
     assert "this volume is of another database than the primary's" in stranger.logged()

@@ -85,7 +85,7 @@ def test_a_wrong_command_line_is_told_in_one_line(arguments: tuple[str, ...], sa
 
 
 def _kubeconfig(directory: Path) -> Path:
-    """Write a kubeconfig that leads to where nobody listens."""
+    """Write a kubeconfig for an address without a server."""
     file = directory / "kubeconfig"
     file.write_text(yaml.safe_dump(NOWHERE))
     return file
@@ -114,7 +114,7 @@ def test_a_typo_in_a_policy_file_is_told_with_its_line(verb: str, tmp_path: Path
         ("kind: Config", "{file}: no current-context is set; choose one with --context\n"),
         (
             yaml.safe_dump(NOWHERE | {"users": []}),
-            '{file}: there is no user "nobody" (there is: none)\n',
+            '{file}: user "nobody" not found (available: none)\n',
         ),
     ],
     ids=["not there", "not YAML", "no context", "no user"],

@@ -1,4 +1,4 @@
-"""What nobody should send to the webhook: each gets an answer that says what is wrong, and nothing bad is allowed."""
+"""Invalid requests to the webhook: each gets an error with the reason, and none is allowed."""
 
 import base64
 import contextlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler
 
 @dataclass(frozen=True)
 class Wire:
-    """Sends what it is told to, over TLS that the registered CA vouches for."""
+    """Sends requests over TLS, verified with the registered CA."""
 
     address: str
     trusts: ssl.SSLContext
@@ -187,7 +187,7 @@ def test_a_thousand_bad_containers_are_denied_by_kubectl_too(laptop: Laptop, wir
 def test_the_api_server_refuses_a_pod_without_containers(
     laptop: Laptop, production: str, change: Object, said: str
 ) -> None:
-    """Nobody gets by with what our policies leave to the API's own rules."""
+    """Objects that policies leave to the API server's validation are rejected by it."""
     manifest = manifests.deployment()
     manifest["spec"]["template"]["spec"] |= change
     assert said in laptop.refusal("create", "--validate=false", "-n", production, "-f-", input=manifest)

@@ -35,7 +35,7 @@ def policy(name: str, namespace: str, *, params: Object | None = None, **match: 
 
 @pytest.fixture(scope="module")
 def judged(laptop: Laptop) -> Iterator[str]:
-    """A namespace where policies look at Deployments and Services, and leave out those of whoever runs the laptop."""
+    """A namespace with policies for Deployments and Services that exclude the user of the laptop."""
     namespace = laptop.create_namespace()
     ignored = policy("image-tags", namespace)
     ignored["spec"]["match"]["exclude"] = {"users": [MAKER]}
@@ -69,7 +69,7 @@ def told(laptop: Laptop, namespace: str, manifests: list[Object], *options: str)
 
 
 def made_of(manifest: Object, namespace: str) -> list[Object]:
-    """Return all that would be made of an object, through all generations, with the settings of the laptop."""
+    """Return all planned children of an object, grandchildren included, with the laptop's settings."""
     (document,) = parse_documents(json.dumps(manifest).encode(), "manifest.json")
     parent = parent_of(document, namespace)
     return [each.object for each in planned(parent, datetime.now(UTC), {"registry": REGISTRY})]
@@ -87,7 +87,7 @@ def sample(name: str, **spec: object) -> Object:
 
 
 def test_parent_and_children_have_one_verdict_on_a_cluster(laptop: Laptop, judged: str) -> None:
-    """A parent is denied if and only if what is made of it is, sent by the controller's account, and with its words."""
+    """A parent is denied if and only if its children are, sent by the controller's account, with the same messages."""
     denied = []
     for parent in (
         manifests.webapp("shop"),

@@ -76,7 +76,7 @@ def test_what_cannot_be_is_denied(laptop: Laptop, namespace: str) -> None:
 
 
 def test_applying_the_crd_again_leaves_the_conversion(laptop: Laptop) -> None:
-    """It says nothing of it, whoever applies it and how; an edit of it by hand is put back."""
+    """The API server reports no change, for any client; a manual edit is reverted."""
     laptop.kubectl("wait", "--for=jsonpath={.spec.conversion.strategy}=Webhook", CRD, "--timeout=30s")
     before = json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"]
     assert before["webhook"]["clientConfig"]["url"] == f"{laptop.gatewright.url}/convert"

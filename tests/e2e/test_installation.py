@@ -1,4 +1,4 @@
-"""Installing from the plain manifests, with nothing of ours at work yet."""
+"""Installing from the plain manifests, on a cluster without Gatewright."""
 
 import shutil
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def test_s1_the_kind_webapp_can_be_used(empty: Cluster) -> None:
 
 
 def test_s2_the_manifests_apply_in_their_order(empty: Cluster) -> None:
-    """S2: CRDs, rights, then the Deployments, which become available; nobody is warned of anything."""
+    """S2: CRDs, rights, then the Deployments, which become available; no warning is printed."""
     for directory in ("crd/bases", "rbac", "manager"):
         assert empty.plane.kubectl("apply", "-f", str(CONFIG / directory)).stderr == ""
     empty.wait("deployment/gatewright-controller-manager", "condition=Available", "gatewright-system")

@@ -50,7 +50,7 @@ def made_of_them(laptop: Laptop, namespace: str) -> list[Object]:
 
 
 def test_a_label_follows(laptop: Laptop, namespace: str) -> None:
-    """Of all that is made, but what is made once; and nothing stands in its way that cannot change.
+    """All children get the label, except create-only ones; immutable fields do not block it.
 
     Taken off, it goes everywhere but from volume claims, which have people's data and labels: they are only added to.
     """

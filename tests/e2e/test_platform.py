@@ -16,7 +16,7 @@ MADE = "all,ingresses,poddisruptionbudgets,configmaps,secrets"
 
 
 def shown(laptop: Laptop) -> list[str]:
-    """What `kubectl get all` shows of the platform, without what is made of pods and their templates."""
+    """Return what `kubectl get all` shows of the platform, without pods and ReplicaSets."""
     names = laptop.kubectl("get", "all", "-l", OURS, "-n", NAMESPACE, "-o=name").splitlines()
     return [each for each in names if not each.startswith(("pod/", "replicaset.apps/", "job.batch/"))]
 

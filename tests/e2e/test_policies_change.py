@@ -57,7 +57,7 @@ def edited(laptop: Laptop) -> Iterator[Callable[[str], Path]]:
 
 
 def _denied(laptop: Laptop, namespace: str, replicas: int) -> str | None:
-    """Return what kubectl says when a Deployment of so many replicas is denied."""
+    """Return kubectl's error when a Deployment with this many replicas is denied."""
     manifest = manifests.deployment("judged", replicas=replicas)
     dry_run = ("create", "-n", namespace, "-f-", "--dry-run=server")
     result = laptop.plane.kubectl(*dry_run, input=manifest, check=False)
@@ -95,7 +95,7 @@ def test_a_policy_object_in_the_cluster_is_in_force_at_once(laptop: Laptop, name
     assert laptop.kubectl("apply", "-f-", input=policy).endswith("/strict-replicas created\n")
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 4) is not None)
     laptop.kubectl("delete", "clusteradmissionpolicy", "strict-replicas")
-    laptop.gatewright.until("let in", lambda: _denied(laptop, namespace, 4) is None)
+    laptop.gatewright.until("allowed", lambda: _denied(laptop, namespace, 4) is None)
 
 
 def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: str) -> None:
@@ -104,7 +104,7 @@ def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: 
     laptop.kubectl("label", "namespace", namespace, "environment=production")
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
     laptop.kubectl("label", "namespace", namespace, "environment-")
-    laptop.gatewright.until("let in", lambda: _denied(laptop, namespace, 11) is None)
+    laptop.gatewright.until("allowed", lambda: _denied(laptop, namespace, 11) is None)
 
 
 def test_what_was_there_before_its_rules_can_be_kept_and_mended(laptop: Laptop, namespace: str) -> None:
@@ -121,7 +121,7 @@ def test_what_was_there_before_its_rules_can_be_kept_and_mended(laptop: Laptop, 
 
 
 def test_a_denied_child_shows_in_the_status_of_its_webapp(laptop: Laptop, namespace: str) -> None:
-    """Whoever looks at the WebApp reads what the webhook said of its Deployment."""
+    """The WebApp's condition has the webhook's message about its Deployment."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(image="nginx:1.21"))
     laptop.running(namespace, "shop")
     laptop.kubectl("label", "namespace", namespace, "environment=production")
@@ -172,7 +172,7 @@ PUBLISHED = {
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster with the CRDs and namespace production, and nobody at work."""
+    """A cluster with the CRDs and namespace production, without Gatewright running."""
     directory = tmp_path_factory.mktemp("bare") / "controlplane"
     with ControlPlane.start(directory, parts=("etcd", "kube-apiserver")) as plane:
         plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))

@@ -136,7 +136,7 @@ def test_what_the_user_had_set_is_kept(laptop: Laptop, production: str) -> None:
 
 
 def test_outside_production_a_webapp_gets_only_the_labels(laptop: Laptop, namespace: str) -> None:
-    """Any image will do, and nobody's security context is touched."""
+    """Any image is allowed, and security contexts are unchanged."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(image="nginx:1.21"))
     stored = laptop.get("webapp/shop", namespace)
     assert stored["metadata"]["labels"] == {"managed-by": "webapp-operator", "version": "v1"}

@@ -81,7 +81,7 @@ def test_a_hand_edit_is_put_back(laptop: Laptop, namespace: str) -> None:
 
 @pytest.mark.parametrize("child", ["deployment/shop", "service/shop"])
 def test_a_deleted_child_comes_back(laptop: Laptop, namespace: str, child: str) -> None:
-    """The controller makes it anew."""
+    """The controller recreates it."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
     laptop.running(namespace, "shop")
     uid = laptop.get(child, namespace)["metadata"]["uid"]

@@ -1,4 +1,4 @@
-"""An event loop in which nobody waits: while nothing is under way its time goes on to the next timer."""
+"""An event loop that never waits: when idle, its clock jumps to the next timer."""
 
 import asyncio
 import selectors

@@ -146,7 +146,7 @@ def test_a_type_error_is_a_violation_of_its_field():
 def polite(request: Request, params: Params) -> Iterator[Violation]:
     """Report an upper-case question."""
     if (question := request.string("data.question")) and question.isupper():
-        yield Violation("data.question", f'"{question}"', "nobody shouts here", "write it in lower case")
+        yield Violation("data.question", f'"{question}"', "must not shout", "write it in lower case")
 
 
 @pytest.mark.parametrize(("version", "field"), [("v1", "spec.poll.question"), ("v1alpha1", "spec.question")])
@@ -158,7 +158,7 @@ def test_a_denial_names_the_fields_of_the_request_version(version, field):
     vote = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": "pets"}, "spec": spec}
     admission = Admission(object=vote, namespace="shop", sent=(group, version, kind))
     status = ask(engine, admission, LOOKED_UP).response["status"]
-    said = f'{field}: "WHICH?"; nobody shouts here. Write it in lower case.'
+    said = f'{field}: "WHICH?"; must not shout. Write it in lower case.'
     assert status["message"] == f"1 violation\n- polite: {said}"
     assert status["details"]["causes"] == [{"reason": "polite", "message": said, "field": field}]
 

@@ -353,7 +353,7 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
         (
             "GEAR = 1",
             "our_kinds:GEAR",
-            "is no PlannedKind; it must name one, such as my_package.my_module:MY_KIND",
+            "not a PlannedKind; it must name one, such as my_package.my_module:MY_KIND",
         ),
         ("", "our_kinds:GEAR", "cannot be imported: AttributeError: module 'our_kinds' has no attribute 'GEAR'"),
         ("GEAR = =", "our_kinds:GEAR", "{file}:1: not Python: invalid syntax"),

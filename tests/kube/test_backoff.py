@@ -46,7 +46,7 @@ def test_who_answers_is_not_away_any_more() -> None:
 
 
 def test_two_good_minutes_are_forgiveness() -> None:
-    """After two minutes without a failure it begins anew; within them it goes on."""
+    """Two minutes without a failure reset it; a failure before that continues it."""
     now = 0.0
     backoff = Backoff(lambda: now, lambda low, high: high)
     assert [backoff.after(BROKEN), backoff.after(BROKEN)] == [0.8, 1.6]

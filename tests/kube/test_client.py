@@ -56,7 +56,7 @@ async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 async def test_a_server_that_says_nothing_is_given_up() -> None:
-    """Each request has a time-out; what it says is where nobody answered and for how long."""
+    """Each request has a time-out; the error has the address and the waiting time."""
     async with listening(never) as url, Client(Endpoint(url), timeout=0.1) as client:
         with pytest.raises(Unreachable) as caught:
             await client.get(NAMESPACE, "default")
@@ -98,7 +98,7 @@ async def test_nobody_there_is_a_failure() -> None:
 
 
 async def test_an_unknown_name_is_a_failure() -> None:
-    """A host that nobody knows says so."""
+    """The error names an unknown host."""
     async with Client(Endpoint("https://absent.invalid:6443")) as client:
         with pytest.raises(Unreachable, match=r"at https://absent\.invalid:6443: unknown host name"):
             await client.get(NAMESPACE, "default")

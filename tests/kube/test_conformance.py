@@ -77,7 +77,7 @@ async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
 
 
 async def test_a_merge_patch_can_take_what_another_patch_owns_away_from_it(api: Api) -> None:
-    """Whoever writes managedFields decides who owns what; so an apply can take away again what a patch set."""
+    """A client may write managedFields; so an apply can remove a field that a patch set."""
     await api.config_map("one", {"mine": "1"})
     patched = await api.client.patch(CONFIG_MAP, "one", {"data": {"a": "1"}}, api.namespace, field_manager="it")
     owners = [each for each in patched["metadata"]["managedFields"] if each["manager"] != "it"]
@@ -156,7 +156,7 @@ async def test_status_is_written_by_its_own_subresource_alone(api: Api) -> None:
 
 
 async def test_a_created_object_has_no_status_yet(api: Api) -> None:
-    """What a creator says of the status is dropped."""
+    """A status in a create request is dropped."""
     given = {"metadata": api.named("one"), "spec": {"size": 1}, "status": {"phase": "Up"}}
     assert "status" not in await api.client.create(GIZMO, given)
 
@@ -212,7 +212,7 @@ async def test_a_secret_is_stored_encoded(api: Api) -> None:
 
 
 async def test_finalizers_hold_an_object(api: Api) -> None:
-    """An object with a finalizer is marked when deleted, and goes when the last one is taken away."""
+    """A deleted object with a finalizer is marked, and removed with its last finalizer."""
     await api.config_map("one", finalizers=["example.test/hold"])
     await api.client.delete(CONFIG_MAP, "one", api.namespace)
     held = await api.client.get(CONFIG_MAP, "one", api.namespace)
@@ -226,7 +226,7 @@ async def test_finalizers_hold_an_object(api: Api) -> None:
 
 
 async def test_an_object_being_deleted_takes_no_new_finalizer(api: Api) -> None:
-    """Nobody can hold what is already going."""
+    """A finalizer cannot be added to an object being deleted."""
     await api.config_map("one", finalizers=["example.test/hold"])
     await api.client.delete(CONFIG_MAP, "one", api.namespace)
     more = {"metadata": {"finalizers": ["example.test/hold", "example.test/more"]}}

@@ -41,7 +41,7 @@ async def test_applying_again_stores_nothing(api: Api) -> None:
 
 
 async def test_apply_changes_what_it_names(api: Api) -> None:
-    """Fields that an apply does not name stay with whoever set them."""
+    """Fields absent from an apply stay with their owners."""
     await api.config_map("one", {"a": "1", "b": "2"})
     desired = {"metadata": api.named("one"), "data": {"c": "3"}}
     applied = await api.client.apply(CONFIG_MAP, desired, field_manager="us")
@@ -96,7 +96,7 @@ async def test_a_changed_field_changes_hands(api: Api) -> None:
 
 
 async def test_a_removed_field_comes_back(api: Api) -> None:
-    """Nobody owns a field that was removed: no conflict, it is set again."""
+    """A removed field has no owner: setting it again is no conflict."""
     desired = {"metadata": api.named("one"), "data": {"a": "1"}}
     await api.client.apply(CONFIG_MAP, desired, field_manager="us")
     await api.client.patch(CONFIG_MAP, "one", {"data": {"a": None}}, api.namespace)
@@ -176,7 +176,7 @@ async def test_conditions_stand_in_the_order_in_which_they_were_applied(api: Api
 
 
 async def test_an_apply_to_the_object_leaves_the_status(api: Api) -> None:
-    """What an apply says of the status is dropped."""
+    """A status in an apply request is dropped."""
     applied = await api.client.apply(
         GIZMO, {"metadata": api.named("one"), "spec": {"size": 1}, "status": {"phase": "Up"}}, field_manager="us"
     )

@@ -1,4 +1,4 @@
-"""Where the API server is found, and what is said of files that do not tell."""
+"""Finding the API server, and errors in kubeconfig files."""
 
 import base64
 import os
@@ -166,7 +166,7 @@ async def test_a_pod_has_its_own(tmp_path: Path) -> None:
 
 async def test_nowhere(tmp_path: Path) -> None:
     """Without any of these, the error says what was looked for."""
-    with pytest.raises(CredentialsError, match=r"no --kubeconfig, no \$KUBECONFIG, no ~/.kube/config, .* no Pod"):
+    with pytest.raises(CredentialsError, match=r"no --kubeconfig, no \$KUBECONFIG, no ~/.kube/config, .* not running in a Pod"):
         await load(environment={"HOME": str(tmp_path)})
     with pytest.raises(CredentialsError, match=r"\$KUBECONFIG: /absent: no such file"):
         await load(environment={"KUBECONFIG": "/absent"})
@@ -182,8 +182,8 @@ async def test_nowhere(tmp_path: Path) -> None:
         (f"users: [{{user: {{token: {CANARY}}}}}\nx: :", r":2: not YAML"),
         ("\x00", "not YAML"),
         ("clusters: []", "no current-context is set"),
-        ("current-context: a", r'there is no context "a" \(there is: none\)'),
-        ("current-context: a\ncontexts: {}", r'there is no context "a"'),
+        ("current-context: a", r'context "a" not found \(available: none\)'),
+        ("current-context: a\ncontexts: {}", r'context "a" not found'),
         ("current-context: a\ncontexts: 7", "contexts must be a list"),
     ],
 )
@@ -200,9 +200,9 @@ async def test_a_bad_file_is_named(tmp_path: Path, text: str, problem: str) -> N
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"clusters": []}, r'there is no cluster "prod" \(there is: none\)'),
-        ({"clusters": [{"name": "other"}]}, r"there is: other"),
-        ({"users": []}, r'there is no user "me"'),
+        ({"clusters": []}, r'cluster "prod" not found \(available: none\)'),
+        ({"clusters": [{"name": "other"}]}, r"available: other"),
+        ({"users": []}, r'user "me" not found'),
         ({"clusters": [{"name": "prod", "cluster": {}}]}, "server must be an http or https address"),
         ({"clusters": cluster(server="ftp://x")}, "server must be an http or https address"),
         ({"clusters": cluster(server="https://")}, "server must be an http or https address"),

@@ -99,7 +99,7 @@ async def test_a_connection_that_dies_costs_one_list() -> None:
 
 
 async def test_a_resource_without_bookmarks(caplog: pytest.LogCaptureFixture) -> None:
-    """It is taken for dead once; then it is asked each 75 s, read anew each five minutes if nothing happens, and heard.
+    """It is declared dead once; then it is probed every 75 s, relisted every five minutes without events, and recovers.
 
     A list after each watch would be 48 in an hour; there are twelve.
     """

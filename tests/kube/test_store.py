@@ -36,7 +36,7 @@ def test_an_object_is_found_by_its_key() -> None:
 
 
 def test_a_reader_cannot_change_what_is_stored() -> None:
-    """Each read decodes anew, and the object that was put in is not kept."""
+    """Each read decodes the JSON again; the original object is not kept."""
     store = Store(WIDGET)
     given = widget(spec={"size": 1})
     store.put(given)
@@ -123,7 +123,7 @@ def test_indexes_by_the_same_function_ask_it_once() -> None:
 
 
 def test_a_listing_that_ended_is_over() -> None:
-    """What it did not find is told once to be gone; what comes afterwards under that name stays."""
+    """Missing objects are reported as deleted once; a later object of the same name stays."""
     store = Store(WIDGET)
     changes, told = Changes(store), list[tuple[str, str, bool]]()
     changes.put(widget("gone"))

@@ -46,7 +46,7 @@ class Following:
         return (change.kind, change.key)
 
     async def failures(self, number: int) -> None:
-        """Return when so many failures have been waited out."""
+        """Return after this many back-off waits."""
         while len(self.delays) < number:
             self._failed.clear()
             await asyncio.wait_for(self._failed.wait(), 10)
@@ -86,7 +86,7 @@ def put(server: FakeApiServer, name: str, **data: str) -> dict[str, Any]:
 
 
 def watching(number: int) -> Any:
-    """Return whether so many watches have been opened."""
+    """Return whether this many watches have been opened."""
     return lambda requests: sum(each.code == 200 for each in requests.watches) >= number
 
 
@@ -108,7 +108,7 @@ async def test_what_exists_comes_first(server: FakeApiServer, client: Client) ->
 
 
 async def test_changes_follow(server: FakeApiServer, client: Client) -> None:
-    """Later changes are told with the entries before and after, once the store has them."""
+    """Later changes are reported with the old and new entry, once the store has them."""
     async with following(client) as follower:
         await follower.synced()
         put(server, "one", a="1")
@@ -324,7 +324,7 @@ async def test_a_watch_that_ends_without_a_word_is_listed_anew(
 
 
 async def test_an_absent_server_is_tried_every_few_seconds(server: FakeApiServer, client: Client) -> None:
-    """While nobody answers the pauses stay short, and the watch goes on from its version when the server is back."""
+    """While the server is unreachable the pauses stay short; afterwards the watch resumes at its version."""
     async with following(client) as follower:
         await follower.synced()
         last = put(server, "one")

@@ -23,7 +23,7 @@ LATEST = "1.{minor}"  # the release of Kubernetes that the markers are from
 # releases of Kubernetes 1 that deprecated and removed it.
 LIFECYCLES = (
 '''
-NO_RESOURCES = {"AdmissionReview", "APIGroupDiscovery", "DeploymentRollback", "Scale"}  # kinds that nobody creates
+NO_RESOURCES = {"AdmissionReview", "APIGroupDiscovery", "DeploymentRollback", "Scale"}  # kinds that are never created
 METHOD = re.compile(r"func \(in \*(\w+)\) APILifecycle(\w+)\(\) \(.*?\{\s*return (?:1, )?(.*)")
 
 

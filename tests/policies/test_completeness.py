@@ -25,13 +25,13 @@ def file_of(policy: Policy) -> Path:
 
 
 def test_every_policy_is_tried_in_every_way():
-    """Let in and not, or changed; wherever pods stand; with each parameter; on an update."""
+    """Each has allowed and denied (or patched) cases, for pod templates, for each parameter, and for an update."""
     missing = {name: untried(policy, file_of(policy)) for name, policy in catalogue().items()}
     assert {name: ways for name, ways in missing.items() if ways} == {}
 
 
 def test_the_example_of_contributing_is_whole(tmp_path):
-    """Whoever begins with a copy of it has cases that pass, and lacks none."""
+    """A copy of it starts with passing and complete cases."""
     module, cases = (
         textwrap.dedent(text) for text in re.findall(r"^   ```(?:python|yaml)\n(.*?)^   ```", PAGE.read_text(), BLOCKS)
     )

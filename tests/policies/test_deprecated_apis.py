@@ -87,7 +87,7 @@ def test_the_table_is_that_of_kubernetes():
 
 
 def test_kinds_outside_of_the_table_are_asked_about_by_their_old_versions_only():
-    """Nobody waits for a webhook with each renewal of a Lease."""
+    """Lease renewals are not sent to the webhook."""
     kinds = [target.kind for target in catalogue()["deprecated-apis"].targets]
     versions = {(kind.group, kind.kind): kind.versions for kind in kinds}
     assert versions["coordination.k8s.io", "Lease"] == ("v1beta1",)

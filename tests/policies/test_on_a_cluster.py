@@ -64,7 +64,7 @@ def title(trial: Trial) -> str:
 
 
 def why(table: Mapping[str, Sequence[str]], trial: Trial) -> str | None:
-    """Return what a table says of a case, if it is there."""
+    """Return a table's entry for a case, if any."""
     return next((reason for reason, titles in table.items() if title(trial) in titles), None)
 
 
@@ -101,7 +101,7 @@ async def prepare(api: ApiServer, asked: Sequence[Question]) -> list[str]:
 def test_every_case_has_its_verdict_on_a_real_api_server(
     own_control_plane: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is denied here is denied there with the same words; what is let in here is let in and stored as expected."""
+    """A case has the same verdict and messages on the API server; allowed objects are stored as expected."""
     trials = [trial for file in sorted(HERE.glob("*.yaml")) for trial in load_trials(file, catalogue())]
     policies, asked = questions([trial for trial in trials if not why(NOT_ASKED, trial)])
     engine = Engine(load(parse_documents(yaml.safe_dump_all(policies).encode(), "policies.yaml"), catalogue()))

@@ -59,7 +59,7 @@ UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
     ],
 )
 def test_wrong_parameters_are_refused(policy, params, faults):
-    """Every fault is told at its path; where none is given here, it is enough that there is one."""
+    """Every error has its path; a case without a path only needs one error."""
     with pytest.raises(FaultsError) as told:
         parse(catalogue()[policy].params, params, noun="parameter")
     assert faults is None or list(told.value.faults) == faults
@@ -79,7 +79,7 @@ def test_wrong_parameters_are_refused(policy, params, faults):
     ],
 )
 def test_parameters_that_can_be_meant_are_taken(policy, params):
-    """No rule of theirs asks for more than it must."""
+    """No rule is stricter than the standard."""
     assert parse(catalogue()[policy].params, params, noun="parameter")
 
 

@@ -69,7 +69,7 @@ VERSIONS = some.sampled_from([*(f"1.{minor}" for minor in range(pod_security.NEW
 
 
 def mutate(pod: dict[str, Any], kind: str = "Pod", params: SecurityDefaults | None = None) -> dict[str, Any]:
-    """Return the spec of the pod that is let in, having checked that the patch makes that, and a second one nothing."""
+    """Return the admitted pod's spec; check that the patch produces it and a second run patches nothing."""
     engine = Engine([in_force(POLICY, params=params or SecurityDefaults())])
     object = smallest(kind) | at(pod_path(kind), pod)
     first = engine.mutate(ask(object, kind))
@@ -123,7 +123,7 @@ def test_no_contradiction_is_made(pod, params):
 
 
 def contradictions(pod: dict[str, Any]) -> set[tuple[str, int, str]]:
-    """Return which container cannot run as it is told, and why."""
+    """Return the container that cannot run with its settings, and the reason."""
     outer = pod.get("securityContext") or {}
     found = set()
     for key in ("containers", "initContainers"):
@@ -143,7 +143,7 @@ def contradictions(pod: dict[str, Any]) -> set[tuple[str, int, str]]:
 
 @given(PODS, PARAMS)
 def test_pods_of_other_sorts_are_left_alone(pod, params):
-    """Windows pods, and pods in a user namespace, are let in as they are."""
+    """Windows pods, and pods in a user namespace, are allowed unchanged."""
     for other in ({"os": {"name": "windows"}}, {"hostUsers": False}):
         assert mutate(pod | other, params=params) == pod | other
 

@@ -137,7 +137,7 @@ def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CRE
             return (*(Target(kind, "", operations) for kind in whole), *EPHEMERAL)
         case "exec":
             return SESSIONS
-    raise LookupError(f"{kinds} is no set of kinds: {', '.join(SETS)}")
+    raise LookupError(f"{kinds} is not a set of kinds: {', '.join(SETS)}")
 
 
 def add_kind(about: Definition) -> None:
@@ -157,7 +157,7 @@ def add_pod_kind(text: str) -> None:
         raise ValueError(f'"{text}" is not of the form PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec')
     plural, group, version, kind, path = found.groups()
     if (group, kind) in OURS:
-        raise ValueError(f"{kind} of {group} is known; only custom kinds are to be told")
+        raise ValueError(f"{kind} of {group} is built in; register only custom kinds")
     KINDS[group, kind] = Kind(group, kind, plural, versions=(version,), pod_spec=path)
 
 

@@ -55,7 +55,7 @@ class OnMetadata(Params):
     """Whose metadata a policy is about."""
 
     where: Literal["objects", "pods"] = Field(
-        "objects", description="whether objects themselves must have them, or the pods that they make"
+        "objects", description="whether the objects themselves must have them, or their pods"
     )
 
     def lacking(self, request: Request, field: str, patterns: Mapping[str, str]) -> Iterator[Violation]:

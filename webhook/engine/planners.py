@@ -65,12 +65,12 @@ class Planner:
         return (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
 
     def planned_kind(self, object: Object) -> Kind:
-        """Return the kind of an object that it makes. LookupError where it does not say that it makes such."""
+        """Return the kind of a planned child. Raises LookupError if it is not declared."""
         group = str(object["apiVersion"]).rpartition("/")[0]
         for kind in self.makes:
             if (kind.group, kind.kind) == (group, object["kind"]):
                 return kind
-        raise LookupError(f"{self.kind.kind} does not say that it makes {object['apiVersion']} {object['kind']}")
+        raise LookupError(f"{self.kind.kind} does not declare the child {object['apiVersion']} {object['kind']}")
 
 
 @dataclass(frozen=True, slots=True)

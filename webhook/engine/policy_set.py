@@ -61,7 +61,7 @@ def read(documents: Iterable[Document], catalogue: Catalogue) -> PolicySet:
             if isinstance(made, BoundException):
                 exceptions.append((made, document))
             elif (made.namespace, made.name) in bound:
-                raise FaultsError([("metadata.name", "stands twice in this policy set; names are unique")])
+                raise FaultsError([("metadata.name", "duplicate name in this policy set; names are unique")])
             else:
                 bound[made.namespace, made.name] = made
         except FaultsError as error:
@@ -117,7 +117,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     if value.get("apiVersion") != API_VERSION or value.get("kind") not in KINDS:
         found = f"{value['apiVersion']} {value['kind']}" if {"apiVersion", "kind"} <= value.keys() else "this"
         known = f"{', '.join(KINDS[:-1])} and {KINDS[-1]}"
-        raise FaultsError([("", f"a policy set holds {API_VERSION} {known} objects, not {found}")])
+        raise FaultsError([("", f"a policy set contains {API_VERSION} {known} objects, not {found}")])
     if (size := len(orjson.dumps(value, default=str))) > MAX_POLICY_BYTES:
         raise FaultsError([("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")])
     document = parse(PolicyDocument, value)

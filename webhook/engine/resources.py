@@ -156,7 +156,7 @@ def of_all(request: Request, *, limit_ranges: bool = False) -> Iterator[Resource
 class Completed(Params):
     """Parameters of a policy that can take account of LimitRanges."""
 
-    limit_ranges: bool = Field(False, description="whether what LimitRanges will fill in counts as said")
+    limit_ranges: bool = Field(False, description="whether defaults from LimitRanges count as set")
 
 
 def needs(params: Completed) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ class Required(Completed):
         ["cpu", "memory"], description="resources that must be named"
     )
     init_containers: bool = Field(
-        True, description="whether init containers that run to their end are asked too; sidecars always are"
+        True, description="whether init containers without restartPolicy Always are judged too; sidecars always are"
     )
     tier: str = Field("production", description="what the message calls these workloads")
 

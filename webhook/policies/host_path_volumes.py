@@ -57,7 +57,7 @@ class HostPathVolumes(Params):
 
     allowed: list[AllowedHostPath] = Field([], description="what may be mounted")
     denied: list[HostPath] = Field(
-        [], description="paths that may not be mounted even where they are allowed, nor anything that holds them"
+        [], description="paths that may not be mounted even if an allowed path contains them, nor their parents"
     )
 
     @cached_property

@@ -15,7 +15,7 @@ def read(**spec) -> Backup:
 
 
 def test_nothing_is_required():
-    """What is left out has the defaults of the documentation, or is told missing later."""
+    """Absent fields have the documented defaults, or are reported as missing later."""
     assert Backup.model_validate({"metadata": {}}).spec.to_api() == {
         "source": {"connection": {}},
         "destination": {"type": "s3", "prefix": ""},

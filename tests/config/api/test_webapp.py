@@ -55,5 +55,5 @@ def test_a_status_says_only_what_is_known():
 
 
 def test_what_was_said_last_is_not_read():
-    """Nothing is planned by it, so that a newer release's status, or nobody's, holds nothing up."""
+    """No plan uses it, so an unknown status of a newer release has no effect."""
     assert WebApp.model_validate({"spec": SPEC, "status": {"phase": "FromTheFuture"}}).spec == read(SPEC).spec

@@ -153,7 +153,7 @@ def test_what_is_planned_is_the_stored_version() -> None:
     ],
 )
 def test_fields_are_called_as_they_were_written(version: str, said: str) -> None:
-    """What is said of the stored version is told in the names of the other one; kinds of one version pass."""
+    """A message about the stored version gets the other one's field names; kinds with one version are unchanged."""
     stored_said = "spec.poll.question, spec.options: must be set"
     assert as_written(stored_said, "voting.schoolofdevops.com", version, "VoteConfig") == said
     assert as_written(stored_said, "example.com", version, "WebApp") == stored_said

@@ -85,7 +85,7 @@ def test_only_what_changed_is_written():
 
 
 def test_reports_of_a_kind_that_could_not_be_listed_stay():
-    """Nobody knows whether their objects are mended."""
+    """It is unknown whether their objects still violate a policy."""
     planned = changes([], [stored(judged())], "openreports", NOW, frozenset({"Deployment.apps"}))
     assert (planned.apply, planned.delete) == ((), ())
 

@@ -42,7 +42,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/properties/test_finalizers.py::test_a_clean_up_that_fails_is_seen_and_tried_again
     controller/properties/test_finalizers.py::test_a_finalizer_that_cannot_be_written_is_seen
     controller/properties/test_on_a_cluster.py::test_an_api_that_is_removed_takes_its_objects_along
-9 Too old versions: nothing deleted is missed, and what is listed anew has low priority
+9 Too old versions: nothing deleted is missed, and relisted objects have low priority
     kube/test_watch.py::test_an_expired_version_is_listed_anew
     kube/test_watch.py::test_a_list_that_changes_too_fast_is_read_at_once
     kube/test_watch.py::test_a_watch_that_ends_without_a_word_is_listed_anew

@@ -60,7 +60,7 @@ async def create(user: Client, place: str, name: str) -> None:
                 await user.create(WEBAPP.resource, webapp(place, f"{name}-{number}"))
                 break
             except AlreadyExists:
-                break  # an earlier try did it, though nobody said so
+                break  # an earlier attempt succeeded without a response
             except ApiError:
                 await asyncio.sleep(0.1)
 
@@ -105,7 +105,7 @@ async def test_all_is_made_whatever_happens_to_the_api_server(
         await user.delete(DEPLOYMENT, "killed-0", place)
         plane.stop("kube-apiserver")
         load = group.create_task(create(user, place, "frozen"))
-        await asyncio.sleep(AWAY)  # that is how long nobody answers
+        await asyncio.sleep(AWAY)  # the server does not answer for this long
         plane.cont("kube-apiserver")
         await load
         await until_made(observer, "frozen")

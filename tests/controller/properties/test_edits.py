@@ -1,4 +1,4 @@
-"""Users, autoscalers and other controllers edit what we write too, all at once: nobody's fields are lost."""
+"""Users, autoscalers and other controllers edit the controller's objects concurrently: no writer's fields are lost."""
 
 import asyncio
 import random
@@ -26,7 +26,7 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
 
 
 class Editors:
-    """All who write beside the controller: what each wrote last must be there whoever else writes."""
+    """Writers beside the controller: the last value of each must survive all other writes."""
 
     def __init__(self, things: Things, chance: random.Random) -> None:
         self.server = things.server

@@ -36,7 +36,7 @@ class Reconciled:
         return sum(each.value for each in samples if each.name == "controller_runtime_reconcile_total")
 
     async def until_quiet(self, reconciles: float) -> None:
-        """Wait until so many reconciles have ended, and for a second none more has."""
+        """Wait until this many reconciles have ended, and no further one for a second."""
         async with asyncio.timeout(60):
             before = -1.0
             while before != self.count or self.count < reconciles:

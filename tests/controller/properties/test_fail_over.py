@@ -30,7 +30,7 @@ DURATION = 3.0
 ONLY = ("--kinds", "webapp", "--namespaces")
 LEASE_TIMES = ("--lease-duration", f"{DURATION:g}s", "--renew-deadline", "2s", "--retry-period", "0.4s")
 TAKEN_OVER_WITHIN = DURATION + 3.0  # a standby looks every 0.4 s, and this machine may be busy
-RELEASED_WITHIN = DURATION / 2  # much sooner than a lease that nobody gave back
+RELEASED_WITHIN = DURATION / 2  # much sooner than an unreleased lease
 
 
 class Replicas:
@@ -103,7 +103,7 @@ class Replicas:
 
 @asynccontextmanager
 async def work_coming_in(client: Client, place: str) -> AsyncIterator[Callable[[], int]]:
-    """Create WebApps all the time, so that whoever may write has something to write."""
+    """Create WebApps continuously, so that every leader has something to write."""
     made = 0
 
     async def create() -> None:
@@ -150,7 +150,7 @@ async def go_through_it(replicas: Replicas, proxy: Proxy) -> list[str]:
         await replicas.until_at_work()
         return user
 
-    proxy.partition()  # nothing comes through, and nobody says so
+    proxy.partition()  # packets are dropped silently
     killed = await next_leader(TAKEN_OVER_WITHIN)
     await replicas.until_ended("cut-off")
     proxy.cut()

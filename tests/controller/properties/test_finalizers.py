@@ -20,7 +20,7 @@ DECLARED: Any = {
 
 
 def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
-    """A ConfigMap; and whoever goes sees to it that the Lease of its name, somebody else's, goes before."""
+    """A kind with a ConfigMap, whose clean-up waits until a Lease of the same name is deleted."""
     del now
     name = str(thing.metadata["name"])
     config = Step("config", [Apply(configmap(name))])

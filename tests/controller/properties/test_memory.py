@@ -1,4 +1,4 @@
-"""What many objects cost: memory by the size of their JSON, and no long moments in which nobody else has a turn."""
+"""The cost of many objects: memory proportional to their JSON, and no long blocking of the event loop."""
 
 import asyncio
 import gc

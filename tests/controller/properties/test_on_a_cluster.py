@@ -65,7 +65,7 @@ class Editors:
         self.written: dict[tuple[Resource, str, str], Any] = {}
 
     async def run(self, edits: int) -> None:
-        """Make so many edits, one after the other; others run at the same time."""
+        """Make this many edits sequentially, while others run concurrently."""
         for _ in range(edits):
             name, number = self.chance.choice(NAMES), self.chance.randrange(1, 10**6)
             await self.chance.choice(

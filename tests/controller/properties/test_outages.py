@@ -66,7 +66,7 @@ async def test_an_absent_server_is_asked_seldom_and_found_soon(server: FakeApiSe
 
 
 async def test_what_is_listed_anew_waits_for_what_people_change(running: Running) -> None:
-    """After 410 all that exists is read again: what did not change wakes nobody, the rest has a low priority."""
+    """After 410 all objects are listed again: unchanged ones enqueue nothing, the others have low priority."""
     async with running(single) as things:
         for number in range(20):
             things.create(f"thing-{number}")
@@ -157,7 +157,7 @@ async def test_a_server_that_asks_for_patience_gets_it(
 
 
 async def test_an_overloaded_server_meets_no_storm(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each key fails once and waits; nobody fails on behalf of others."""
+    """Each key fails once and waits; no key is delayed by another's failure."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.1)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.1)
     names = [f"thing-{number:02}" for number in range(30)]

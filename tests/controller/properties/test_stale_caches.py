@@ -121,7 +121,7 @@ def told_of(thing: Thing, observed: Observed, now: datetime) -> Plan:
 
 
 async def test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status(running: Running) -> None:
-    """After listing anew the cache may show both at once: a version that we wrote, with a spec that we never saw."""
+    """A relist may show both at once: a version that the controller wrote, with a spec that it never observed."""
     async with running(told_of) as things:
         things.create()
         await things.until_ready()

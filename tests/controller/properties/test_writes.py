@@ -68,7 +68,7 @@ async def test_objects_cost_their_writes_once_and_then_nothing(running: Running)
 
 
 async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> None:
-    """Conditions of theirs stay, whatever they do with them; a pass and a restart cost no request."""
+    """Conditions of other writers stay; a reconcile and a restart send no request."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -162,7 +162,7 @@ async def test_what_might_be_ours_is_asked_of_the_server_at_a_start(running: Run
 
 
 async def test_a_status_that_is_never_the_same_is_no_loop(running: Running) -> None:
-    """It is written once for each change of something else: our own status wakes nobody."""
+    """It is written once for each change of other fields: the controller's own status write enqueues nothing."""
     numbers = count()
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:

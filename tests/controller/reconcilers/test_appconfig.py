@@ -21,7 +21,7 @@ def planned(status: Any = None, observed: Observed | None = None, **spec: Any) -
 
 
 def test_it_makes_one_configmap() -> None:
-    """With rendered values, the platform's label, and what they come from; nobody is restarted."""
+    """It has the rendered values and the platform's labels; no workload is restarted."""
     plan = planned(
         application="shop", environment="staging", config={"url": "http://{{ application }}.{{ namespace }}"}
     )
@@ -117,7 +117,7 @@ def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) 
 
 
 def test_many_faults_are_cut_short() -> None:
-    """Three are told, and how many more there are."""
+    """Three are reported, with the number of the others."""
     problem = planned(application="shop", config=dict.fromkeys("abcde", "{{ 1 }}")).problem
     assert problem is not None
     assert problem.message.endswith(

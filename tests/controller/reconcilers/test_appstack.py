@@ -37,7 +37,7 @@ def planned(object: Object, observed: Observed | None = None) -> Plan:
     ],
 )
 def test_each_waits_for_all_before_it(wanted: list[str], needs: dict[str, tuple[str, ...]]) -> None:
-    """Of those that are asked for; the others have no condition and keep nobody waiting."""
+    """Requested components have one; the others have none and delay nothing."""
     plan = planned(stack(**{name: EVERYTHING[name] for name in wanted}))
     asked_for = [step for step in plan.steps if step.condition]
     assert {step.name: tuple(step.depends_on) for step in asked_for} == needs

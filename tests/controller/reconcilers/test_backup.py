@@ -290,7 +290,7 @@ def test_what_is_missing_is_named(spec: Object, problem: str) -> None:
 def test_a_schedule_that_is_none_is_told() -> None:
     """Where no admission was asked."""
     assert planned(schedule="0 25 * * *").problem == Problem(
-        'spec.schedule: "0 25 * * *" is no cron schedule: wrong hour', "Invalid"
+        'spec.schedule: "0 25 * * *" is not a cron schedule: wrong hour', "Invalid"
     )
 
 

@@ -153,7 +153,7 @@ def test_the_spec_says_otherwise() -> None:
     [("1Ti", "1024Gi"), ("500Gi", "500Gi"), ("1.5Ti", "1536Gi"), ("500Mi", "1Gi"), (2**40, "1024Gi"), (0, "0Gi")],
 )
 def test_storage_is_written_in_whole_gibibytes(storage: str | int, written: str) -> None:
-    """As PostgreSQL takes it, or refuses it; rounded up, so that nobody gets less than was asked for."""
+    """It is valid for PostgreSQL, or rejected; it is rounded up, never down."""
     objects = made(planned(platform(database={"storage": storage})))
     assert objects["PostgreSQL", "shop-db"]["spec"]["storage"] == written
 

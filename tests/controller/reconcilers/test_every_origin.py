@@ -1,4 +1,4 @@
-"""Whatever a field of a spec changes in what is made leads back to a field of the parent, so that a denial names it."""
+"""Every field of a child that a field of the parent's spec changes has an origin, so that a denial names it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -56,7 +56,7 @@ OTHERS = {"app": "other", "version": "7", "managed-by": "x", "helm.sh/chart": "a
 
 
 def test_labels_are_handed_on_and_enter_no_selector(case: Case) -> None:
-    """Those of a person; what is made has them in every template, selectors and what cannot change have not."""
+    """A user's labels are inherited by children and their templates, but not by selectors and immutable fields."""
     labelled = case.object["metadata"] | {"labels": LABELS | OTHERS}
     objects = made(Case(case.kind, case.object | {"metadata": labelled}))
     for each in objects:
@@ -185,7 +185,7 @@ def test_names_that_are_let_in_make_valid_names(case: Case, engine: Engine) -> N
                 longest = middle
             else:
                 denied = middle
-        assert longest >= 20 or shape[0] == "1", f"nothing that begins with {shape[: longest + 1]} is let in"
+        assert longest >= 20 or shape[0] == "1", f"nothing that begins with {shape[: longest + 1]} is allowed"
         for name in (shape[:length] for length in range(longest, max(longest - 3, 0), -1)):
             assert not DNS_NAME.fullmatch(name) or list(faults(called(case, name))) == []
 
@@ -202,7 +202,7 @@ def is_let_in(engine: Engine, case: Case) -> bool:
 
 
 def faults(case: Case) -> Iterator[str]:
-    """Yield the names and labels of what is made that the API server, or the controllers behind it, would refuse."""
+    """Yield names and labels of children that the API server or other controllers would reject."""
     for each in made(case):
         kind, name = each.resource.kind, each.object["metadata"]["name"]
         limits = {"CronJob": 52, "Job": 63, "StatefulSet": 63 - len("-0123456789")}

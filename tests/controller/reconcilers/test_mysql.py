@@ -69,7 +69,7 @@ def test_every_label_reaches_pods_and_claims() -> None:
 
 
 def test_its_pod_is_restricted_sized_and_asked_whether_it_lives() -> None:
-    """As the production policies want it, and with a root filesystem that nobody writes to."""
+    """It passes the production policies, and its root filesystem is read-only."""
     plan = planned(version="8.0", storage="1Ti")
     spec, found = server(plan)["spec"], container(made(plan), "shop-db")
     assert found["image"] == "mysql:8.0"
@@ -309,7 +309,7 @@ UNREADY: Object = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
         "but not beyond",
         "a volume that was left",
         "and another version",
-        "a version that nobody knows",
+        "an unknown version",
     ],
 )
 def test_a_version_that_does_not_open_the_data_is_refused(

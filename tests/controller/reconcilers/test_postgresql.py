@@ -73,7 +73,7 @@ def child(kind: str, name: str, **fields: Any) -> Object:
 
 
 def stateful_set(ready: int = 1, storage: str = "1Gi", version: str = "14") -> Object:
-    """The StatefulSet, with so many instances ready."""
+    """Return the StatefulSet with this many ready instances."""
     labels = {**LABELS, "app.kubernetes.io/version": version}
     claims = [{"metadata": {"name": "data", "labels": labels}, "spec": asked(storage)}]
     status = {"observedGeneration": 1, "replicas": ready, "readyReplicas": ready, "updatedReplicas": ready}
@@ -346,7 +346,7 @@ def test_a_storage_class_that_is_not_there_is_told(
 
 
 def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> None:
-    """Though their CronJob is there; nobody asks where there are none, or where they go to a store."""
+    """The CronJob may exist; without backups, or with a destination, the class does not matter."""
     found = [pod(), claim(), claim(component="backup", phase="Pending")]
     children = [*ALL_THERE, child("CronJob", "shop-backup")]
     told = Problem(f"failed to setup backups: {ABSENT}", "StorageClassNotFound")

@@ -110,7 +110,7 @@ async def test_a_change_restarts_all_who_use_it_once(shop: Shop) -> None:
 
 @pytest.mark.parametrize("done", [0, 1, 2])
 async def test_what_a_crash_left_is_finished(shop: Shop, done: int) -> None:
-    """After the ConfigMap and before the last patch: the rest is restarted, nobody twice, and no newcomer."""
+    """A crash between the ConfigMap and the last patch: the others are restarted, none twice, and no new workload."""
     await shop.begin("a", "b", x="1")
     before = [shop.get(DEPLOYMENT, name, "default") for name in "ab"]
     old = shop.get(APPCONFIG.resource, "settings", "default")

@@ -36,7 +36,7 @@ def made(plan: Plan) -> list[Object]:
 
 
 def deployment(ready: int | None = None, wanted: int = 3, **more: Any) -> Object:
-    """Its Deployment, with so many pods ready."""
+    """Return its Deployment with this many ready pods."""
     status = {**({} if ready is None else {"readyReplicas": ready}), **more}
     return {
         "apiVersion": "apps/v1",
@@ -134,7 +134,7 @@ GOING = "3 of 3 replicas are ready, and old ones are still to go"
     ],
 )
 def test_how_far_it_is_is_told(stored: Object | None, note: str) -> None:
-    """In numbers that the status has too: while neither they nor the phase change, nor does what is told."""
+    """The message has the numbers of the status, so it changes only with them or the phase."""
     assert planned(Observed(children=[stored] if stored else [])).steps[0].note == note
 
 

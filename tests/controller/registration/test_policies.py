@@ -180,7 +180,7 @@ async def test_a_good_policy_is_in_force(server, statuses, resource, namespace):
     ids=["a parameter", "a policy", "two kinds", "a tenant's that would change objects"],
 )
 async def test_a_bad_policy_says_what_is_wrong(server, statuses, resource, spec, message):
-    """Path, fault and what was probably meant, as whoever applies it would be told."""
+    """It has path, error and suggestion, as a denial would."""
     namespace = "shop" if resource is TENANT else ""
     server.create(resource, policy(kind=resource.kind, namespace=namespace or None, **spec))
     async with statuses(resource) as running:
@@ -229,7 +229,7 @@ async def test_the_status_has_the_actions_as_kubectl_lists_them(server, statuses
 
 
 async def test_an_exception_is_looked_at_again_when_it_ends(server, statuses):
-    """In force until its last second, and ended from then on, by nobody's doing but the clock's."""
+    """It is in force until its expiry time, and expired from then on, without an event."""
     server.create(EXCEPTION, exception(expires="2026-11-21T12:00:10Z"))
     async with statuses(EXCEPTION) as running:
         running.policies = [bind(policy(), catalogue())]
@@ -279,7 +279,7 @@ TENANTS = policy(kind="AdmissionPolicy", namespace="shop")
     ],
 )
 async def test_an_exception_that_does_not_count_says_so(server, statuses, from_, namespace, entry, message):
-    """Nobody believes himself excepted who is not."""
+    """An exception without effect reports so."""
     server.create(EXCEPTION, exception(namespace, **entry))
     async with statuses(EXCEPTION) as running:
         running.policies = [bind(from_, catalogue())]
@@ -288,7 +288,7 @@ async def test_an_exception_that_does_not_count_says_so(server, statuses, from_,
 
 
 async def test_an_exception_waits_for_the_policies(server, statuses):
-    """Before policies are in force nobody can say whether it is from one of them; nothing wrong is written."""
+    """Until policies are loaded, it is unknown which policies it exempts from, and no status is written."""
     server.create(EXCEPTION, exception())
     async with statuses(EXCEPTION) as running:
         running.policies = None

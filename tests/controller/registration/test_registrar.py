@@ -71,7 +71,7 @@ async def test_a_webhook_of_somebody_else_does_not_answer(system):
 
 
 async def test_a_change_of_policies_changes_the_rules(system):
-    """More kinds, then none; the webhook that nobody needs goes."""
+    """The rules follow the kinds; a webhook without rules is removed."""
     system.policies.engine = Engine([bound("a", kinds="scalable")])
     system.wake()
     await system.until(lambda: not system.webhooks(MUTATING))
@@ -124,7 +124,7 @@ async def test_a_configuration_that_somebody_deleted_stays_deleted(system, serve
 
 
 async def test_they_are_made_where_no_chart_made_them(server, client, tmp_path):
-    """Outside a cluster nobody else does."""
+    """Outside a cluster nothing else does."""
     async with working(server.endpoint, tmp_path, creates=True) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
         system.mount()

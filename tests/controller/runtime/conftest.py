@@ -147,7 +147,7 @@ class Things:
         await self.until_ready(name=marker)
         queue = self.manager.controllers[0].queue
         async with asyncio.timeout(WITHIN):  # what it found at its start goes after the marker
-            while queue.processing or any(  # noqa: ASYNC110  turns, as few as it takes: the queue tells nobody
+            while queue.processing or any(  # noqa: ASYNC110  as few turns as possible: the queue has no event
                 each.ready_at <= time.monotonic() for each in queue._entries.values()
             ):
                 await asyncio.sleep(0)

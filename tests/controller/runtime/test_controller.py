@@ -68,7 +68,7 @@ async def test_a_single_named_object_is_watched(server: FakeApiServer) -> None:
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("error", [Conflict(409, "Conflict", "again"), ValueError("a bug"), TimeoutError()])
 async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer, error: Exception) -> None:
-    """One bad object, or a mistake of ours, ends neither the worker nor the process."""
+    """One bad object, or an error in the code, ends neither the worker nor the process."""
     attempts, mended = 0, asyncio.Event()
 
     async def reconcile(request: Request) -> Result:
@@ -94,7 +94,7 @@ def counted(manager: Manager, what: str) -> float | None:
 
 
 async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> None:
-    """It is not tried again, and a change begins anew."""
+    """It is not retried; a change of the object resets it."""
     attempts: asyncio.Queue[int] = asyncio.Queue()
 
     async def reconcile(request: Request) -> Result:
@@ -112,7 +112,7 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
 
 @pytest.mark.usefixtures("hasty")
 async def test_a_task_that_dies_takes_the_process_along(server: FakeApiServer) -> None:
-    """A mistake outside of a reconcile, here in who is told of changes: nothing lives on half dead."""
+    """An exception outside a reconcile, here in an event handler, ends the whole process."""
 
     async def reconcile(request: Request) -> Result:
         return Result()
@@ -231,7 +231,7 @@ async def test_what_a_reconcile_wrote_does_not_wake_it(server: FakeApiServer) ->
 
 
 async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> None:
-    """A process that is told to end waits for its workers."""
+    """A process that is stopped waits for its workers."""
     begun, finished = asyncio.Event(), asyncio.Event()
 
     async def reconcile(request: Request) -> Result:

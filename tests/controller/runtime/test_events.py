@@ -1,4 +1,4 @@
-"""Events: one series for what repeats, a limit for who talks too much, and nobody waits."""
+"""Events: repeated ones are one series, the rate per object is limited, and reconciles do not wait for them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -82,7 +82,7 @@ async def test_repetitions_become_a_series(server: FakeApiServer, recorder: Even
 
 
 async def test_another_note_is_another_event(server: FakeApiServer, recorder: EventRecorder) -> None:
-    """Who mends one thing and is told of the next reads of the next, and not the first again."""
+    """After one problem is fixed, the event has the next problem, not the first again."""
     for event in (FAILED, replace(FAILED, note="no luck either"), FAILED):
         recorder.record(THING, event)
     told = await written(server, recorder)
@@ -90,7 +90,7 @@ async def test_another_note_is_another_event(server: FakeApiServer, recorder: Ev
 
 
 async def test_after_a_pause_it_is_a_new_event(server: FakeApiServer, recorder: EventRecorder, clock: Clock) -> None:
-    """What happens again much later is told as new."""
+    """The same event much later is a new series."""
     recorder.record(THING, FAILED)
     clock.now += 400
     recorder.record(THING, FAILED)
@@ -109,7 +109,7 @@ async def test_an_object_has_an_allowance(server: FakeApiServer, recorder: Event
 async def test_an_event_that_cannot_be_written_is_told_anew_the_next_time(
     server: FakeApiServer, recorder: EventRecorder, clock: Clock
 ) -> None:
-    """Events are never worth a failure; but what goes on is told, though nobody heard of its beginning."""
+    """A failed event is no error; a repetition is reported even if the first event was lost."""
     server.fail(1, 500)
     recorder.record(THING, FAILED)
     assert await written(server, recorder) == []

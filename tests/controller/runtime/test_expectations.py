@@ -27,7 +27,7 @@ def expectations(clock: Clock) -> Expectations:
 
 @pytest.fixture
 def cache() -> Cache:
-    """A cache that nobody fills but the test."""
+    """A cache that only the test fills."""
     return Caches(Client(Endpoint("http://127.0.0.1:1"))).of(CONFIGMAP)
 
 

@@ -42,7 +42,7 @@ async def test_a_synced_process_is_ready(manager: Manager) -> None:
 
 
 async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(manager: Manager, server: FakeApiServer) -> None:
-    """A right that is missing shows at once, and holds up nobody else."""
+    """A missing right is reported immediately, and does not delay other caches."""
     server.fail(1000, 403, path="/configmaps")
     stop = asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:

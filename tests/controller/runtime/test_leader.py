@@ -159,7 +159,7 @@ async def test_a_wall_clock_that_is_wrong_makes_nobody_lead(
 async def test_a_leader_outlives_failures_shorter_than_the_deadline(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
-    """An API server that is away for a moment costs nobody the lead."""
+    """A short outage of the API server does not change the leader."""
     one = election(client, clock)
     await one.campaign()
     server.fail(3, 503)
@@ -192,7 +192,7 @@ async def test_a_leader_sees_that_another_leads(server: FakeApiServer, client: C
 
 
 async def test_a_released_lease_is_free_at_once(server: FakeApiServer, client: Client, clock: Clock) -> None:
-    """A process that ends makes nobody wait."""
+    """A process that ends releases the lease."""
     one = election(client, clock)
     await one.campaign()
     await one.release()
@@ -205,7 +205,7 @@ async def test_a_released_lease_is_free_at_once(server: FakeApiServer, client: C
 async def test_a_renewal_under_way_does_not_keep_a_lease_from_being_released(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
-    """It was written, though nobody waited for its answer any more; a lease that another has is left to it."""
+    """The write succeeded although its response timed out; a lease of another holder is not released."""
     one = election(client, clock)
     await one.campaign()
     server.change(LEASE, "lock", {"spec": {"renewTime": "2026-01-01T00:00:02.000000Z"}}, NAMESPACE)

@@ -20,7 +20,7 @@ def by_label(object: Object) -> list[str]:
 
 
 def config_map(name: str, **labels: str) -> Object:
-    """Return a ConfigMap of ours, or of somebody who labels theirs otherwise."""
+    """Return a ConfigMap with or without the controller's labels."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}}
 
 

@@ -50,7 +50,7 @@ class Flawed:
         return self._plan(thing, observed, now)
 
     async def until_raised(self, more: int) -> None:
-        """Wait until it has raised so many times more."""
+        """Wait until it has raised this many more times."""
         wanted = self.raised + more
         while self.raised < wanted:
             self._again.clear()

@@ -217,7 +217,7 @@ async def test_a_foreign_object_of_the_name_is_left_alone_until_it_goes(running:
 
 
 async def test_the_child_of_an_earlier_object_of_the_name_is_waited_for(running: Running) -> None:
-    """An object made anew does not take over what the garbage collector is about to remove."""
+    """A recreated object does not adopt children that the garbage collector is about to delete."""
     async with running(single) as things:
         old = things.create()
         await things.until_ready()
@@ -231,7 +231,7 @@ async def test_the_child_of_an_earlier_object_of_the_name_is_waited_for(running:
 
 
 async def test_a_child_that_is_deleted_and_held_is_told(running: Running) -> None:
-    """Whom it waits for is named, nothing is written to it, and it is made anew once it is gone."""
+    """The message names the object, nothing is written to it, and it is recreated once it is gone."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -373,7 +373,7 @@ async def test_what_cannot_be_read_is_a_permanent_error_that_names_the_field(run
 
 
 async def test_a_problem_of_the_plan_shows_and_its_events_are_told(running: Running) -> None:
-    """What the planner finds impossible is permanent; what it wants told is told."""
+    """A problem of the plan is permanent; the plan's events are emitted."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del observed, now
@@ -493,7 +493,7 @@ def crd_of(resource: Resource) -> Object:
 
 
 def test_a_kind_writes_only_what_it_owns_or_reads() -> None:
-    """What is patched, deleted or optional must be looked at, or nobody would see it."""
+    """Patched, deleted and optional resources must be declared, or their changes would be missed."""
     with pytest.raises(ValueError, match="Thing neither owns nor reads leases"):
         PlannedKind(Thing, plan=single, patches=(LEASE,))
 

@@ -68,7 +68,7 @@ async def test_whoever_wants_to_is_woken_by_a_status(server: FakeApiServer) -> N
 
 
 async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
-    """Whatever changes in it; others of its kind wake nobody."""
+    """Any change of it does; other objects of its kind enqueue nothing."""
     shop = server.create(DEPLOYMENT, named("shop"))
     async with woken(server, For(DEPLOYMENT), Owns(CONFIGMAP)) as requests:
         assert await requests.get() == SHOP
@@ -106,7 +106,7 @@ def test_children_are_somebodys() -> None:
 
 
 async def test_a_cache_that_nobody_would_fill_is_an_error(server: FakeApiServer) -> None:
-    """Whoever asks for it within a reconcile is told."""
+    """Using it within a reconcile is an error."""
     told: asyncio.Queue[str] = asyncio.Queue()
     manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
 

@@ -73,7 +73,7 @@ def test_the_time_moves_only_when_the_status_flips() -> None:
 
 
 def test_a_reason_is_a_word_though_a_webhook_gave_a_sentence() -> None:
-    """Many webhooks put their message there; a condition with it would be refused, and nobody would know why."""
+    """Many webhooks put their message there; the API server would reject a condition with it."""
     said = 'admission webhook "example.com" denied the request: no privileged pods!'
     denied = Forbidden(403, "no privileged pods!", said)
     assert ready(written(Failure(STEP, denied))) == ("False", "Forbidden", f"failed to create database: {said}")
@@ -155,7 +155,7 @@ def test_an_unreadable_object_keeps_what_was_observed() -> None:
 
 
 def faults() -> ValidationError:
-    """What pydantic says of a value: it quotes it, below the first line."""
+    """Pydantic's message quotes the value below the first line."""
     with pytest.raises(ValidationError) as raised:
         TypeAdapter(int).validate_python("hunter2")
     assert "hunter2" in str(raised.value)

@@ -205,7 +205,7 @@ def namespace(installation: Installation) -> Iterator[str]:
 
 
 def few(namespace: str, maximum: int = 3, *, name: str = "few", **spec: Any) -> Object:
-    """Return a cluster policy that allows so many replicas in one namespace."""
+    """Return a cluster policy that allows this many replicas in one namespace."""
     match = {"any": [{"namespaces": [namespace]}]}
     return {
         "apiVersion": API_VERSION,
@@ -216,7 +216,7 @@ def few(namespace: str, maximum: int = 3, *, name: str = "few", **spec: Any) -> 
 
 
 def tenants(namespace: str, maximum: int = 1) -> Object:
-    """Return a tenant's policy that allows so many replicas."""
+    """Return a tenant's policy that allows this many replicas."""
     return {
         "apiVersion": API_VERSION,
         "kind": "AdmissionPolicy",

@@ -192,7 +192,7 @@ UNGUARDED = {
 
 
 def test_a_bad_version_never_unloads_the_good_one(installation: Installation, namespace: str) -> None:
-    """One that got in all the same is told in the status and in the log of each replica; the good one judges on."""
+    """An invalid version is reported in the status and each replica's log; the valid one stays in force."""
     policy = few(namespace)
     installation.apply(policy, UNGUARDED)
     installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
@@ -286,7 +286,7 @@ def test_nothing_is_judged_before_the_objects_have_been_read(tmp_path: Path) -> 
 
 
 def test_an_object_that_does_not_change_is_not_written(installation: Installation, namespace: str) -> None:
-    """A controller that begins anew finds every status as it should be, and leaves it."""
+    """A restarted controller finds every status up to date and writes none."""
     installation.apply(few(namespace), tenants(namespace))
     installation.kubectl("apply", "-f-", input=exception())
     for object in (few(namespace), tenants(namespace), exception()):

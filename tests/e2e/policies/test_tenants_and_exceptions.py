@@ -124,7 +124,7 @@ def test_an_exception_for_one_container_leaves_the_others(
 
 
 def test_an_exception_from_nothing_says_so_until_there_is_something(installation: Installation, namespace: str) -> None:
-    """A misspelt policy is told in the status; the status follows the policies."""
+    """A misspelt policy is reported in the status; the status follows the policies."""
     installation.apply(few(namespace, name="fewer"))
     installation.kubectl("apply", "-f-", input=exception())
     message = 'spec.exceptions[0].policy: no policy object "few"; did you mean "fewer"?'

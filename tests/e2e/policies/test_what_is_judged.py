@@ -113,7 +113,7 @@ def test_actions_in_any_combination(installation: Installation, namespace: str, 
 
 
 def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big: str) -> None:
-    """An update that was let in though it violates leaves a trace."""
+    """An update admitted with a violation is reported."""
     mark = installation.plane.audit_mark()
     installation.kubectl("label", "deployment/big", "-n", big, "a=b")
     (event,) = installation.plane.audit_events(mark, verb="patch", resource="deployments", namespace=big)

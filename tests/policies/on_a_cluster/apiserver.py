@@ -96,7 +96,7 @@ def _unquoted(warning: str) -> str:
 
 @asynccontextmanager
 async def api_server(plane: ControlPlane) -> AsyncIterator[ApiServer]:
-    """Yield the API server, asked by so many at once."""
+    """Yield the API server, with this many concurrent requests."""
     connector = aiohttp.TCPConnector(limit=AT_ONCE, ssl=ssl.create_default_context(cafile=plane.ca_file))
     async with aiohttp.ClientSession(
         connector=connector,
@@ -129,7 +129,7 @@ async def webhook(
     file = directory / "policies.yaml"
     file.write_text(yaml.safe_dump_all([*policies, *CANARIES], sort_keys=False))
     pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
-    unmade = ("--kinds", "Widget")  # a case is about its object alone, not what is made of it; none is about a Widget
+    unmade = ("--kinds", "Widget")  # cases are about objects without children; none is about a Widget
     with Gatewright(plane, directory, "webhook", "--policies", str(file), *unmade, *pair) as process:
         await asyncio.to_thread(process.start)
         await api.make(creation(CANARY))

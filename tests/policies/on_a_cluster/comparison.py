@@ -14,14 +14,14 @@ from webhook.harness.trial import ask
 
 
 def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
-    """Yield who else than its policy judges a case, or that nobody does: then to be let in would say nothing."""
+    """Yield an error if another policy judges the case, or none does, since an allow would then prove nothing."""
     expect = question.trial.expect
     if isinstance(expect, Expectation) and expect.malformed:
         return  # what is malformed is everybody's matter
     looked_up = {PARENT: {}} | question.trial.looked_up
     judges = {outcome.policy for outcome in ask(engine, question.admission, looked_up).outcomes}
     if judges != {question.policy} and (judges or expect != "not-matched"):
-        yield f"{question.title}: judged by {judges or 'nobody'}"
+        yield f"{question.title}: judged by {judges or 'no policy'}"
 
 
 def differences(question: Question, said: Said, as_if_written: Said | None) -> Iterator[str]:
@@ -39,7 +39,7 @@ def differences(question: Question, said: Said, as_if_written: Said | None) -> I
         yield from _findings("violation", question, causes, expected.denied or expected.malformed or [])
         return
     if not _is_let_in(question, said):
-        yield f"expected to be let in, came {said.message}"
+        yield f"expected: allowed; actual: {said.message}"
         return
     ours = [text.partition(": ") for text in said.warnings if re.match(r"p\d+: ", text)]
     warned = [(text.partition(": ")[0], text, policy) for policy, _, text in ours]
@@ -57,7 +57,7 @@ def _is_let_in(question: Question, said: Said) -> bool:
         return False
     operation = question.trial.admission.operation
     if operation == "CONNECT":
-        return said.code == 404  # there is no such pod; who is let in learns of that
+        return said.code == 404  # an allowed request fails because the pod does not exist
     return said.code in (200, 201) or (operation == "CREATE" and said.body.get("reason") == "AlreadyExists")
 
 

@@ -115,7 +115,7 @@ def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question
 
 
 def _expected(trial: Trial) -> Object | None:
-    """Return the object that is to be stored, where it is to be let in."""
+    """Return the object to store, if it is expected to be allowed."""
     if trial.admission.object is None or trial.admission.operation == "CONNECT":
         return None
     if not isinstance(trial.expect, Expectation):

@@ -403,7 +403,7 @@ def test_a_planner_that_raises_denies():
     assert (outcome.policy, type(outcome.error)) == ("shop-plan", AssertionError)
     made = Planner(SHOP, (SERVICE,), plan_shop, filled)
     (outcome,) = Engine([], Planners([made])).validate(request(shop())).outcomes
-    assert str(outcome.error) == "Shop does not say that it makes apps/v1 Deployment"
+    assert str(outcome.error) == "Shop does not declare the child apps/v1 Deployment"
 
 
 def test_a_schema_violation_of_a_child_is_denied_with_the_parents_field():
@@ -492,7 +492,7 @@ def plan_kiosk(kiosk, now, served):
 
 def ports(request, _):
     """Report the port."""
-    yield Violation("spec.ports", str(request.object["spec"]["ports"][0]["port"]), "is told", "go on")
+    yield Violation("spec.ports", str(request.object["spec"]["ports"][0]["port"]), "is reported", "continue")
 
 
 def test_available_apis_decide_the_children():

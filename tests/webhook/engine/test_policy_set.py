@@ -13,7 +13,7 @@ from webhook.policies import catalogue
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
 SCALABLE = sorted({target.kind.kind for target in catalogue()["replica-limits"].targets})
 HOLDS = (
-    "a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and PolicyException objects, "
+    "a policy set contains gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and PolicyException objects, "
 )
 HEAD = """\
 apiVersion: gatewright.io/v1alpha1
@@ -174,7 +174,7 @@ def test_all_errors_of_all_documents_are_reported():
         "policies.yaml:11: ClusterAdmissionPolicy replica-limits: "
         'spec.policy: no policy "nothing"; known: ' + ", ".join(sorted(catalogue())),
         "policies.yaml:15: ClusterAdmissionPolicy replica-limits: "
-        "metadata.name: stands twice in this policy set; names are unique",
+        "metadata.name: duplicate name in this policy set; names are unique",
         f"policies.yaml:19: document: {HOLDS}not this",
         'policies.yaml:26: ClusterAdmissionPolicy replica-limits: spec.policies: unknown field; did you mean "policy"?',
     ]

@@ -189,8 +189,8 @@ def test_errors_of_the_policy_set_are_reported(file):
     """The policies are read as by `gatewright check`."""
     (file.parent / "set.yaml").write_text("kind: X\n")
     assert faults(file, "policies: set.yaml\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n") == [
-        "set.yaml:1: document: a policy set holds gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and "
-        "PolicyException objects, not this"
+        "set.yaml:1: document: a policy set contains gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy "
+        "and PolicyException objects, not this"
     ]
 
 

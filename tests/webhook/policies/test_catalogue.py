@@ -87,7 +87,7 @@ def test_modules_of_a_directory_share_helpers(directory: Path) -> None:
         ),
         (
             GOOD.replace('kinds="pods"', 'kinds="pod"'),
-            ": cannot be used: pod is no set of kinds: pods, scalable, namespaced, all, exec",
+            ": cannot be used: pod is not a set of kinds: pods, scalable, namespaced, all, exec",
         ),
         (
             GOOD.replace('kinds="pods"', 'kinds=("Pods",)'),

@@ -104,7 +104,7 @@ class Attacker:
         return await asyncio.open_connection("127.0.0.1", self._port, ssl=self._trusts, server_hostname="127.0.0.1")
 
     async def each(self, number: int, attack: Callable[[Streams], Awaitable[None]]) -> None:
-        """Attack over so many connections at once, each replaced by a new one when it ends."""
+        """Attack over this many concurrent connections; replace each one that ends."""
 
         async def one() -> None:
             while time.monotonic() < self._end:
