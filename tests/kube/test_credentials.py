@@ -166,7 +166,9 @@ async def test_a_pod_has_its_own(tmp_path: Path) -> None:
 
 async def test_nowhere(tmp_path: Path) -> None:
     """Without any of these, the error says what was looked for."""
-    with pytest.raises(CredentialsError, match=r"no --kubeconfig, no \$KUBECONFIG, no ~/.kube/config, .* not running in a Pod"):
+    with pytest.raises(
+        CredentialsError, match=r"no --kubeconfig, no \$KUBECONFIG, no ~/.kube/config, .* not running in a Pod"
+    ):
         await load(environment={"HOME": str(tmp_path)})
     with pytest.raises(CredentialsError, match=r"\$KUBECONFIG: /absent: no such file"):
         await load(environment={"KUBECONFIG": "/absent"})

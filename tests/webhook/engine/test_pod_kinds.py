@@ -78,7 +78,9 @@ def test_a_custom_kind_may_share_a_name_with_a_built_in_one():
 def test_a_built_in_kind_cannot_be_redefined(text):
     """Its other properties, such as /scale, would be lost."""
     known = dict(KINDS)
-    with pytest.raises(ValueError, match=r"^(Deployment of apps|WebApp of example\.com) is built in; register only custom kinds"):
+    with pytest.raises(
+        ValueError, match=r"^(Deployment of apps|WebApp of example\.com) is built in; register only custom kinds"
+    ):
         add_pod_kind(text)
     assert known == KINDS
 
