@@ -61,14 +61,15 @@ class Patcher:
         original = self._copies[id(node)][1]
         is_object = type(node) is dict
         for step, value in node.items() if is_object else enumerate(node):
-            old = original.get(step) if is_object else original[step]
+            old = original.get(step, UNSET) if is_object else original[step]
             if value is old:
                 continue
             path = place + pointer((step,)) if is_object else f"{place}/{step}"
-            if id(value) in self._copies and self._copies[id(value)][1] is old:
+            is_new = old is None or old is UNSET
+            if not is_new and id(value) in self._copies and self._copies[id(value)][1] is old:
                 self._compare(value, path, found)
-            elif old is None or not same(value, old):
-                adds = old is None and is_object  # into a list, "add" would insert
+            elif is_new or not same(value, old):
+                adds = is_new and is_object  # into a list, "add" would insert
                 found.append({"op": "add" if adds else "replace", "path": path, "value": value})
         if is_object and not original.keys() <= node.keys():
             gone = [step for step in original if step not in node]
