@@ -1,1 +1,1 @@
-"""What things cost, beside a floor measured in the same run: read the ratios, not the figures."""
+"""Benchmarks, each compared with a baseline from the same run: read the ratios, not the absolute figures."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.audit`: what one audit of many objects costs, on a real API server with etcd.
+"""`python -m benchmarks.audit`: the cost of one audit of many objects, on a real API server with etcd.
 
 Deployments are created, a tenth of them against the production set; then the audit runs twice in this process, and once
 more after one object is mended. Nothing else of the controller runs, so that CPU and memory are the audit's.
@@ -79,7 +79,7 @@ async def prepare(client: Client, objects: int, make: Callable[[int], dict[str, 
 
 
 async def until_served(client: Client, resource: Resource) -> None:
-    """Wait until the API server has read what it stores of a new kind: it answers 404, then 429, before."""
+    """Wait until the API server has loaded a new kind; until then it answers 404, then 429."""
     async with asyncio.timeout(30):
         while True:
             try:
@@ -106,7 +106,7 @@ def audit_of(client: Client, qps: float, now: Callable[[], datetime]) -> Audit:
 
 
 async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
-    """Run the audits and print what each cost."""
+    """Run the audits and print the cost of each."""
     endpoint = await load(plane.kubeconfig)
     async with Client(endpoint) as client:
         await prepare(client, objects, deployment)
@@ -132,7 +132,7 @@ async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
 
 
 async def measure_etcd(plane: ControlPlane, objects: int, qps: float) -> None:
-    """Run one audit of objects with ten violations each, and print what its reports take in etcd."""
+    """Run one audit of objects with ten violations each, and print the size of its reports in etcd."""
     async with Client(await load(plane.kubeconfig)) as client:
         await prepare(client, objects, worst)
         before = database_size(plane)
@@ -148,7 +148,7 @@ async def measure_etcd(plane: ControlPlane, objects: int, qps: float) -> None:
 
 
 def database_size(plane: ControlPlane) -> float:
-    """Return the size of etcd's database in bytes, as the API server reads it when it is asked."""
+    """Return the size of etcd's database in bytes, from the API server's metrics."""
     lines = plane.kubectl("get", "--raw", "/metrics").stdout.splitlines()
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("apiserver_storage_size_bytes{"))
 

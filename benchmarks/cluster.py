@@ -33,8 +33,8 @@ class Running:
     metrics: str
 
     def reconciles(self) -> int:
-        """Return how many reconciles of WebApps a controller counted: all, if none failed."""
-        with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310  our own listener
+        """Return the number of reconciles of WebApps in a controller's metrics; fail if one failed."""
+        with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310  the benchmark's own listener
             text = answer.read().decode()
         line = 'controller_runtime_reconcile_total{controller="webapp",result="success"} '
         found = (int(float(each.removeprefix(line))) for each in text.splitlines() if each.startswith(line))
@@ -42,7 +42,7 @@ class Running:
 
 
 class Cluster:
-    """A control plane with our kinds installed."""
+    """A control plane with Gatewright's kinds installed."""
 
     def __init__(self, plane: ControlPlane, directory: Path) -> None:
         self.plane = plane
@@ -113,7 +113,7 @@ class Cluster:
                 return
 
     def events(self, since: int, namespace: str) -> list[dict[str, Any]]:
-        """Return what was asked of a namespace since a mark."""
+        """Return the requests about a namespace since a mark."""
         return self.plane.audit_events(since, namespace=namespace)
 
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.controller`: what WebApps cost the real controller, beside floors measured in the same run.
+"""`python -m benchmarks.controller`: the cost of WebApps in the real controller, compared with baselines.
 
 The controller is `gatewright controller` as it is installed: all kinds, a Lease, log lines. Its processor time is the
 kernel's; requests and latencies are from the API server's audit log. The rows "alone" have etcd and an API server and
@@ -60,7 +60,7 @@ Row = Idle | Floor | Converged | Latency | Restarted | Passes | Throughput
 
 @dataclass(frozen=True)
 class Bar:
-    """What should hold on a machine that does nothing else."""
+    """Targets on an otherwise idle machine."""
 
     what: str
     found: float
@@ -117,13 +117,13 @@ def measure(asked: Namespace) -> Iterator[Row]:
 
 
 def passes(cluster: Cluster, namespace: str) -> Passes:
-    """Return how many reconciles a second find nothing to do."""
+    """Return the number of no-op reconciles per second."""
     what = "reconciles that find nothing to do"
     return Passes(**_printed(what, "benchmarks.passes", str(cluster.plane.kubeconfig), namespace))
 
 
 def _printed(what: str, *module: str) -> dict[str, int]:
-    """Return what a module of benchmarks prints, run in a process of its own."""
+    """Run a module of benchmarks in a separate process and return its output."""
     progress(what)
     command, pipe, nowhere = [sys.executable, "-m", *module], subprocess.PIPE, subprocess.DEVNULL
     printed = subprocess.run(command, cwd=ROOT, stdout=pipe, stderr=nowhere, text=True, check=True).stdout  # noqa: S603
@@ -131,7 +131,7 @@ def _printed(what: str, *module: str) -> dict[str, int]:
 
 
 def bars(rows: Sequence[Row]) -> Iterator[Bar]:
-    """Yield what should hold."""
+    """Yield the targets and whether they are met."""
     for row in rows:
         match row:
             case Converged(where="alone", webapps=1000):
@@ -175,7 +175,7 @@ def told(row: Row) -> str:
 
 
 def show(rows: Sequence[Row]) -> None:
-    """Print whether the bars hold."""
+    """Print whether the targets are met."""
     found = [(each.what, f"{each.found:g}", _wanted(each), "yes" if each.holds else "NO") for each in bars(rows)]
     table(found, ("BAR", "FOUND", "WANTED", "HOLDS"))
 

@@ -1,4 +1,4 @@
-"""A controller that has nothing to do: what its start costs, and its memory, beside that of the bare imports.
+"""An idle controller: the cost of its start and its memory, compared with the imports alone.
 
 "alone" it has no webhook to register. "as the chart runs it" it keeps the certificates and the registration of one,
 which answers, with the policies of production.
@@ -38,7 +38,7 @@ print(time.process_time(), int(status.partition("VmRSS:")[2].split()[0]) / 1024)
 
 @dataclass(frozen=True)
 class Idle:
-    """What a start costs, and what is in memory after it; the same of imports alone."""
+    """The cost of a start and the memory afterwards, for a controller and for the imports alone."""
 
     shape: str
     cpu: float

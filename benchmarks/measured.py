@@ -1,4 +1,4 @@
-"""What a process costs, as the kernel counts it, and how far a benchmark is."""
+"""CPU time and memory of a process, and progress of a benchmark."""
 
 import os
 import sys
@@ -10,9 +10,9 @@ TICKS = os.sysconf("SC_CLK_TCK")
 QUIET_SECONDS = 2.0
 QUIET_CPU = 0.03  # seconds of processor time in that time: what a settled controller spends on its Lease
 SETTLES_WITHIN = 900.0
-SAID_AGAIN = 15.0  # seconds between two lines about the same, where they cannot be written over each other
+SAID_AGAIN = 15.0  # seconds between two progress lines, where a line cannot be overwritten
 
-_said: dict[str, float] = {}  # what was said, and when last
+_said: dict[str, float] = {}  # the last time of each progress line
 
 
 def cpu_seconds(pid: int) -> float:
@@ -22,7 +22,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def megabytes(pid: int) -> float:
-    """Return what a process has in memory (VmRSS)."""
+    """Return the memory of a process (VmRSS)."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
 
@@ -30,7 +30,7 @@ def megabytes(pid: int) -> float:
 def settled(
     pid: int, waiting: Callable[[], object] = lambda: None, is_done: Callable[[], bool] = lambda: True
 ) -> float:
-    """Wait until a process does nothing more and all is done, and return the processor time it has used by then."""
+    """Wait until a process is idle and all work is done; return its processor time."""
     deadline = time.monotonic() + SETTLES_WITHIN
     before = cpu_seconds(pid)
     while time.monotonic() < deadline:
@@ -44,7 +44,7 @@ def settled(
 
 
 def progress(what: str, far: str = "") -> None:
-    """Say what is being done and how far it is: on a terminal on one line, which "" wipes, elsewhere now and then."""
+    """Report progress: on a terminal on one line, which "" clears, elsewhere periodically."""
     if sys.stderr.isatty():
         print(f"\r\033[K{what} {far}\r", end="", file=sys.stderr, flush=True)
     elif what and time.monotonic() - _said.get(what, -SAID_AGAIN) >= SAID_AGAIN:

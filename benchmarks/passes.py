@@ -1,4 +1,4 @@
-"""How many reconciles a second find nothing to do: objects in the caches, all as they should be, no request made.
+"""No-op reconciles per second: objects are cached and up to date, and no request is sent.
 
 `python -m benchmarks.passes KUBECONFIG NAMESPACE` prints it for the WebApps of a namespace, with warm caches: the
 reconciles alone, and whole passes with queue, metrics and log lines.
@@ -23,7 +23,7 @@ SECONDS = 3.0
 
 
 async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
-    """Return reconciles a second of processor time, those of the round that others disturbed least."""
+    """Return reconciles per second of processor time, from the best round."""
     runtime = Manager(await load(kubeconfig), CollectorRegistry(), identity="benchmark", namespaces=[namespace])
     runtime.add_kind(WEBAPP)
     controller, stop = runtime.controllers[0], asyncio.Event()

@@ -1,4 +1,4 @@
-"""How many writes a second the controller makes where each answer takes 4 ms.
+"""The controller's writes per second with 4 ms per response.
 
 `python -m benchmarks.throughput` prints it.
 The API server is the one in memory that tests use, in this process; the controller is the real one, in another process,

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.trace`: what one reconcile of a new WebApp passes through, from the watch event to its status.
+"""`python -m benchmarks.trace`: trace the calls of one reconcile of a new WebApp, from the watch event to its status.
 
 It runs on the in-process API server, whose own calls do not count, and prints for `kube` and `controller`: modules,
 functions, calls (each step of a coroutine is one), and switches (calls to another module than that of the call before).

@@ -1,4 +1,4 @@
-"""WebApps on a real API server: what they cost the real controller process, by the API server's own audit log."""
+"""WebApps on a real API server: the cost for the real controller process, from the API server's audit log."""
 
 import statistics
 from collections import Counter
@@ -17,7 +17,7 @@ PACED, PACE = 200, 0.05  # WebApps, and the seconds between two, for latencies w
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds from the moment a WebApp is stored to that in which both of its children are."""
+    """Milliseconds from storing a WebApp to storing the second of its children."""
 
     median: float
     p99: float
@@ -35,7 +35,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Converged:
-    """What it cost to make WebApps real; the floor is that of as many."""
+    """The cost of reconciling new WebApps, and the baseline for the same number."""
 
     where: str
     webapps: int
@@ -46,12 +46,12 @@ class Converged:
     resident: float
     requests: dict[str, int]
     latency: Latency
-    """All at once, so that most of it is waiting for one's turn."""
+    """Latency when all are created at once, which is mostly queueing."""
 
 
 @dataclass(frozen=True)
 class Restarted:
-    """What it cost to start beside WebApps that are as they should be."""
+    """The cost of a start with WebApps that are up to date."""
 
     objects: int
     reconciles: int
@@ -64,7 +64,7 @@ class Restarted:
 
 
 def floor(cluster: Cluster, count: int) -> Floor:
-    """Write as many WebApps, and all that a controller would, without one."""
+    """Write this many WebApps and their children and statuses, without a controller."""
     namespace = f"floor-{count}"
     cluster.plane.create_namespace(namespace)
     progress(f"the floor for {count} WebApps")
@@ -74,7 +74,7 @@ def floor(cluster: Cluster, count: int) -> Floor:
 
 
 def converge(cluster: Cluster, where: str, count: int, least: Floor) -> Converged:
-    """Create WebApps beside a controller that is idle, and wait until it is again."""
+    """Create WebApps for an idle controller, and wait until it is idle again."""
     mark = cluster.plane.audit_mark()
     used, resident = populate(cluster, count, PHASES[where])
     events = cluster.events(mark, _namespace(count))
@@ -113,7 +113,7 @@ def populate(cluster: Cluster, count: int, phase: str = PHASES["alone"]) -> tupl
 
 
 def latency(cluster: Cluster) -> Latency:
-    """Create WebApps at a walk, beside a controller that has nothing else to do."""
+    """Create WebApps slowly, for an otherwise idle controller."""
     namespace = "paced"
     cluster.plane.create_namespace(namespace)
     with cluster.controller(namespace) as controller:
@@ -136,7 +136,7 @@ def latency_in(events: list[dict[str, Any]]) -> Latency:
 
 
 def restart(cluster: Cluster, count: int) -> Restarted:
-    """Start a controller where all WebApps are as they should be, and wait until it has looked at them all."""
+    """Start a controller with up-to-date WebApps, and wait until it has reconciled all of them."""
     namespace = _namespace(count)
     before, mark = cluster.versions(namespace), cluster.plane.audit_mark()
     with cluster.controller(namespace) as controller:
@@ -145,7 +145,7 @@ def restart(cluster: Cluster, count: int) -> Restarted:
 
         def is_done() -> bool:
             nonlocal resident, reconciles
-            resident = megabytes(controller.pid)  # before a scrape, which takes some for itself
+            resident = megabytes(controller.pid)  # before a scrape, which itself uses memory
             reconciles = controller.reconciles()
             return reconciles >= count
 

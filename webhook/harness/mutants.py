@@ -109,7 +109,7 @@ def _by(number: int) -> Change:
 
 
 def _only(items: slice, at_least: int) -> Change:
-    """Return the change that keeps these of a list with so many items; a default list may be a tuple."""
+    """Return the change that keeps these items of a list of this length; a default list may be a tuple."""
     return lambda value: list(value[items]) if isinstance(value, list | tuple) and len(value) >= at_least else UNCHANGED
 
 
