@@ -1,4 +1,4 @@
-"""Which pairs are refused, and why."""
+"""Validation of certificate pairs."""
 
 import ssl
 from datetime import UTC, datetime, timedelta
@@ -43,8 +43,8 @@ def test_a_good_pair_passes(bundle, name):
         (CA, CA.certificate, None, NOW, "the certificate has no name"),
     ],
 )
-def test_a_bad_pair_is_refused_with_its_reason(pair, bundle, name, now, text):
-    """Each fault has a text of its own."""
+def test_a_bad_pair_is_rejected_with_its_reason(pair, bundle, name, now, text):
+    """Each error has a specific message."""
     with pytest.raises(CertificateError, match=text):
         check(pair, bundle, name, now)
 
@@ -59,7 +59,7 @@ def test_keys_of_other_tools_are_read(form):
 @settings(max_examples=25, deadline=None)
 @given(lifetime=st.timedeltas(min_value=timedelta(hours=1), max_value=timedelta(days=3650)))
 def test_renewal_is_due_at_two_thirds_of_the_life(lifetime):
-    """Not a minute before two thirds, and from then on."""
+    """It is due from two thirds on, not a minute earlier."""
     certificate = issue_ca("gatewright", NOW, lifetime).certificate
     due = NOW - timedelta(hours=1) + (lifetime + timedelta(hours=1)) * 2 / 3
     assert not renewal_due(certificate, due - timedelta(minutes=1))
@@ -104,8 +104,8 @@ def test_openssl_agrees_during_a_rotation(today, tmp_path, name):
 
 
 @pytest.mark.parametrize(("trusted", "name"), [("old", NAME), ("new", "elsewhere.svc")])
-def test_openssl_refuses_what_the_check_refuses(today, tmp_path, trusted, name):
-    """A foreign CA and a missing name are refused by both."""
+def test_openssl_rejects_what_the_check_rejects(today, tmp_path, trusted, name):
+    """Both reject a foreign CA and a missing name."""
     old, new, pair = today
     bundle = (old if trusted == "old" else new).certificate
     with pytest.raises(CertificateError):

@@ -1,4 +1,4 @@
-"""What an issued certificate says."""
+"""Contents of issued certificates."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -29,7 +29,7 @@ def test_an_authority_signs_certificates_and_no_further_authority():
 
 
 def test_a_serving_certificate_is_for_servers_of_its_names_only():
-    """Names, addresses and the serverAuth usage stand in the certificate; it is no authority."""
+    """The certificate has names, addresses and the serverAuth usage, and cannot sign others."""
     leaf = read(issue_serving(CA, NAMES, ["127.0.0.1", "::1"], NOW))
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     usage = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -40,7 +40,7 @@ def test_a_serving_certificate_is_for_servers_of_its_names_only():
 
 
 def test_a_host_that_is_an_address_becomes_an_address():
-    """Clients look for 127.0.0.1 among the addresses only."""
+    """Clients compare 127.0.0.1 with addresses only."""
     leaf = read(issue_serving(CA, ["127.0.0.1", "localhost"], [], NOW))
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["localhost"]
@@ -79,7 +79,7 @@ def test_two_certificates_never_share_a_serial_number():
     lifetime=st.timedeltas(min_value=timedelta(minutes=1), max_value=timedelta(days=800)),
 )
 def test_a_leaf_never_outlives_its_authority(age, lifetime):
-    """Whatever its age and lifetime, a leaf ends with its CA at the latest."""
+    """A leaf expires no later than its CA."""
     leaf = read(issue_serving(CA, NAMES, [], NOW + age, lifetime))
     end = min(NOW + age + lifetime, read(CA).not_valid_after_utc)
     assert leaf.not_valid_after_utc == end.replace(microsecond=0)
@@ -101,14 +101,14 @@ OTHER_CA = issue_ca("other", NOW)
         (issue_serving(CA, NAMES, [], NOW), NAMES, [], NOW, "the authority's certificate may not sign others"),
     ],
 )
-def test_what_cannot_be_issued_is_said_clearly(ca, dns_names, ip_addresses, now, text):
-    """Each mistake is a CertificateError with its own text."""
+def test_invalid_input_is_an_error(ca, dns_names, ip_addresses, now, text):
+    """Each error is a CertificateError with a specific message."""
     with pytest.raises(CertificateError, match=text):
         issue_serving(ca, dns_names, ip_addresses, now)
 
 
 def test_a_long_name_is_still_a_valid_subject():
-    """The subject is cut to what X.509 allows; the name stands whole among the alternative names."""
+    """The subject is cut to X.509's limit; the alternative names have the whole name."""
     name = "gatewright-webhook." + "a" * 60 + ".svc"
     names = read(issue_serving(CA, [name], [], NOW)).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     assert names.value.get_values_for_type(x509.DNSName) == [name]

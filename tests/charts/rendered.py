@@ -1,4 +1,4 @@
-"""What helm makes of the chart, and the questions that tests ask about it."""
+"""The objects that helm renders from the chart, and accessors for tests."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The image that `make docker-build` builds is the one that the chart, the manifests and the documents ask for."""
+"""The image built by `make docker-build` is the one in the chart, the manifests and the docs."""
 
 import itertools
 import re
@@ -20,13 +20,13 @@ def planned(*arguments: str) -> list[str]:
 
 
 def tags(*arguments: str) -> list[str]:
-    """Return the names that `make docker-build` gives its image."""
+    """Return the image names of `make docker-build`."""
     words = planned("docker-build", *arguments)
     return [name for option, name in itertools.pairwise(words) if option == "--tag"]
 
 
-def test_every_page_asks_for_the_image_that_is_built():
-    """By one name; both spellings of a version are tags of one image."""
+def test_every_page_names_the_built_image():
+    """There is one name; both spellings of a version are tags of the same image."""
     assert tags() == [f"gatewright:{__version__}", f"gatewright:v{__version__}"]
     chart = yaml.safe_load((ROOT / "charts/gatewright/Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
@@ -39,8 +39,8 @@ def test_every_page_asks_for_the_image_that_is_built():
     assert asked["docs/kind.md"]
 
 
-def test_an_image_of_another_name_has_that_name():
-    """A version in another registry has both of its tags; anything else has one."""
+def test_an_image_may_have_another_name():
+    """A version in another registry gets both tags; any other tag only itself."""
     assert tags(f"IMG=localhost:5001/g:{__version__}") == [
         f"localhost:5001/g:{__version__}",
         f"localhost:5001/g:v{__version__}",
@@ -56,16 +56,16 @@ def test_an_image_of_another_name_has_that_name():
         ("registry.example.com:443/team/gatewright:v1", "registry.example.com:443/team/gatewright", "v1"),
     ],
 )
-def test_the_image_may_have_a_port(image, repository, tag):
-    """The tag is what follows the last colon, and is text even where it is digits."""
+def test_the_registry_may_have_a_port(image, repository, tag):
+    """The tag follows the last colon, and is a string even if it consists of digits."""
     told = planned("deploy", f"IMG={image}")
     assert told[told.index("--set") + 1] == f"image.repository={repository}"
     assert told[told.index("--set-string") + 1] == f"image.tag={tag}"
 
 
 @pytest.mark.controlplane
-def test_the_packaged_chart_is_the_one_of_the_published_image(helm: Path):
-    """It asks for the image of the release, and its alerts and its home lead to the project."""
+def test_the_packaged_chart_names_the_published_image(helm: Path):
+    """It has the image of the release; its alerts and its home page link to the project."""
     url = "https://git.example.com/team/gatewright"
     image = f"IMG=registry.example.com/team/gatewright:{__version__}"
     command = ["make", "package-chart", image, f"URL={url}", f"HELM={helm}"]

@@ -1,4 +1,4 @@
-"""The chart's hooks: what `helm test` and `helm uninstall` run in the cluster."""
+"""The chart's hooks for `helm test` and `helm uninstall`."""
 
 import json
 import subprocess
@@ -27,10 +27,10 @@ TO_NOWHERE = {
 
 
 @pytest.mark.controlplane
-def test_the_uninstall_hook_leaves_nothing_that_calls_the_webhook(
+def test_the_uninstall_hook_removes_everything_that_calls_the_webhook(
     render, own_control_plane: Callable[..., ControlPlane]
 ) -> None:
-    """With the rights of its account: configurations, conversion, Secrets and Lease; twice, as helm runs it."""
+    """It has its account's rights only, and deletes configurations, conversion, Secrets and Lease; it runs twice."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     plane.create_namespace(NAMESPACE)
     plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
@@ -61,8 +61,8 @@ def test_the_uninstall_hook_leaves_nothing_that_calls_the_webhook(
 
 
 @pytest.mark.controlplane
-def test_what_the_hook_may_not_do_is_an_error(own_control_plane: Callable[..., ControlPlane]) -> None:
-    """An account without the rights changes nothing, and the Job fails with a line for each step."""
+def test_missing_rights_of_the_hook_are_an_error(own_control_plane: Callable[..., ControlPlane]) -> None:
+    """An account without rights changes nothing, and the Job fails with a line for each step."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     plane.create_namespace(NAMESPACE)
     plane.kubectl("create", "serviceaccount", "nobody", "-n", NAMESPACE)
@@ -71,15 +71,15 @@ def test_what_the_hook_may_not_do_is_an_error(own_control_plane: Callable[..., C
 
 
 @pytest.mark.controlplane
-def test_without_the_hook_nothing_runs_at_the_end(render) -> None:
-    """The test pod alone is left."""
+def test_without_the_hook_nothing_runs_at_uninstall(render) -> None:
+    """Only the test pod remains."""
     hooks = render("uninstallHook.enabled=false", hooks=True).keys() - render("uninstallHook.enabled=false").keys()
     assert hooks == {("Pod", "gatewright-test")}
 
 
 @pytest.mark.controlplane
-def test_the_test_pod_calls_what_is_installed(render) -> None:
-    """The webhook, and the controller's metrics where anyone may read them."""
+def test_the_test_pod_calls_the_installed_services(render) -> None:
+    """These are the webhook and, if anyone may read them, the controller's metrics."""
     webhook = f"https://gatewright-webhook.{NAMESPACE}.svc/validate"
     metrics = f"http://gatewright-controller-manager-metrics.{NAMESPACE}.svc:8080/metrics"
 
@@ -95,8 +95,8 @@ def test_the_test_pod_calls_what_is_installed(render) -> None:
 
 
 @pytest.mark.long
-def test_the_test_pod_finds_out(tmp_path: Path) -> None:
-    """A webhook that answers is well; one that is gone is not."""
+def test_the_test_pod_detects_a_missing_webhook(tmp_path: Path) -> None:
+    """A webhook that answers passes; a missing one fails."""
     with pytest.raises(SystemExit) as ended:
         main(["certs", str(tmp_path)])
     assert ended.value.code == 0

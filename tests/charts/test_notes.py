@@ -1,4 +1,4 @@
-"""What `helm install` prints after an installation."""
+"""The notes that `helm install` prints."""
 
 import subprocess
 from collections.abc import Callable
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.controlplane
 
 @pytest.fixture
 def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[..., str]:
-    """What `helm install` says; Helm 3 asks for a cluster even where it is to change nothing."""
+    """Return the notes; Helm 3 needs a cluster even for a dry run."""
 
     def run(*options: str) -> str:
         where = [f"--kubeconfig={control_plane.kubeconfig}", f"--namespace={namespace}"]
@@ -41,12 +41,12 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
     ],
 )
 def test_the_notes_say_what_is_enforced(notes, sets, told):
-    """Which policy set with which action, or that there is none."""
+    """They have the policy set and the action, or that there is none."""
     assert told in notes(*(f"--set={each}" for each in sets))
 
 
 def test_the_notes_say_which_rights_come_with_which_kind(notes):
-    """For the kinds that are reconciled, and how to narrow them."""
+    """They list the rights of the reconciled kinds, and how to narrow them."""
     *_, about = notes("--set=kinds={WebApp,appconfig}").partition("RIGHTS\n")
     assert about.splitlines() == [
         "The controller may write these resources in every namespace, one line for each kind it reconciles:",
@@ -59,11 +59,11 @@ def test_the_notes_say_which_rights_come_with_which_kind(notes):
 
 
 def test_without_kinds_there_are_no_rights(notes):
-    """Policies only."""
+    """Only policies are installed."""
     assert notes("--set=kinds={none}").endswith("The controller reconciles no kind, and has no rights for any.\n")
 
 
-def test_policies_of_ones_own_are_a_set_too(notes):
-    """Who installs objects of their own is not told that nothing is denied."""
+def test_own_policies_count_as_a_policy_set(notes):
+    """The notes do not claim that nothing is denied."""
     own = f"--values={CHART / 'ci/own-policies-values.yaml'}"
     assert "nothing is denied" not in notes("--set=policies.preset=none", own)

@@ -12,7 +12,7 @@ PER_PROCESS = ("ClusterRole", "ClusterRoleBinding", "Deployment", "PodDisruption
 
 
 def test_names_are_the_published_ones(render):
-    """Deployments, Services, accounts, roles and configurations have the names that documents and scripts rely on."""
+    """Deployments, Services, accounts, roles and configurations have the documented names."""
     controller, webhook = "gatewright-controller-manager", "gatewright-webhook"
     assert set(render()) == {
         ("ClusterRole", "gatewright-admin"),
@@ -35,7 +35,7 @@ def test_names_are_the_published_ones(render):
     "files", [(), (CHART / "ci/monitoring-values.yaml",), (CHART / "ci/cert-manager-values.yaml",)]
 )
 def test_everything_is_labelled(render, files):
-    """Every object says what it belongs to, so that one label finds all of it."""
+    """One label selects every object of the release."""
     for object in render(files=files).values():
         labels = object["metadata"]["labels"]
         assert labels["app.kubernetes.io/name"] == "gatewright"
@@ -44,7 +44,7 @@ def test_everything_is_labelled(render, files):
 
 @pytest.mark.parametrize("name", ["gatewright-controller-manager", "gatewright-webhook"])
 def test_pods_are_restricted(render, name):
-    """Our own pods ask for nothing that Pod Security `restricted` would refuse, and have a read-only root."""
+    """The chart's pods satisfy Pod Security `restricted`, with a read-only root filesystem."""
     spec = render().pod(name)
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["securityContext"]["runAsUser"] == 1000
@@ -63,41 +63,41 @@ def test_pods_are_restricted(render, name):
 
 
 def test_the_webhook_has_time_to_drain(render):
-    """It ends within 40 seconds by itself, and no pod ends before its successor is ready."""
+    """It ends within 40 seconds, and no pod ends before its successor is ready."""
     deployment = render()["Deployment", "gatewright-webhook"]
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 45
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
 
 
 def test_the_webhook_mounts_its_own_pair_and_nothing_else(render):
-    """The Secret may come later than the pod; the CA's key is mounted nowhere."""
+    """The Secret may be created after the pod; the CA's key is mounted nowhere."""
     volumes = render().pod("gatewright-webhook")["volumes"]
     secrets = [volume["secret"] for volume in volumes if "secret" in volume]
     assert [(secret["secretName"], secret["optional"]) for secret in secrets] == [("gatewright-webhook-tls", True)]
     assert not any("secret" in volume for volume in render().pod("gatewright-controller-manager")["volumes"])
 
 
-def test_a_drain_waits_for_one_pod_at_a_time(render):
-    """And for none that is not well, which would hold it up for ever."""
+def test_a_drain_evicts_one_pod_at_a_time(render):
+    """Unhealthy pods never block a drain."""
     for name in ("gatewright-controller-manager", "gatewright-webhook"):
         budget = render()["PodDisruptionBudget", name]["spec"]
         assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
 
 
 def test_configurations_are_rendered_empty(render):
-    """Nothing is sent to a webhook that does not answer yet: the controller fills the configurations."""
+    """The controller fills them once the webhook answers."""
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         assert "webhooks" not in render()[kind, "gatewright"]
 
 
-def test_definitions_survive_an_uninstall(render):
-    """The custom resources of users do not go with the chart."""
+def test_crds_survive_an_uninstall(render):
+    """Users' custom resources are kept."""
     metadata = render()["CustomResourceDefinition", "webapps.example.com"]["metadata"]
     assert metadata["annotations"] == {"helm.sh/resource-policy": "keep"}
 
 
 def test_monitoring(render):
-    """The alerts have their published names, group and conditions, and the monitor keeps our labels."""
+    """Alerts have their published names, group and conditions, and the monitor keeps the labels."""
     objects = render(files=(CHART / "ci/monitoring-values.yaml",))
     (endpoint,) = objects["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
     assert (endpoint["port"], endpoint["honorLabels"]) == ("metrics", True)
@@ -126,7 +126,7 @@ def test_monitoring(render):
 
 
 def test_every_alert_has_a_runbook(render):
-    """Its heading in docs/running.md, by the GitHub anchor; no heading is about an alert that is gone."""
+    """Its heading in docs/running.md matches the anchor; no heading is for a removed alert."""
     groups = render("prometheusRule.enabled=true", "audit.enabled=true")["PrometheusRule", "gatewright"]["spec"][
         "groups"
     ]
@@ -140,15 +140,15 @@ def test_every_alert_has_a_runbook(render):
     assert re.findall(r"^### (\w+)$", alerts, re.MULTILINE) == [rule["alert"] for rule in rules]
 
 
-def test_the_runbook_may_be_published(render):
-    """`prometheusRule.runbook` is where the page is."""
+def test_the_runbook_url_is_a_value(render):
+    """`prometheusRule.runbook` is the URL of the page."""
     groups = render("prometheusRule.enabled=true", "prometheusRule.runbook=https://example.com/running")
     (down, *_) = groups["PrometheusRule", "gatewright"]["spec"]["groups"][0]["rules"]
     assert down["annotations"]["runbook_url"] == "https://example.com/running#webappoperatordown"
 
 
-def test_the_dashboard_asks_for_metrics_that_exist(render):
-    """Grafana's sidecar finds the ConfigMap by its label; each panel queries series of the reference."""
+def test_the_dashboard_uses_existing_metrics(render):
+    """Grafana's sidecar finds the ConfigMap by label; each panel queries series of the reference."""
     dashboard = render("dashboard.enabled=true")["ConfigMap", "gatewright-dashboard"]
     assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
     panels = json.loads(dashboard["data"]["gatewright.json"])["panels"]
@@ -159,8 +159,8 @@ def test_the_dashboard_asks_for_metrics_that_exist(render):
     assert len(asked) == 14
 
 
-def test_without_a_lease_no_leader_is_missed(render):
-    """The alert on leaders goes with the election."""
+def test_without_leader_election_there_is_no_leader_alert(render):
+    """The alert is rendered only with leader election."""
     sets = ("prometheusRule.enabled=true", "leaderElection.enabled=false", "controller.replicaCount=1")
     groups = render(*sets)["PrometheusRule", "gatewright"]["spec"]["groups"]
     assert [group["name"] for group in groups] == ["webapp-operator", "backups", "admission"]
@@ -179,8 +179,8 @@ def test_alerts_on_admission(render):
     }
 
 
-def test_without_a_webhook_nobody_waits_for_one(render):
-    """The alerts on admission go with the webhook; their job is a value, as the controller's is."""
+def test_without_a_webhook_there_are_no_admission_alerts(render):
+    """The alerts' job is a value, as the controller's is."""
     groups = render("prometheusRule.enabled=true", "webhook.enabled=false")["PrometheusRule", "gatewright"]["spec"]
     assert [group["name"] for group in groups["groups"]] == ["webapp-operator", "leader-election", "backups"]
     *_, admission = render("prometheusRule.enabled=true", "prometheusRule.webhookJob=gate")[
@@ -190,7 +190,7 @@ def test_without_a_webhook_nobody_waits_for_one(render):
 
 
 def test_the_job_of_the_alert_is_a_value(render):
-    """Where the metrics are scraped under another job, the alert says so."""
+    """Alerts use the job under which metrics are scraped."""
     objects = render("prometheusRule.enabled=true", "prometheusRule.job=webapp-operator")
     (down, *_) = objects["PrometheusRule", "gatewright"]["spec"]["groups"][0]["rules"]
     assert down["expr"] == 'up{job="webapp-operator"} == 0 or absent(up{job="webapp-operator"})'

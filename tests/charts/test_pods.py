@@ -1,4 +1,4 @@
-"""Values that reach the pods, their accounts, Services and budgets."""
+"""Values for pods, accounts, Services and budgets."""
 
 from pathlib import Path
 
@@ -22,8 +22,8 @@ EXTRA = {
 }
 
 
-def test_what_a_container_gets_beside_the_charts_own(render, tmp_path: Path):
-    """Arguments, variables and volumes come after the chart's; a list of one Deployment replaces that of both."""
+def test_extra_arguments_variables_and_volumes(render, tmp_path: Path):
+    """They follow the chart's own; a list for one Deployment replaces the common one."""
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(EXTRA))
     objects = render(files=(tmp_path / "values.yaml",))
     for name, level, last in (
@@ -43,13 +43,13 @@ def test_what_a_container_gets_beside_the_charts_own(render, tmp_path: Path):
     assert (webhook["periodSeconds"], webhook["timeoutSeconds"]) == (1, 4)
 
 
-def test_a_controller_alone_may_have_volumes(render, tmp_path: Path):
-    """Without the webhook there are none but those of the values."""
+def test_a_controller_without_webhook_may_have_volumes(render, tmp_path: Path):
+    """It has only those of the values."""
     (tmp_path / "values.yaml").write_text(yaml.safe_dump({**EXTRA, "webhook": {"enabled": False}}))
     assert render(files=(tmp_path / "values.yaml",)).pod(CONTROLLER)["volumes"] == EXTRA["extraVolumes"]
 
 
-def test_the_webhook_has_no_cpu_limit_unless_it_is_given_one(render):
+def test_the_webhook_has_no_cpu_limit_by_default(render):
     """A throttled webhook delays every request; the controller keeps the published limit."""
     limits = [render().pod(name)["containers"][0]["resources"]["limits"] for name in DEPLOYMENTS]
     assert limits == [{"cpu": "500m", "memory": "512Mi"}, {"memory": "512Mi"}]
@@ -58,7 +58,7 @@ def test_the_webhook_has_no_cpu_limit_unless_it_is_given_one(render):
 
 
 def test_accounts_may_have_other_names_and_annotations(render):
-    """The roles, the pods and the webhook's idea of the controller follow the name."""
+    """Roles, pods and the webhook's setting for the controller's account use the name."""
     sets = ("controller.serviceAccount.name=operator", "serviceAccount.annotations.team=platform")
     objects = render(*sets)
     assert objects["ServiceAccount", "operator"]["metadata"]["annotations"] == {"team": "platform"}
@@ -70,36 +70,36 @@ def test_accounts_may_have_other_names_and_annotations(render):
     assert objects.pod(WEBHOOK)["serviceAccountName"] == WEBHOOK
 
 
-def test_accounts_may_be_created_elsewhere(render):
-    """None is rendered, and the names are used all the same."""
+def test_accounts_may_exist_already(render):
+    """No account is rendered, and the names are used."""
     objects = render("serviceAccount.create=false", "webhook.serviceAccount.name=gate")
     assert not [name for kind, name in objects if kind == "ServiceAccount"]
     assert objects.pod(WEBHOOK)["serviceAccountName"] == "gate"
 
 
-def test_both_processes_never_share_an_account(template):
-    """The webhook would have the controller's rights."""
+def test_the_processes_never_share_an_account(template):
+    """The webhook would get the controller's rights."""
     result = template("controller.serviceAccount.name=a", "webhook.serviceAccount.name=a")
     assert result.returncode != 0
     assert "controller.serviceAccount.name and webhook.serviceAccount.name must differ" in result.stderr
 
 
-def test_budgets_may_be_changed_or_left_out(render):
-    """For one Deployment, or for both."""
+def test_budgets_may_be_changed_or_disabled(render):
+    """For one Deployment or both."""
     objects = render("webhook.podDisruptionBudget.maxUnavailable=25%", "controller.podDisruptionBudget.enabled=false")
     assert objects["PodDisruptionBudget", WEBHOOK]["spec"]["maxUnavailable"] == "25%"
     assert ("PodDisruptionBudget", CONTROLLER) not in objects
 
 
 def test_false_overrides_true(render):
-    """For one Deployment alone."""
+    """It applies to one Deployment."""
     objects = render("controller.podSecurityContext.runAsNonRoot=false", "controller.serviceAccount.create=false")
     assert [objects.pod(name)["securityContext"]["runAsNonRoot"] for name in DEPLOYMENTS] == [False, True]
     assert [name for kind, name in objects if kind == "ServiceAccount"] == [WEBHOOK]
 
 
 def test_services_may_have_a_type_and_annotations(render):
-    """The webhook's Service, and the metrics Services, which Prometheus may find by annotations."""
+    """The webhook's Service and the metrics Services, which Prometheus may find by annotation."""
     objects = render(
         "webhook.service.type=NodePort", "webhook.service.annotations.a=b", "metricsService.annotations.scrape=yes"
     )
@@ -110,7 +110,7 @@ def test_services_may_have_a_type_and_annotations(render):
 
 
 def test_the_monitor_may_relabel(render):
-    """Targets and samples, with a time-out of its own."""
+    """Targets and samples, with a separate time-out."""
     (endpoint,) = render(
         "serviceMonitor.enabled=true",
         "serviceMonitor.scrapeTimeout=5s",
@@ -122,20 +122,20 @@ def test_the_monitor_may_relabel(render):
     assert endpoint["metricRelabelings"] == [{"action": "labeldrop"}]
 
 
-def test_the_time_outs_reach_the_controller(render):
-    """Which registers the webhook."""
+def test_webhook_time_outs_reach_the_controller(render):
+    """The controller registers the webhook with them."""
     arguments = render("webhook.timeoutSeconds.validating=10").arguments(CONTROLLER)
     assert {"--validating-timeout-seconds=10", "--mutating-timeout-seconds=1"} <= set(arguments)
 
 
-def test_a_rollout_on_the_network_of_the_nodes_never_hangs(render):
-    """A node has each port once, so that the pod before goes first."""
+def test_a_rollout_with_host_network_does_not_hang(render):
+    """A node has each port once, so the old pod ends first."""
     deployment = render("webhook.hostNetwork=true")["Deployment", WEBHOOK]
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
 
 
 def test_common_annotations_are_on_everything(render):
-    """Beside those that an object has anyway."""
+    """Annotations of an object are kept."""
     objects = render("commonAnnotations.owner=platform", "certManager.enabled=true", "dashboard.enabled=true")
     assert {each["metadata"]["annotations"]["owner"] for each in objects.values()} == {"platform"}
     assert len(objects["ValidatingWebhookConfiguration", "gatewright"]["metadata"]["annotations"]) == 2

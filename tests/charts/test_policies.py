@@ -34,7 +34,7 @@ def test_a_preset_carries_the_shipped_policies(render, preset, action):
 
 
 def test_the_server_takes_every_preset(render, own_control_plane):
-    """The policy objects of a preset, and all that the chart renders for it, strictly and without a warning."""
+    """The API server accepts the policy objects of a preset, and all rendered objects, without a warning."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
     plane.create_namespace(NAMESPACE)
@@ -47,15 +47,15 @@ def test_the_server_takes_every_preset(render, own_control_plane):
 
 
 def test_registries_are_those_of_the_values(render):
-    """Where a preset has a policy about registries, its list can be replaced."""
+    """The registries of a preset's policy can be replaced."""
     objects = render("policies.preset=production", "policies.registries={a.example.com,b.example.com/x}")
     (registries,) = (each for each in mounted(objects) if each["spec"]["policy"] == "image-registries")
     assert registries["spec"]["params"] == {"registries": ["a.example.com", "b.example.com/x"]}
 
 
 @pytest.mark.parametrize("preset", ["none", "baseline", "restricted", "best-practices"])
-def test_registries_without_a_policy_about_them_are_an_error(template, preset):
-    """Otherwise they would be ignored in silence."""
+def test_registries_without_their_policy_are_an_error(template, preset):
+    """They must not be ignored silently."""
     result = template(f"policies.preset={preset}", "policies.registries={a.example.com}")
     assert result.returncode != 0
     assert (
@@ -65,21 +65,21 @@ def test_registries_without_a_policy_about_them_are_an_error(template, preset):
 
 
 def test_a_preset_can_be_narrowed(render):
-    """`policies.match` says where all of its policies apply."""
+    """`policies.match` sets the scope of all its policies."""
     objects = render("policies.preset=baseline", "policies.match.any[0].namespaces={shop-*}")
     assert [each["spec"]["match"] for each in mounted(objects)] == [{"any": [{"namespaces": ["shop-*"]}]}]
 
 
-def test_a_preset_leaves_out_the_controller_by_its_own_name(render):
-    """Names and namespace of the release, which need not be the published ones."""
+def test_a_preset_excludes_the_controller_by_its_account(render):
+    """The account has the release's names and namespace, which may differ from the defaults."""
     objects = render("policies.preset=best-practices", "fullnameOverride=gate", namespace="policy")
     mounted = yaml.safe_load_all(objects["ConfigMap", "gate-policies"]["data"]["preset.yaml"])
     accounts = {name for each in mounted for name in each["spec"]["match"]["exclude"]["serviceAccounts"]}
     assert accounts == {"kube-system/*", "policy/gate-controller-manager"}
 
 
-def test_the_action_reaches_policies_of_ones_own(render, tmp_path):
-    """Those that set no action of their own; those that do keep it, and an exception has none."""
+def test_the_action_applies_to_own_policies(render, tmp_path):
+    """It applies to those without an action; others keep theirs, and an exception has none."""
     about = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
     values = {
         "policies": {
@@ -109,17 +109,17 @@ def test_the_action_reaches_policies_of_ones_own(render, tmp_path):
     [("Deny", "Ignore", "Ignore"), ("Warn", "Fail", None), ("Warn", "Ignore", "Ignore")],
 )
 def test_the_failure_policy_can_be_chosen(render, action, chosen, expected):
-    """What happens while no webhook answers can be said apart from what a violation leads to."""
+    """The behaviour during an outage is separate from the action."""
     objects = render("policies.preset=production", f"policies.action={action}", f"policies.failurePolicy={chosen}")
     assert [policy["spec"].get("failurePolicy") for policy in mounted(objects)] == [expected] * 4
 
 
 def test_the_preset_without_registries_keeps_its_own(render):
-    """With an empty list the registries are those of the shipped file."""
+    """An empty list keeps the registries of the shipped file."""
     registries, *_ = mounted(render("policies.preset=production"))
     assert registries["spec"]["params"]["registries"] == ["registry.company.com"]
 
 
-def test_no_preset_is_no_policy(render):
-    """By default nothing is denied: the mounted file is there, for the webhook to watch, and empty."""
+def test_without_a_preset_there_are_no_policies(render):
+    """By default nothing is denied: the mounted file exists and is empty."""
     assert mounted(render()) == []

@@ -1,4 +1,4 @@
-"""What production asks of a chart: labels, digests, ids, few rights, closed networks."""
+"""Production settings: labels, digests, user ids, least privilege, closed networks."""
 
 import pytest
 
@@ -12,15 +12,15 @@ DEPLOYMENTS = ("gatewright-controller-manager", "gatewright-webhook")
 PAIRS = ("gatewright-ca", "gatewright-webhook")
 
 
-def test_the_authority_of_cert_manager_keeps_its_key(render):
-    """So that a new CA certificate, once it is injected, vouches for pods that still serve the pair of the old one."""
+def test_cert_managers_authority_keeps_its_key(render):
+    """A renewed CA certificate then still verifies pods that serve the old pair."""
     objects = render("certManager.enabled=true")
     rotation = {name: objects["Certificate", name]["spec"]["privateKey"]["rotationPolicy"] for name in PAIRS}
     assert rotation == {"gatewright-ca": "Never", "gatewright-webhook": "Always"}
 
 
 def test_an_image_by_digest(render):
-    """The digest is what is run, whatever the tag."""
+    """The digest is used, whatever the tag."""
     digest = "sha256:" + 64 * "0"
     objects = render(f"image.digest={digest}", "image.tag=v1", "webhook.image.tag=v2")
     images = [objects.pod(name)["containers"][0]["image"] for name in DEPLOYMENTS]
@@ -28,7 +28,7 @@ def test_an_image_by_digest(render):
 
 
 def test_common_labels_are_on_everything(render):
-    """Objects and pods carry the labels that a cluster asks for; what selects pods stays as it was."""
+    """Objects and pods have the labels; selectors are unchanged."""
     objects = render("commonLabels.team=platform", "networkPolicy.enabled=true")
     assert {each["metadata"]["labels"]["team"] for each in objects.values()} == {"platform"}
     for name in DEPLOYMENTS:
@@ -37,8 +37,8 @@ def test_common_labels_are_on_everything(render):
         assert spec["selector"] == render()["Deployment", name]["spec"]["selector"]
 
 
-def test_labels_of_ones_own_hold_against_common_ones(render):
-    """Each label is there once: that of the pods or the monitor, else the common one; what selects is not changed."""
+def test_specific_labels_override_common_ones(render):
+    """Each label appears once: the pod's or the monitor's, else the common one; selectors are unchanged."""
     common = "commonLabels.team=platform,commonLabels.app\\.kubernetes\\.io/name=other"
     objects = render(common, "podLabels.team=gate", "serviceMonitor.enabled=true", "serviceMonitor.labels.team=metrics")
     labels = objects["Deployment", DEPLOYMENTS[0]]["spec"]["template"]["metadata"]["labels"]
@@ -48,7 +48,7 @@ def test_labels_of_ones_own_hold_against_common_ones(render):
 
 
 def test_the_cluster_may_choose_the_ids(render):
-    """OpenShift gives each namespace ids of its own, and refuses pods that name others."""
+    """OpenShift assigns ids to namespaces, and rejects pods with others."""
     objects = render(*(f"podSecurityContext.{key}=null" for key in ("runAsUser", "runAsGroup", "fsGroup")))
     for name in DEPLOYMENTS:
         assert objects.pod(name)["securityContext"] == {
@@ -57,8 +57,8 @@ def test_the_cluster_may_choose_the_ids(render):
         }
 
 
-def test_definitions_may_be_somebody_elses(render):
-    """A second release in a cluster brings none, since a definition belongs to one release."""
+def test_crds_may_belong_to_another_release(render):
+    """A second release in a cluster installs none."""
     assert render().keys() - render("crds.install=false").keys() == {
         each for each in render() if each[0] == "CustomResourceDefinition"
     }
@@ -74,7 +74,7 @@ def test_definitions_may_be_somebody_elses(render):
     ],
 )
 def test_the_controller_has_the_rights_of_its_kinds(render, chosen, extra, argument, kinds):
-    """No rights for kinds that are not chosen; a package brings those for its own kinds."""
+    """Unselected kinds give no rights; a package brings those of its own kinds."""
     objects = render(f"kinds={{{chosen}}}", *([f"extraKinds={{{extra}}}"] if extra else []))
     rules = rbac.controller([kind for kind in own_kinds() if kind.resource.kind in kinds])
     expected = {(each["apiGroups"][0], each["resources"][0], verb) for each in rules for verb in each["verbs"]}
@@ -85,19 +85,19 @@ def test_the_controller_has_the_rights_of_its_kinds(render, chosen, extra, argum
 
 
 def test_all_kinds_are_the_sum_of_each(render):
-    """Without a choice the rights are those of choosing every kind by name."""
+    """The default equals naming every kind."""
     every = ",".join(kind.resource.kind for kind in own_kinds())
     assert render(f"kinds={{{every}}}").rights(DEPLOYMENTS[0]) == render().rights(DEPLOYMENTS[0])
 
 
-def test_namespaces_can_be_kept_from_the_webhook(render):
+def test_namespaces_can_be_excluded_from_the_webhook(render):
     """The controller gets them as an argument, since it registers the webhook."""
     given = "--excluded-namespaces=calico-system,cert-manager"
     assert given in render("webhook.excludedNamespaces={calico-system,cert-manager}").arguments(DEPLOYMENTS[0])
 
 
 def test_network_policies(render):
-    """Everybody may ask the webhook, those who are named may scrape, and both reach the API server and names."""
+    """Anyone may call the webhook, only named peers may scrape, and both reach the API server and DNS."""
     objects = render(files=(CHART / "ci/hardened-values.yaml",))
     controller, webhook = (objects["NetworkPolicy", name]["spec"] for name in DEPLOYMENTS)
     for name, spec in zip(DEPLOYMENTS, (controller, webhook), strict=True):
@@ -112,7 +112,7 @@ def test_network_policies(render):
     assert (controller["egress"], webhook["egress"]) == ([*out, answers], out)
 
 
-def test_the_webhook_can_be_on_the_network_of_its_node(render):
+def test_the_webhook_can_use_the_host_network(render):
     """For control planes that cannot reach pods; the controller receives no calls and is unchanged."""
     controller, webhook = (render("webhook.hostNetwork=true").pod(name) for name in DEPLOYMENTS)
     assert (webhook["hostNetwork"], webhook["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")

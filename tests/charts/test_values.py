@@ -38,15 +38,15 @@ registry: ""
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.stem if mode else "defaults")
 def test_every_mode_lints(helm: Path, mode: Path | None):
-    """`helm lint --strict` has nothing to say, whatever the mode."""
+    """`helm lint --strict` reports nothing in any mode."""
     command = [helm, "lint", "--strict", CHART] + ([f"--values={mode}"] if mode else [])
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert result.returncode == 0, result.stdout
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.stem if mode else "defaults")
-def test_the_commands_take_their_arguments(render, mode: Path | None):
-    """What the pods are started with, the command line understands."""
+def test_the_commands_accept_their_arguments(render, mode: Path | None):
+    """The command line accepts the pods' arguments."""
     for (kind, name), object in render(files=(mode,) if mode else ()).items():
         if kind == "Deployment":
             verb, *arguments = object["spec"]["template"]["spec"]["containers"][0]["args"]
@@ -57,8 +57,8 @@ def test_the_commands_take_their_arguments(render, mode: Path | None):
             load_settings(given, environment={})
 
 
-def test_every_setting_can_be_given(render, tmp_path: Path):
-    """What the chart has no key for is a variable: of both processes, or of one."""
+def test_every_setting_can_be_set(render, tmp_path: Path):
+    """A setting without a chart key is an environment variable of one or both processes."""
     values = {"env": {"GATEWRIGHT_POD_KINDS": "a/v1/B=spec"}, "controller": {"env": {"GATEWRIGHT_WORKERS": "10"}}}
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
     found = {

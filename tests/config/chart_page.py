@@ -1,4 +1,4 @@
-"""The chart's README: its values, from values.yaml and the comments in it, and the rights that come with each kind."""
+"""Generate the chart's README: its values, with the comments of values.yaml, and the rights of each kind."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -59,19 +59,19 @@ PART = {
     ],
 )
 def test_a_field_becomes_structural(field, expected):
-    """References, unions with null, constants and exclusive bounds are written as the API server wants them."""
+    """References, unions with null, constants and exclusive bounds are converted."""
     assert crds.structural(Whole.model_json_schema())["properties"][field] == expected
 
 
 def test_a_quantity_is_a_number_or_a_string():
-    """A quantity keeps the one union that a structural schema may have."""
+    """A quantity keeps the only union that structural schemas allow."""
     quantity = crds.structural(Whole.model_json_schema())["properties"]["amount"]
     assert quantity["x-kubernetes-int-or-string"]
     assert quantity["anyOf"] == [{"type": "integer"}, {"type": "string"}]
 
 
-def test_a_union_is_refused():
-    """A type that no structural schema can say is an error when the definition is generated."""
+def test_a_union_is_rejected():
+    """A type without a structural schema is an error at generation."""
 
     class Unclear(ApiModel):
         field: int | str
@@ -81,7 +81,7 @@ def test_a_union_is_refused():
 
 
 class Told(ApiModel):
-    """Defaults, which not all descriptions speak of."""
+    """Defaults, some of them without a mention in the description."""
 
     port: int = Field(8080, description="Where it listens.")
     keep: bool = Field(True, description="whether it stays")
@@ -90,8 +90,8 @@ class Told(ApiModel):
     tags: dict[str, str] = Field({}, description="More about it.")
 
 
-def test_a_description_says_the_default():
-    """In the style of the sentence; not where it says so already, nor where nothing is the default."""
+def test_a_description_has_the_default():
+    """It is added unless the description has it, or the default is empty."""
     schema = crds.explained({"items": crds.structural(Told.model_json_schema())})
     assert {name: each["description"] for name, each in schema["items"]["properties"].items()} == {
         "port": "Where it listens. Defaults to 8080.",
@@ -103,14 +103,14 @@ def test_a_description_says_the_default():
 
 
 class Gadget(CustomResource):
-    """A kind with as little as possible."""
+    """A minimal kind."""
 
     definition = Definition("test.example.com", "v1", "Gadget", "gadgets", columns=(Column("Size", ".spec.size"),))
     spec: Part
 
 
-def test_a_definition_says_no_more_than_its_kind():
-    """What a kind does not declare is left out; the status subresource is always there."""
+def test_a_definition_has_only_declared_parts():
+    """Undeclared parts are omitted; the status subresource always exists."""
     spec = crds.definition(Gadget)["spec"]
     assert spec["names"] == {
         "categories": ["gatewright", "all"],
@@ -133,13 +133,13 @@ class NewGadget(CustomResource):
 
 
 class OldGadget(Gadget):
-    """And in the one before, which is not stored any more."""
+    """The earlier version, which is not stored."""
 
     definition = Definition("test.example.com", "v1", "Gadget", "gadgets", storage=False)
 
 
 def test_several_versions_are_one_definition():
-    """Each has its own schema and columns; one is stored, and of conversion nothing is said."""
+    """Each has its schema and columns; one is stored, and `conversion` is not set."""
     spec = crds.definition(OldGadget, NewGadget)["spec"]
     assert [(each["name"], each["served"], each["storage"]) for each in spec["versions"]] == [
         ("v1", True, False),
@@ -151,7 +151,7 @@ def test_several_versions_are_one_definition():
 
 
 def test_only_our_own_kinds_are_rendered():
-    """A kind is rendered when a module of config.api declares it, and in no other case."""
+    """A kind is rendered only if a module of config.api declares it."""
     names = {kind.definition.name for kind in crds.kinds()}
     assert {"webapps.example.com", "widgets.example.com"} < names
     assert Gadget.definition.name not in names
@@ -159,15 +159,15 @@ def test_only_our_own_kinds_are_rendered():
 
 @pytest.mark.controlplane
 class TestInstalled:
-    def test_it_is_there(self, installed: ControlPlane):
-        """S1: the definition is established, and discovery lists the kind with its short name and categories."""
+    def test_the_crd_is_established(self, installed: ControlPlane):
+        """S1: discovery lists the kind with its short name and categories."""
         assert "webapps.example.com" in installed.kubectl("get", "crd", "webapps.example.com").stdout
         lines = installed.kubectl("api-resources", "--api-group=example.com", "--no-headers").stdout.splitlines()
         assert ["webapps", "wa", "example.com/v1", "true", "WebApp"] in [line.split() for line in lines]
         assert "webapps" in installed.kubectl("api-resources", "--categories=gatewright").stdout
 
-    def test_the_sample_can_be_read(self, installed: ControlPlane):
-        """S1: `my-webapp` is taken as it is, shown in columns, described, and found by its image."""
+    def test_the_sample_is_accepted(self, installed: ControlPlane):
+        """S1: `my-webapp` is accepted unchanged, shown in columns, described, and found by its image."""
         installed.kubectl("apply", "-f", "config/samples/my-webapp.yaml")
         shown = installed.kubectl("get", "webapp", "my-webapp").stdout.splitlines()
         assert shown[0].split() == ["NAME", "PHASE", "DESIRED", "READY", "IMAGE", "AGE"]
@@ -177,11 +177,11 @@ class TestInstalled:
         assert found == "webapp.example.com/my-webapp\n"
 
     def test_a_field_is_explained(self, installed: ControlPlane):
-        """`kubectl explain` says in words what a field is for."""
+        """`kubectl explain` describes it."""
         assert "Port that the container listens on" in installed.kubectl("explain", "webapp.spec.port").stdout
 
-    def test_no_version_loses_what_the_other_wrote(self, installed: ControlPlane):
-        """While no webhook converts, each version keeps the other's fields, whichever way an object is changed."""
+    def test_no_version_loses_the_others_fields(self, installed: ControlPlane):
+        """While no webhook converts, each version keeps the other's fields through any update."""
         group = "voting.schoolofdevops.com"
         about = {"kind": "VoteConfig", "metadata": {"name": "new"}}
         new = {"poll": {"question": "Which?"}, "options": [{"id": "a", "description": "Purr."}]}
@@ -203,7 +203,7 @@ class TestInstalled:
         ],
     )
     def test_it_scales(self, installed: ControlPlane, sample: str, object: str, most: int, beyond: str | None):
-        """`kubectl scale` works within the bounds of the schema, and not beyond."""
+        """`kubectl scale` works within the schema's bounds only."""
         installed.kubectl("apply", "-f", f"config/samples/{sample}.yaml")
         installed.kubectl("scale", object, f"--replicas={most}")
         said = installed.kubectl("scale", object, f"--replicas={most + 1}", check=False).stderr
@@ -225,8 +225,8 @@ class TestInstalled:
             (None, "spec: Required value"),
         ],
     )
-    def test_the_schema_decides(self, installed: ControlPlane, spec, message):
-        """Good values are taken without a warning, bad ones refused with the path of the field."""
+    def test_the_schema_validates(self, installed: ControlPlane, spec, message):
+        """Valid values are accepted without a warning, invalid ones rejected with the field's path."""
         object = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "tried"}, "spec": spec}
         answer = installed.kubectl("create", "--dry-run=server", "-f", "-", input=object, check=False)
         assert (message or "") in answer.stderr

@@ -1,4 +1,4 @@
-"""Schedules as a CronJob takes them."""
+"""Schedules as CronJobs parse them."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -52,8 +52,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("schedule", "moment"), NEXT.items())
-def test_a_schedule_comes_round(schedule: str, moment: str) -> None:
-    """In UTC, strictly after the moment asked about."""
+def test_the_next_time_of_a_schedule(schedule: str, moment: str) -> None:
+    """It is in UTC, strictly after the given time."""
     expected = datetime.fromisoformat(moment).replace(tzinfo=UTC)
     assert upcoming(schedule, NOW) == expected
     assert upcoming(schedule, expected - timedelta(seconds=1)) == expected
@@ -61,14 +61,14 @@ def test_a_schedule_comes_round(schedule: str, moment: str) -> None:
 
 
 @pytest.mark.parametrize(("schedule", "message"), WRONG.items())
-def test_what_is_no_schedule_is_told(schedule: str, message: str) -> None:
-    """What is wrong, in the words of who wrote it."""
+def test_an_invalid_schedule_is_an_error(schedule: str, message: str) -> None:
+    """The message has the reason in the user's terms."""
     with pytest.raises(CronError) as error:
         check(schedule)
     assert str(error.value) == message
 
 
-def test_a_moment_of_elsewhere_is_understood() -> None:
-    """Two at night in UTC, whatever the zone of the clock."""
+def test_times_in_other_zones_are_converted() -> None:
+    """The schedule is in UTC, whatever the zone of the clock."""
     there = NOW.astimezone(timezone(timedelta(hours=9)))
     assert upcoming("0 2 * * *", there) == datetime(2026, 11, 22, 2, tzinfo=UTC)

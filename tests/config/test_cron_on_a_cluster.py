@@ -1,4 +1,4 @@
-"""Schedules as the API server takes them in a CronJob."""
+"""Schedules as the API server accepts them in a CronJob."""
 
 import pytest
 
@@ -17,7 +17,7 @@ STRICTER = {
 
 
 def test_the_api_server_agrees(control_plane: ControlPlane, namespace: str) -> None:
-    """It takes each schedule that we take, and refuses those that we refuse, but for a few."""
+    """It accepts and rejects the same schedules, with a few listed exceptions."""
     api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
     path = f"/apis/batch/v1/namespaces/{namespace}/cronjobs?dryRun=All"
     pod = {"restartPolicy": "Never", "containers": [{"name": "app", "image": "app"}]}

@@ -1,4 +1,4 @@
-"""Custom resources get the defaults of their schema, as the API server gives them before admission."""
+"""Custom resources get the defaults of their schema, as in the API server before admission."""
 
 import copy
 
@@ -28,8 +28,8 @@ def webapp(**spec):
         ({"port": "x", "unknown": None}, {"port": "x", "unknown": None, "resources": RESOURCES}),
     ],
 )
-def test_what_is_missing_or_null_is_filled_in(spec, filled):
-    """A default stands for what is absent, and for null where there is one; what is set stays, right or wrong."""
+def test_absent_and_null_fields_get_defaults(spec, filled):
+    """Set fields are kept, valid or not."""
     given = webapp(**spec)
     before = copy.deepcopy(given)
     assert defaulted(given) == defaulted_as(WebApp, given) == webapp(**filled)
@@ -47,13 +47,13 @@ def test_what_is_missing_or_null_is_filled_in(spec, filled):
         {},
     ],
 )
-def test_anything_else_stays_as_it_is(object):
-    """Only Gatewright's kinds in their versions, and only requests with an object."""
+def test_other_objects_are_unchanged(object):
+    """Only Gatewright's kinds in their versions get defaults."""
     assert defaulted(object) == object
 
 
 def test_two_objects_share_no_defaults():
-    """What is done to one object is not done to the next."""
+    """Changing one object does not affect the next."""
     one = defaulted(webapp())
     one["spec"]["resources"]["limits"]["cpu"] = "9"
     assert defaulted(webapp())["spec"]["resources"] == RESOURCES

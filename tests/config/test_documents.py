@@ -1,4 +1,4 @@
-"""Files are read as the API's clients read them, and every error has its line."""
+"""Files are parsed as by Kubernetes clients, and every error has its line."""
 
 import pytest
 
@@ -23,7 +23,7 @@ spec:
 
 
 def values(text):
-    """Return what the documents of a text hold."""
+    """Return the values of a text's documents."""
     return [document.value for document in parse_documents(text.encode(), "x.yaml")]
 
 
@@ -56,13 +56,13 @@ def refused(data):
     ],
 )
 def test_a_field_has_a_line(path, line):
-    """The line is the field's own, or that of its nearest parent."""
+    """It is the field's line, or that of its nearest parent."""
     (document,) = parse_documents(DEPLOYMENT.encode(), "x.yaml")
     assert document.where(path) == f"x.yaml:{line}"
 
 
-def test_each_document_knows_its_lines():
-    """Lines count from the beginning of the file, and empty documents are none."""
+def test_each_document_has_its_lines():
+    """Lines count from the start of the file, and empty documents are skipped."""
     documents = list(parse_documents(b"---\na: 1\n---\n# nothing\n---\n\nb:\n  c: 2\n", "x.yaml"))
     assert [(document.value, document.line(), document.line("b.c")) for document in documents] == [
         ({"a": 1}, 2, 2),
@@ -71,7 +71,7 @@ def test_each_document_knows_its_lines():
 
 
 def test_a_list_is_its_items():
-    """A List, as kubectl prints it, is read as what it holds, each with its line."""
+    """A List, as kubectl prints it, is parsed as its items, each with its line."""
     text = b"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n  metadata:\n    name: b\n"
     documents = list(parse_documents(text, "x.yaml"))
     assert [(document.value["kind"], document.line(), document.line("metadata.name")) for document in documents] == [
@@ -81,7 +81,7 @@ def test_a_list_is_its_items():
 
 
 def test_json_is_yaml():
-    """A JSON file is read like any other."""
+    """A JSON file is parsed like YAML."""
     assert values('{"a": [1, 2.5, null, true, "x\\u00fc"]}') == [{"a": [1, 2.5, None, True, "xü"]}]
 
 
@@ -113,19 +113,19 @@ def test_json_is_yaml():
         ("!!str 5", "5"),
     ],
 )
-def test_scalars_are_what_the_api_server_would_get(written, value):
-    """Dates and base-60 numbers are text, octal numbers and yes are YAML 1.1's, and 3.0 is 3."""
+def test_scalars_have_the_types_of_the_api_server(written, value):
+    """Dates and base-60 numbers are text, octal numbers and yes follow YAML 1.1, and 3.0 is 3."""
     ((found,),) = (document.values() for document in values(f"a: {written}\n"))
     assert (found, type(found)) == (value, type(value))
 
 
 def test_keys_are_text():
-    """A ConfigMap may say `8080: x`: in JSON that is a string."""
+    """A ConfigMap may have `8080: x`, which is a string key in JSON."""
     assert values("8080: a\ntrue: b\n1.5: c\n") == [{"8080": "a", "true": "b", "1.5": "c"}]
 
 
-def test_aliases_and_merges_are_followed():
-    """What is written once may be used twice, and a merged key may be written over."""
+def test_aliases_and_merges_are_resolved():
+    """An anchor may be used repeatedly, and a merged key overridden."""
     text = "a: &a {x: 1, y: 2}\nb: *a\nc:\n  <<: *a\n  y: 3\n"
     assert values(text) == [{"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 2}, "c": {"x": 1, "y": 3}}]
 
