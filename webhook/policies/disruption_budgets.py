@@ -107,8 +107,9 @@ def _budget(object: Fields) -> Budget:
         (each.string("key"), each.string("operator"), each.strings("values"))
         for each in selector.each("matchExpressions")
     ]
-    keeps = least is not None and not _is_all(least) and object.is_set("spec.selector")
-    return Budget(_title(object), (keeps and least) or 0, [*labels, *expressions])
+    if least is None or _is_all(least) or not object.is_set("spec.selector"):
+        least = 0
+    return Budget(_title(object), least, [*labels, *expressions])
 
 
 def _share(value: int | str | None) -> int | Fraction | None:
