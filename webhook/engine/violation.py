@@ -34,7 +34,7 @@ class Unset:
 
 
 UNSET = Unset()
-INDEX = re.compile(r"\[[0-9]+\]")  # where an item without a name is in its list
+INDEX = re.compile(r"(?<!labels)(?<!annotations)\[[0-9]+\]")  # where an item without a name is in its list
 
 
 def shown(value: Any) -> str:

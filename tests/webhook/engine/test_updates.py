@@ -85,6 +85,7 @@ def outcome(judge, object, old, **changes):
         ("sysctls", {}, sysctl("1"), sysctl("999999999")),
         ("resource-limits", {}, limits(cpu="1"), limits(memory="1Gi")),
         ("resource-limits", {}, limits(cpu="1"), limits()),
+        ("required-labels", {"labels": {"1": "*", "2": "*"}}, pod({"2": "x"}), pod({"1": "x"})),
         ("capabilities", {}, dropping("NET_RAW", "MKNOD"), dropping("NET_RAW")),
         ("replica-limits", {"maximum": 3}, {"kind": "Deployment", "spec": {"replicas": 5}},
          {"kind": "Deployment", "spec": {"replicas": 6}}),
