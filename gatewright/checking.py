@@ -130,7 +130,7 @@ def ending_soon(exceptions: Iterable[tuple[Document, BoundException]], now: date
             tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
             expires.isoformat().replace("+00:00", "Z"),
             each.spec.reason,
-            place(document),
+            place(document) if document.has_lines else Place(document.source, 0, 0),
         )
         for expires, document, each in sorted(found, key=lambda item: item[0])
     )

@@ -13,13 +13,15 @@ PROBLEM = "not-judged"  # the policy name that formats use for a file that could
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A field in a file; `file` is "" for a live object. Line and column count from 1."""
+    """A field in a file; `file` is "" for a live object. Line and column count from 1; 0 are unknown."""
 
     file: str = ""
     line: int = 1
     column: int = 1
 
     def __str__(self) -> str:
+        if not self.line:
+            return self.file
         return f"{self.file}:{self.line}" if self.file else "cluster"
 
 
@@ -74,9 +76,13 @@ class Problem:
     place: Place = Place()
     whole: bool = False
 
+    @property
+    def where(self) -> str:
+        """File and line, the file alone if it is about all of it, or nothing."""
+        return self.place.file if self.whole or not self.place.file else str(self.place)
+
     def __str__(self) -> str:
-        where = self.place.file if self.whole or not self.place.file else str(self.place)
-        return f"{where}: {self.message}" if where else self.message
+        return f"{self.where}: {self.message}" if self.where else self.message
 
 
 @dataclass(frozen=True, slots=True)

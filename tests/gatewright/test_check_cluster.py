@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,11 @@ def deployment(server, name, namespace="shop", replicas=11, resource=DEPLOYMENT,
 def write(name, text):
     """Write a file in the test's directory."""
     Path(name).write_text(text)
+
+
+def read(name):
+    """Return the text of a file in the directory of the test."""
+    return Path(name).read_text()
 
 
 def verdicts(report):
@@ -179,6 +185,17 @@ async def test_exceptions_in_the_cluster_are_used(server, check):
     )
     server.create(EXCEPTION, {"metadata": {"name": "sale", "namespace": "gatewright-system"}, "spec": spec})
     assert (await check())[0] == 0
+
+
+async def test_an_exception_that_ends_soon_is_named_without_a_line(server, check):
+    """It is an object of the cluster."""
+    policy(server)
+    expires = (datetime.now(UTC) + timedelta(days=9)).isoformat(timespec="seconds").replace("+00:00", "Z")
+    spec = {"reason": "sale", "expires": expires, "exceptions": [{"policy": "replica-limits"}]}
+    server.create(EXCEPTION, {"metadata": {"name": "sale", "namespace": "gatewright-system"}, "spec": spec})
+    deployment(server, "big")
+    await check("-o", "html=report.html")
+    assert "<td>PolicyException gatewright-system/sale</td>" in read("report.html")
 
 
 async def test_a_forbidden_list_is_a_problem(server, check):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatewright.outputs import html
+from gatewright.outputs import PolicyInfo, html
 from tests.gatewright.outputs import chromium
 from tests.gatewright.outputs.reports import EMPTY, REPLICAS, REPORT, large
 
@@ -77,7 +77,8 @@ def test_a_page_without_violations_says_so():
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)], ids=["desktop", "phone"])
 def test_the_page_works_in_a_browser(tmp_path, width, height):
     """Search, filters, summary and grouping work; nothing is wider than the window, and the console has no error."""
-    (tmp_path / "report.html").write_text(html.render(large(1_000)))
+    pages = {"replica-limits": PolicyInfo("replica-limits", documentation="x" * 200)}
+    (tmp_path / "report.html").write_text(html.render(replace(large(1_000), policies=pages)))
     with chromium.window(width, height, tmp_path / "profile") as page:
         page.open(tmp_path / "report.html")
         assert page.run("return [innerWidth, document.documentElement.scrollWidth]") == [width, width]
