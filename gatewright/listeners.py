@@ -17,11 +17,10 @@ Check = Callable[[], str | None]  # what is wrong, or None
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a process shows of itself: its metrics, and checks by name; both may still grow."""
+    """What a process shows of itself: its metrics, and checks of readiness by name; both may still grow."""
 
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     ready: dict[str, Check] = field(default_factory=dict)
-    alive: dict[str, Check] = field(default_factory=dict)
 
 
 @asynccontextmanager
@@ -30,7 +29,7 @@ async def listening(observed: Observed, metrics: Address, health: Address) -> As
 
     Yields the addresses in use, which differ from the wanted ones where the wanted port is 0.
     """
-    health_pages: Pages = {"/healthz": _checked(observed.alive), "/readyz": _checked(observed.ready)}
+    health_pages: Pages = {"/healthz": _checked({}), "/readyz": _checked(observed.ready)}
     metrics_pages: Pages = {"/metrics": _exposed(observed.registry)}
     if metrics == health and metrics[1]:
         async with served([(metrics, {**health_pages, **metrics_pages})]) as (both,):

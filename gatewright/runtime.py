@@ -110,7 +110,6 @@ def manager_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, e
         per_object_metrics=settings.object_metrics,
     )
     observed.ready["controller"] = manager.readiness.check
-    observed.alive["event loop"] = manager.heartbeat.check
     return manager
 
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Never
+from typing import Never
 
 from controller.runtime.leader import NotLeadingError, micro_time
 from controller.runtime.plan import Event
@@ -22,11 +22,9 @@ LOG = logging.getLogger("gatewright.events")
 EVENT = Resource("events.k8s.io", "v1", "events", "Event")
 REPORTER = "gatewright.io/controller"
 MAX_QUEUED = 1000
-MAX_REMEMBERED = 4096  # series, and objects with an allowance
+MAX_SERIES = 4096
 SERIES_WINDOW = 360.0  # seconds: a repetition within six minutes belongs to the series
 REFRESH_INTERVAL = 1800.0  # seconds between two writes of a long series
-BURST = 25  # events about one object at once, and one more per interval
-REFILL_INTERVAL = 300.0  # seconds
 MAX_NOTE = 1024
 
 Identity = tuple[str, ...]  # what the occurrences of one event have in common
@@ -57,7 +55,6 @@ class EventRecorder:
         self._clock = clock
         self._now = now
         self._series: OrderedDict[Identity, _Series] = OrderedDict()
-        self._allowances: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and since when
         self._queue: asyncio.Queue[tuple[Identity, Object]] = asyncio.Queue(MAX_QUEUED)
 
     def record(self, regarding: Object, event: Event, *, action: str = "Reconcile") -> None:
@@ -73,10 +70,11 @@ class EventRecorder:
             if series.count == 2 or now - series.written_at >= REFRESH_INTERVAL:
                 series.written_at = now
                 self._put(identity, self._repeated(series))
-        elif self._is_allowed(about["uid"], now):
+        else:
             name, namespace = f"{about['name'][:220]}.{secrets.token_hex(8)}", about.get("namespace") or "default"
             self._series[identity] = _Series(name, namespace, 1, now, now)
-            _bound(self._series)
+            if len(self._series) > MAX_SERIES:
+                self._series.popitem(last=False)
             self._put(identity, self._first(regarding, event, action, name, namespace))
 
     async def run(self) -> Never:
@@ -111,14 +109,6 @@ class EventRecorder:
             self._series.pop(identity, None)
             LOG.warning("an event was dropped: too many wait to be written")
 
-    def _is_allowed(self, uid: str, now: float) -> bool:
-        """Take one from an object's allowance."""
-        left, since = self._allowances.pop(uid, (BURST, now))
-        left = min(BURST, left + (now - since) / REFILL_INTERVAL)
-        self._allowances[uid] = (left - 1 if left >= 1 else left, now)
-        _bound(self._allowances)
-        return left >= 1
-
     def _first(self, regarding: Object, event: Event, action: str, name: str, namespace: str) -> Object:
         about = regarding["metadata"]
         named = {key: about[key] for key in ("name", "namespace", "uid", "resourceVersion") if about.get(key)}
@@ -141,8 +131,3 @@ class EventRecorder:
             "metadata": {"name": series.name, "namespace": series.namespace},
             "series": {"count": series.count, "lastObservedTime": micro_time(self._now())},
         }
-
-
-def _bound(known: OrderedDict[Any, Any]) -> None:
-    if len(known) > MAX_REMEMBERED:
-        known.popitem(last=False)

@@ -1,15 +1,12 @@
-"""Readiness and liveness of a controller process, as checks: a check returns what is wrong, or None."""
+"""Readiness of a controller process, as a check: it returns what is wrong, or None."""
 
-import asyncio
 import time
 from collections.abc import Callable, Iterator
-from typing import Never
 
 from controller.runtime.cache import Caches
 from controller.runtime.leader import Election
 
 MAX_SILENCE = 150.0  # seconds without a word from the API server
-MAX_LAG = 5.0  # seconds
 
 
 class Readiness:
@@ -41,22 +38,3 @@ class Readiness:
 
     def _since(self, heard: float | None) -> float:
         return 0.0 if heard is None else self._clock() - heard
-
-
-class Heartbeat:
-    """Alive while the event loop runs."""
-
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._beat = clock()
-
-    async def run(self) -> Never:
-        """Beat every second until cancelled."""
-        while True:
-            self._beat = self._clock()
-            await asyncio.sleep(1.0)
-
-    def check(self) -> str | None:
-        """Return for how long the event loop has been blocked."""
-        lag = self._clock() - self._beat - 1.0
-        return f"the event loop stood still for {lag:.0f} s" if lag > MAX_LAG else None

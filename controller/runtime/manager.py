@@ -12,7 +12,7 @@ from controller.runtime.cache import Caches
 from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
-from controller.runtime.health import Heartbeat, Readiness
+from controller.runtime.health import Readiness
 from controller.runtime.kind import PlannedKind
 from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings
 from controller.runtime.metrics import KindMetrics, Metrics
@@ -64,7 +64,6 @@ class Manager:
         self.caches = Caches(self.client, namespaces)
         self.recorder = EventRecorder(self.client, identity)
         self.readiness = Readiness(self.caches, self.election)
-        self.heartbeat = Heartbeat()
         self.controllers: list[Controller] = []
         self._workers = workers
 
@@ -161,7 +160,7 @@ class Manager:
                 raise first from failures
 
     async def _run(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
-        endless = {"caches": self.caches.run(), "events": self.recorder.run(), "heartbeat": self.heartbeat.run()}
+        endless = {"caches": self.caches.run(), "events": self.recorder.run()}
         tasks = [group.create_task(each, name=name) for name, each in endless.items()]
         if self.election is None:
             await _work(self.controllers, stop)

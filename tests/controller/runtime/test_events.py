@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.events import BURST, EVENT, EventRecorder
+from controller.runtime.events import EVENT, EventRecorder
 from controller.runtime.plan import Event
 from kube.client import Client
 from tests.controller.runtime.conftest import NAMESPACE, Object
@@ -95,15 +95,6 @@ async def test_after_a_pause_it_is_a_new_event(server: FakeApiServer, recorder: 
     clock.now += 400
     recorder.record(THING, FAILED)
     assert len(await written(server, recorder)) == 2
-
-
-async def test_an_object_has_an_allowance(server: FakeApiServer, recorder: EventRecorder) -> None:
-    """One object cannot flood the API server, whatever happens to it."""
-    for number in range(BURST + 10):
-        recorder.record(THING, Event(f"Reason{number}", ""))
-    other = {**THING, "metadata": {**THING["metadata"], "uid": "2"}}
-    recorder.record(other, FAILED)
-    assert len(await written(server, recorder)) == BURST + 1
 
 
 async def test_an_event_that_cannot_be_written_is_told_anew_the_next_time(

@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.health import Heartbeat, Readiness
+from controller.runtime.health import Readiness
 from controller.runtime.manager import Manager
 from tests.controller.runtime.conftest import CONFIGMAP, SECRET
 from tests.controller.runtime.test_leader import Clock
@@ -52,12 +52,3 @@ async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(manager: 
         stop.set()
     assert fault.startswith("configmaps: not synced")
     assert "secrets" not in fault
-
-
-def test_a_loop_that_stood_still_is_noticed() -> None:
-    """The heart beats each second; six without a beat are too many."""
-    clock = Clock()
-    heartbeat = Heartbeat(clock=clock)
-    assert heartbeat.check() is None
-    clock.now += 7
-    assert heartbeat.check() == "the event loop stood still for 6 s"
