@@ -105,7 +105,7 @@ async def webhook_of(
         for resource in RESOURCES:
             stores.append(Store(resource))
             watch = Watch(client, resource, stores[-1])
-            watch.subscribe(objects.subscriber(resource))
+            stores[-1].subscribers.append(objects.subscriber(resource))
             background[resource.plural] = watch.run
     policies = policies_of(
         settings, metrics, objects, home, lambda: all(store.known.is_set() for store in stores), controller_user

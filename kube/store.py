@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -41,6 +41,17 @@ class Entry(NamedTuple):
         return decoded
 
 
+class Change(NamedTuple):
+    """One difference between what a Store knew and what it knows now."""
+
+    kind: Literal["added", "modified", "deleted"]
+    key: str
+    old: Entry | None
+    new: Entry | None
+    initial: bool
+    """Whether it was found by listing; it may have happened long ago."""
+
+
 class Store:
     """Objects by key (`namespace/name`, or `name`), with indexes; one Watch writes it, all others read."""
 
@@ -57,6 +68,11 @@ class Store:
         self._entries: dict[str, Entry] = {}
         self._indexes: dict[str, _Index] = {}
         self._functions: dict[IndexFunction, _Index] = {}  # indexes that go by the same function are one
+        self.subscribers: list[Callable[[Change], None]] = []
+        """Called with each change, once it is stored."""
+        self.on_served: list[Callable[[], None]] = []
+        """Called when the API server begins to serve the resource, or ceases to."""
+        self._unfound: set[str] | None = None  # while listing: the keys that were not found so far
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -89,25 +105,75 @@ class Store:
         for key, entry in self._entries.items():
             index.put(key, entry.object)
 
-    def put(self, object: Object, key: str = "") -> Entry:
-        """Store an object as it now is, under its key, and return its entry; the object itself is not kept."""
-        key = key or self.key_of(object)
+    def begin_listing(self) -> None:
+        """Expect a `put` of every object that exists, in any order, and then `end_listing`."""
+        self._unfound = set(self._entries)
+
+    def end_listing(self, version: str) -> None:
+        """Forget what was not found: everything that existed at `version` was."""
+        gone = {key: self._forget(key) for key in self._unfound or ()}
+        self.reached(version)
+        for key, old in gone.items():
+            self._notify("deleted", key, old, None)
+        self._unfound = None
+        self.synced.set()
+        self._served(True)
+
+    def vanished(self) -> None:
+        """Forget everything: the API server no longer serves the resource."""
+        self.begin_listing()
+        for key in self.keys():
+            self.remove(key)
+        self._served(False)
+
+    def reached(self, version: str) -> None:
+        """Note that everything up to this version is here."""
+        self.resource_version = int(version)
+
+    def put(self, object: Object) -> None:
+        """Store an object as it is now, and notify; the object itself is not kept."""
+        key, metadata = self.key_of(object), object["metadata"]
+        if self._unfound:
+            self._unfound.discard(key)
+        if (old := self._entries.get(key)) is not None and old.uid != metadata["uid"]:
+            self.remove(key)  # deleted and created again, unseen
+            old = None
+        if old is not None and old.resource_version == int(metadata["resourceVersion"]):
+            return
         new = self._entries[key] = entry_of(object)
         for index in self._functions.values():
             index.put(key, object)
-        return new
+        self._notify("added" if old is None else "modified", key, old, new)
 
-    def remove(self, key: str) -> Entry | None:
-        """Forget an object; return what was known of it."""
-        old = self._entries.pop(key, None)
-        for index in self._functions.values() if old else ():
-            index.remove(key)
-        return old
+    def remove(self, key: str) -> None:
+        """Forget an object, and notify."""
+        if old := self._forget(key):
+            self._notify("deleted", key, old, None)
 
     def key_of(self, object: Object) -> str:
         """Return the key of an object of this resource."""
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
+
+    def _forget(self, key: str) -> Entry | None:
+        old = self._entries.pop(key, None)
+        for index in self._functions.values() if old else ():
+            index.remove(key)
+        return old
+
+    def _served(self, is_served: bool) -> None:
+        flips = self.known.is_set() and self.absent == is_served
+        self.absent = not is_served
+        self.known.set()
+        for notify in self.on_served if flips else ():
+            notify()
+
+    def _notify(
+        self, kind: Literal["added", "modified", "deleted"], key: str, old: Entry | None, new: Entry | None
+    ) -> None:
+        change = Change(kind, key, old, new, self._unfound is not None)
+        for notify in self.subscribers:
+            notify(change)
 
 
 class _Index:

@@ -10,7 +10,6 @@ from typing import Never, Unpack
 import orjson
 
 from kube.backoff import Backoff
-from kube.changes import Change, Changes
 from kube.client import Client, Selection, selected
 from kube.errors import ApiError, Gone, NotFound, ServerError, Unreachable, error_for
 from kube.resource import Resource
@@ -56,18 +55,9 @@ class Watch:
         self._monotonic = monotonic
         self._uniform = uniform
         self._sleep = sleep
-        self._changes = Changes(store)
         self._version = ""  # where to go on from; "" is the beginning
         self._listed_at = 0.0
         self._bookmarks = True  # not after a silence, until one comes
-
-    def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` with each change, once the store has it."""
-        self._changes.subscribers.append(callback)
-
-    def subscribe_served(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the API server begins to serve the resource, or ceases to."""
-        self._changes.on_served.append(callback)
 
     def relist(self) -> None:
         """List everything again when `run` is called next: what is known may be out of date."""
@@ -94,7 +84,7 @@ class Watch:
         """Empty the store if discovery says that the resource is gone; a 404 alone may come from a load balancer."""
         is_known = self.store.known.is_set() and self.store.absent
         if not is_known and not await self._client.serves(self.resource):
-            self._changes.vanished()
+            self.store.vanished()
 
     async def _follow(self) -> None:
         """List where it is not known what exists; otherwise watch until the stream ends."""
@@ -105,12 +95,12 @@ class Watch:
 
     async def _list(self) -> None:
         version = ""
-        self._changes.begin_listing()
+        self.store.begin_listing()
         try:
             async for page in self._client.pages(self.resource, self._namespace, **self._selection):
                 self._hear()
                 for number, object in enumerate(page["items"], start=1):
-                    self._changes.put(object)
+                    self.store.put(object)
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
                 version = page["metadata"]["resourceVersion"]
@@ -118,7 +108,7 @@ class Watch:
             self._selection["limit"] = 0  # the next attempt reads everything at once
             raise
         self._selection.pop("limit", None)
-        self._changes.end_listing(version)
+        self.store.end_listing(version)
         self._version, self._listed_at = version, self._monotonic()
 
     async def _watch(self) -> None:
@@ -160,13 +150,13 @@ class Watch:
     def _take(self, kind: str, object: Object) -> bool:
         """Take one event; return whether an object changed."""
         version = object["metadata"]["resourceVersion"]
-        self._changes.reached(version)  # before subscribers are notified
+        self.store.reached(version)  # before subscribers are notified
         if kind == "DELETED":
-            self._changes.remove(object)
+            self.store.remove(self.store.key_of(object))
         elif kind == "BOOKMARK":
             self._bookmarks = True
         else:
-            self._changes.put(object)
+            self.store.put(object)
         self._version = version
         return kind != "BOOKMARK"
 

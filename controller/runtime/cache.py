@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Never
 
-from kube.changes import Change
 from kube.client import Client
 from kube.resource import Resource
-from kube.store import Entry, IndexFunction, Object, Store
+from kube.store import Change, Entry, IndexFunction, Object, Store
 from kube.watch import Watch
 
 
@@ -73,13 +72,13 @@ class Cache:
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the cache has it."""
-        for watch in self.watches:
-            watch.subscribe(callback)
+        for store in self.stores.values():
+            store.subscribers.append(callback)
 
     def subscribe_served(self, callback: Callable[[], None]) -> None:
         """Call `callback` when the API server begins to serve the resource, or ends."""
-        for watch in self.watches:
-            watch.subscribe_served(callback)
+        for store in self.stores.values():
+            store.on_served.append(callback)
 
     @property
     def is_synced(self) -> bool:

@@ -14,8 +14,8 @@ from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.sources import Mapper, Predicate, any_change
 from controller.runtime.types import Outcome, Request, Result, RetryableError, TerminalError
 from controller.runtime.workqueue import LOW, NORMAL, Backoff, QueueClosedError, Taken, WorkQueue
-from kube.changes import Change
 from kube.errors import AlreadyExists, ApiError, Conflict
+from kube.store import Change
 
 LOG = logging.getLogger("gatewright.controller")
 

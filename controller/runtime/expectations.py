@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from controller.runtime.cache import Cache
 from controller.runtime.types import Request
-from kube.changes import Change
+from kube.store import Change
 
 PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the API server
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from controller.runtime.cache import Cache
 from controller.runtime.kind import IndexFunction, PlannedKind, T
 from controller.runtime.types import Object, Request
-from kube.changes import Change
 from kube.resource import Resource
+from kube.store import Change
 
 Predicate = Callable[[Change], bool]
 Mapper = Callable[[Change], Iterable[Request]]

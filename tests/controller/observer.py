@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from controller.runtime.cache import Cache
-from kube.changes import Change
 from kube.client import Client
 from kube.resource import Resource
+from kube.store import Change
 
 WITHIN = 20.0
 COLLECTED_WITHIN = 90.0  # the garbage collector looks for new kinds every half minute

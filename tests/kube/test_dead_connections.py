@@ -30,7 +30,7 @@ class Following:
         self.watch = watch
         self._news = asyncio.Event()
         self._numbers = iter(range(1000))
-        watch.subscribe(lambda _: self._news.set())
+        store.subscribers.append(lambda _: self._news.set())
 
     def die(self) -> None:
         """Let the open watches say nothing any more, and not end."""

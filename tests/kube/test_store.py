@@ -5,7 +5,6 @@ from typing import Any
 import orjson
 import pytest
 
-from kube.changes import Changes
 from kube.resource import Resource
 from kube.store import Owner, Store, entry_of
 
@@ -89,8 +88,8 @@ def test_an_index_follows_changes() -> None:
         ["a/two"],
         ["a/one"],
     )
-    assert store.remove("a/one")
-    assert store.remove("a/one") is None
+    store.remove("a/one")
+    store.remove("a/one")
     assert (store.index("image", "c"), len(store)) == ([], 1)
 
 
@@ -125,13 +124,13 @@ def test_indexes_by_the_same_function_ask_it_once() -> None:
 def test_a_listing_that_ended_is_over() -> None:
     """Missing objects are reported as deleted once; a later object of the same name stays."""
     store = Store(WIDGET)
-    changes, told = Changes(store), list[tuple[str, str, bool]]()
-    changes.put(widget("gone"))
-    changes.subscribers.append(lambda change: told.append((change.kind, change.key, change.initial)))
-    changes.begin_listing()
-    changes.put(widget())
-    changes.end_listing("2")
-    changes.put(widget("gone", version=3))
-    changes.end_listing("4")
+    told: list[tuple[str, str, bool]] = []
+    store.put(widget("gone"))
+    store.subscribers.append(lambda change: told.append((change.kind, change.key, change.initial)))
+    store.begin_listing()
+    store.put(widget())
+    store.end_listing("2")
+    store.put(widget("gone", version=3))
+    store.end_listing("4")
     assert told == [("added", "a/one", True), ("deleted", "a/gone", True), ("added", "a/gone", False)]
     assert store.keys() == ["a/one", "a/gone"]

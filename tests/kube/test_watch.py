@@ -14,11 +14,10 @@ import kube.client
 import kube.watch
 from controller.fake_apiserver import FakeApiServer
 from controller.fake_apiserver.requests import Requests
-from kube.changes import Change
 from kube.client import Client
 from kube.credentials import load
 from kube.resource import Resource
-from kube.store import Store
+from kube.store import Change, Store
 from kube.watch import Watch
 from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE
 
@@ -33,7 +32,7 @@ class Following:
         self._failed = asyncio.Event()
         options = {"sleep": self._sleep, "uniform": lambda low, high: high} | options
         self.watch = Watch(client, resource, self.store, **options)
-        self.watch.subscribe(self.changes.put_nowait)
+        self.store.subscribers.append(self.changes.put_nowait)
 
     async def _sleep(self, seconds: float) -> None:
         self.delays.append(seconds)
@@ -130,7 +129,7 @@ async def test_who_is_told_knows_how_far_the_store_is(server: FakeApiServer, cli
     reached: list[tuple[str, int]] = []
     async with following(client) as follower:
         store = follower.store
-        follower.watch.subscribe(lambda change: reached.append((change.kind, store.resource_version)))
+        store.subscribers.append(lambda change: reached.append((change.kind, store.resource_version)))
         await follower.synced()
         await server.requests.until(watching(1))
         made = put(server, "one")
@@ -271,7 +270,7 @@ async def test_a_resource_that_is_gone_has_no_objects(server: FakeApiServer, cli
     server.create(GIZMO, gizmo)
     async with following(client, GIZMO) as follower:
         served: asyncio.Queue[bool] = asyncio.Queue()
-        follower.watch.subscribe_served(lambda: served.put_nowait(not follower.store.absent))
+        follower.store.on_served.append(lambda: served.put_nowait(not follower.store.absent))
         await follower.synced()
         await server.requests.until(watching(1))
         assert await follower.next() == ("added", "default/one")

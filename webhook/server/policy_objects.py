@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.faults import FaultsError
-from kube.changes import Change
 from kube.resource import Resource
-from kube.store import Entry
+from kube.store import Change, Entry
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException

@@ -12,7 +12,6 @@ import kube.watch
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.types import Request
-from kube.changes import Changes
 from kube.client import Client
 from kube.resource import Resource
 from kube.store import Store
@@ -60,18 +59,17 @@ def measured() -> Iterator[list[int]]:
 def test_a_store_costs_little_more_than_the_json_in_it() -> None:
     """At most 1.2 times the JSON without its `managedFields`, with all that predicates ask; and it never grows."""
     store = Store(Resource("apps", "v1", "deployments", "Deployment"))
-    changes = Changes(store)
     size = sum(len(deployment(number, 1)) - len(orjson.dumps(OTHERS)) for number in range(OBJECTS))
     with measured() as filled:
         for number in range(OBJECTS):
-            changes.put(orjson.loads(deployment(number, 1)))
+            store.put(orjson.loads(deployment(number, 1)))
     with measured() as churned:
         for version in range(2, 6):
             for number in range(OBJECTS):
-                changes.put(orjson.loads(deployment(number, version)))
+                store.put(orjson.loads(deployment(number, version)))
             for number in range(0, OBJECTS, 7):
-                changes.remove(orjson.loads(deployment(number, version)))
-                changes.put(orjson.loads(deployment(number, version)))
+                store.remove(store.key_of(orjson.loads(deployment(number, version))))
+                store.put(orjson.loads(deployment(number, version)))
     assert filled[0] <= 1.2 * size
     assert churned[0] <= 1.2 * size  # what was there before is not counted any more once it is replaced
     assert len(store) == OBJECTS
@@ -121,7 +119,7 @@ async def test_others_have_their_turn_while_much_is_read(server: FakeApiServer) 
 
     async with Client(server.endpoint) as client, asyncio.timeout(30), asyncio.TaskGroup() as group:
         watch = Watch(client, CONFIGMAP, Store(CONFIGMAP))
-        watch.subscribe(take)
+        watch.store.subscribers.append(take)
         tasks = [group.create_task(watch.run()), group.create_task(turn())]
         await watch.store.synced.wait()
         for task in tasks:

@@ -46,7 +46,7 @@ async def test_an_absent_server_is_asked_seldom_and_found_soon(server: FakeApiSe
         store = Store(CONFIGMAP)
         watch = Watch(client, CONFIGMAP, store, monotonic=lambda: now, uniform=lambda low, high: low, sleep=sleep)
         changes: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-        watch.subscribe(lambda change: changes.put_nowait((change.kind, change.key)))
+        store.subscribers.append(lambda change: changes.put_nowait((change.kind, change.key)))
         following = group.create_task(watch.run())
         await store.synced.wait()
         server.create(CONFIGMAP, {"metadata": {"name": "watched", "namespace": NAMESPACE}})

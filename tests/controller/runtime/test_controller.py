@@ -18,8 +18,8 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.manager import Manager
 from controller.runtime.sources import itself
 from controller.runtime.types import Request, Result, TerminalError
-from kube.changes import Change
 from kube.errors import Conflict
+from kube.store import Change
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 
 ONE = Request(NAMESPACE, "one")

@@ -13,9 +13,8 @@ from controller.runtime.observed import controller_reference, is_controlled_by
 from controller.runtime.plan import Object
 from controller.runtime.sources import For, Owns, Watches, any_change, owner_of, spec_changed
 from controller.runtime.types import Request, Result
-from kube.changes import Change
 from kube.resource import Resource
-from kube.store import entry_of
+from kube.store import Change, entry_of
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 from tests.kube.conftest import DEPLOYMENT
 

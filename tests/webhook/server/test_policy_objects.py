@@ -14,9 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from config.documents import parse_documents, read_documents
 from controller.fake_apiserver import FakeApiServer
-from kube.changes import Change
 from kube.client import Client
-from kube.store import Entry, Store, entry_of
+from kube.store import Change, Entry, Store, entry_of
 from kube.watch import Watch
 from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
@@ -114,7 +113,7 @@ class Cluster:
             for resource in RESOURCES:
                 self.stores.append(Store(resource))
                 watch = Watch(client, resource, self.stores[-1])
-                watch.subscribe(self.objects.subscriber(resource))
+                watch.store.subscribers.append(self.objects.subscriber(resource))
                 group.create_task(watch.run())
 
     async def seen(self) -> None:
