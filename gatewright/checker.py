@@ -102,7 +102,8 @@ class Checker:
                 policies[bound.namespace, bound.name] = bound  # an object replaces the chart's policy of the same name
         more = await live.kubernetes_policies() if self._settings.kubernetes_policies else []
         if not policies and not more:
-            raise DocumentError(f"no policies in the cluster: {NO_POLICIES}")
+            why = "; ".join(each.message for each in live.problems) or NO_POLICIES
+            raise DocumentError(f"no policies in the cluster: {why}")
         self._enforce(PolicySet(tuple(policies.values()), tuple(exceptions)), more)
 
     def _enforce(self, policies: PolicySet, more: Sequence[BoundPolicy] = ()) -> None:

@@ -19,6 +19,7 @@ from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import document_of
+from webhook.engine.rules import Native
 from webhook.harness.known import Known, Labels, identity
 from webhook.harness.objects import is_whole
 from webhook.server import policy_objects
@@ -53,11 +54,13 @@ class Live:
 
     async def kubernetes_policies(self) -> list[BoundPolicy]:
         """Return Kubernetes' own policies in force; those that cannot be evaluated are among the problems."""
-        try:
-            found = await kubernetes_policies(self._lister, mutating=True)
-        except Forbidden as error:
-            self._refused("ValidatingAdmissionPolicies", error)
-            return []
+        found = list[Native]()
+        for mutating in (True, False):  # who may not read the mutating ones may still read the others
+            try:
+                found = await kubernetes_policies(self._lister, mutating=mutating)
+                break
+            except Forbidden as error:
+                self._refused("Kubernetes' own policies", error)
         for each in found:
             self.problems += [Problem(f"{path}: {text}", Place(each.document.source)) for path, text in each.faults]
         return [policy for each in found for policy in each.policies]
