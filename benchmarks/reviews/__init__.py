@@ -1,1 +1,1 @@
-"""What a review costs Gatewright, beside the same decisions in Go (`python -m benchmarks.reviews`)."""
+"""The cost of a review in Gatewright, compared with the same decisions in Go (`python -m benchmarks.reviews`)."""

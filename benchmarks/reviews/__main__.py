@@ -1,4 +1,4 @@
-"""`python -m benchmarks.reviews`: what a review costs Gatewright, beside two webhooks in Go and a floor.
+"""`python -m benchmarks.reviews`: the cost of a review in Gatewright, compared with two webhooks in Go and a baseline.
 
 Four servers answer the same reviews over TLS 1.3 in interleaved rounds, each on one core (so Go has GOMAXPROCS=1, and
 is built with -trimpath -ldflags "-s -w" and no GOFLAGS), with the client on another: Gatewright with

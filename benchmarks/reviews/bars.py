@@ -1,4 +1,4 @@
-"""What should hold, and the tables of a run for a page of docs."""
+"""Targets, and the tables of a run for a page of docs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The reviews that are sent, each with what every server must answer."""
+"""The reviews to send, each with the answer that every server must give."""
 
 import copy
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ CONTAINERS = "spec.template.spec.containers"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A review, the path it goes to, and what it is for."""
+    """A review, its path, and its purpose."""
 
     name: str
     about: str
@@ -61,7 +61,7 @@ def _bad() -> tuple[dict[str, Any], frozenset[tuple[str, str]]]:
 
 
 def _owned(value: Any) -> Any:
-    """Return `value` as managedFields tell it (FieldsV1)."""
+    """Return `value` in the form of managedFields (FieldsV1)."""
     if isinstance(value, dict):
         return {f"f:{key}": _owned(each) for key, each in value.items()}
     if isinstance(value, list) and all(isinstance(each, dict) for each in value):
@@ -70,7 +70,7 @@ def _owned(value: Any) -> Any:
 
 
 def _update() -> Admission:
-    """Return an update of the image, of an object as the API server keeps it."""
+    """Return an update of the image of an object as stored by the API server."""
     new = _deployment(_containers(4, 24))
     new["metadata"]["managedFields"] = [
         {"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": _owned(new)}

@@ -1,4 +1,4 @@
-"""A fake API server in a process of its own: one namespace whose labels the webhook looks up. Prints its URL."""
+"""A fake API server in a separate process, with one namespace whose labels the webhook looks up. Prints its URL."""
 
 import asyncio
 

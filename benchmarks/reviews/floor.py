@@ -1,4 +1,4 @@
-"""The floor: an aiohttp server over TLS that decodes each review and gives one constant answer."""
+"""The baseline: an aiohttp server over TLS that decodes each review and returns a constant answer."""
 
 import asyncio
 import ssl

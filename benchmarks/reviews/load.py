@@ -1,4 +1,4 @@
-"""The load: a small Go client on a core of its own, and what a round of it cost the server."""
+"""The load: a small Go client on a separate core, and the server's cost of each round."""
 
 import json
 import statistics
@@ -23,13 +23,13 @@ class Cost:
 
 
 class Load:
-    """A client that is connected and waits for its start."""
+    """A connected client that waits for its start signal."""
 
     def __init__(self, server: Server, body: Path, paths: str, **options: float) -> None:
-        """Connect it; `options` are the client's: connections, requests, rate."""
+        """Connect the client; `options` are connections, requests and rate."""
         flags = {"url": server.url, "trust": server.trust, "body": body, "paths": paths, **options}
         command = [str(go_program("load")), *(f"-{name}={value}" for name, value in flags.items())]
-        self._process = subprocess.Popen(  # noqa: S603  our own program
+        self._process = subprocess.Popen(  # noqa: S603  the benchmark's own program
             on_core(1, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None

@@ -1,4 +1,4 @@
-"""The policy sets that Gatewright runs with: production and security-defaults, with more policies beside them."""
+"""The policy sets that Gatewright runs with: production and security-defaults, plus additional policies."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.reviews.profile [BODY…]`: where the time of a review goes, without a server.
+"""`python -m benchmarks.reviews.profile [BODY…]`: profile a review, without a server.
 
 Prints, for each body, the microseconds of decoding, judging and answering (the fastest of several rounds), how many
 Python functions a review calls, and those that cost most. Served, a call costs about twice as much: compare calls.

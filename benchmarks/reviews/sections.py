@@ -1,4 +1,4 @@
-"""What is measured, a section each, as plain values for JSON."""
+"""The sections of measurements, as plain values for JSON."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ Found = dict[str, Any]
 
 
 class Sections:
-    """Servers that run for all sections, and what is sent to them."""
+    """The servers of all sections, and the request bodies."""
 
     def __init__(self, bench: Bench, stack: ExitStack, bodies: Mapping[str, Body], rounds: int, reviews: int) -> None:
         """Start the servers and write the bodies to files."""
@@ -45,7 +45,7 @@ class Sections:
         return {server.name: round(megabytes(server.pid), 1) for server in self.servers}
 
     def bodies(self, names: Sequence[str]) -> Iterator[tuple[str, Found]]:
-        """Yield what each body costs each server, once their verdicts agree."""
+        """Yield the cost of each body on each server, after checking that their verdicts agree."""
         for name in names:
             body = self._bodies[name]
             with ExitStack() as stack:
@@ -59,7 +59,7 @@ class Sections:
             yield name, {"about": body.about, "bytes": len(body.review), "bar": body.bar, "servers": costs}
 
     def policies(self) -> Found:
-        """Return what more policies cost: some that look at the Deployment too, and many that look elsewhere."""
+        """Return the cost of additional policies: some that match the Deployment, and many that do not."""
         progress("starting servers with more policies")
         with ExitStack() as stack:
             sets = {f"{MATCHING}": self._policies, "matching": write(self._bench.directory / "more", matching=True)}
@@ -124,7 +124,7 @@ class Sections:
         return found
 
     def _compare(self, servers: Sequence[Server], body: Body) -> None:
-        """End the benchmark where a server decides otherwise than the body expects, or than the others."""
+        """Abort the benchmark if a server's verdict differs from the expected one or from the others."""
         objects = []
         for server in servers:
             if server.name != FLOOR:
@@ -162,7 +162,7 @@ class Sections:
 
 
 def _ratio(values: Sequence[float], beside: Sequence[float]) -> float:
-    """Return the median of the ratios of each round: what disturbs a round disturbs both."""
+    """Return the median of the ratios of each round, since a disturbance affects both servers."""
     return round(statistics.median(one / other for one, other in zip(values, beside, strict=True)), 2)
 
 

@@ -1,4 +1,4 @@
-"""The servers that are compared: Gatewright, its floor, and two webhooks in Go, each on the same core."""
+"""The compared servers: Gatewright, the baseline, and two webhooks in Go, each on the same core."""
 
 import functools
 import os

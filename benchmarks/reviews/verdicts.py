@@ -1,4 +1,4 @@
-"""Ask one server for one review, and compare the answer with what the body expects."""
+"""Send one review to one server, and compare the answer with the expected one."""
 
 import base64
 import http.client
@@ -40,7 +40,7 @@ def violations(response: dict[str, Any]) -> frozenset[tuple[str, str]]:
 
 
 def fault(response: dict[str, Any], body: Body) -> str:
-    """Return what is wrong with an answer; "" where it is right."""
+    """Return the difference from the expected answer; "" if there is none."""
     denied = bool(body.violations) or (not body.listed and not body.is_patched)
     if response["allowed"] == denied:
         return f"{body.name}: allowed is {response['allowed']}"

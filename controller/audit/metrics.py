@@ -45,7 +45,7 @@ class AuditMetrics:
         self._objects.set(objects)
 
     def finished(self, seconds: float, succeeded: datetime | None) -> None:
-        """Show that an audit ended after so many `seconds`; `succeeded` is when, if nothing failed."""
+        """Record the end of an audit that took `seconds`; `succeeded` is when, if nothing failed."""
         self._duration.set(seconds)
         if succeeded is not None:
             self._success.set(succeeded.timestamp())

@@ -21,7 +21,7 @@ from kube.store import controller_of
 
 FIELD_MANAGER = "gatewright-controller"
 APPLIED = "gatewright.io/applied"  # the annotation of a child with the digest of what was last applied to it
-REPLACED = "replaced"  # its value while lists are written anew
+REPLACED = "replaced"  # its value while lists are rewritten
 NO_VERSION = "1"  # the resourceVersion of no object (etcd begins with 2): an apply with it creates, or is a Conflict
 
 

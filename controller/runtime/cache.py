@@ -1,4 +1,4 @@
-"""The caches of a process: each resource is watched once, whoever reads it."""
+"""The caches of a process: each resource is watched once and shared by all readers."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -99,7 +99,7 @@ class Cache:
             await (store.known if self.optional else store.synced).wait()
 
     async def run(self) -> Never:
-        """Follow the API server until cancelled; `relist` begins anew."""
+        """Watch the API server until cancelled; `relist` lists again."""
         while True:
             async with asyncio.TaskGroup() as group:
                 name = f"watch {self.resource.plural}"

@@ -91,7 +91,7 @@ class EventRecorder:
         await self._queue.join()
 
     async def _write(self, identity: Identity, object: Object) -> None:
-        """Write an event, or the count of its series; one that cannot be written begins anew the next time."""
+        """Write an event, or the count of its series; after a failure the next one starts a new series."""
         try:
             if "regarding" in object:
                 await self._client.create(EVENT, object)

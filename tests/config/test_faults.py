@@ -1,4 +1,4 @@
-"""What a person wrote is checked, and every fault has a path and says what was probably meant."""
+"""Validation errors of user input have a path and a suggestion."""
 
 from typing import Annotated, Literal
 
@@ -75,16 +75,16 @@ class Outer(BaseModel, strict=True):
         ({"title": ["x" * 100]}, [("title", f'["{"x" * 61}…: should be a valid string')]),
     ],
 )
-def test_faults_have_a_path_and_a_text(data, faults):
-    """All faults come, in order, each with its whole text."""
+def test_errors_have_a_path_and_a_text(data, faults):
+    """All errors are reported, in order, each with its whole text."""
     with pytest.raises(FaultsError) as error:
         parse(Outer, data)
     assert list(error.value.faults) == faults
     assert str(error.value) == "\n".join(f"{path}: {text}" if path else text for path, text in faults)
 
 
-def test_what_is_right_is_the_model():
-    """Keys are the file's own names."""
+def test_valid_input_is_the_model():
+    """Keys are those of the file."""
     assert parse(Outer, {"title": "x", "maxSize": 2, "inner": {"size": 1}}).model_dump() == {
         "title": "x",
         "max_size": 2,
@@ -96,8 +96,8 @@ def test_what_is_right_is_the_model():
     }
 
 
-def test_keys_have_a_noun():
-    """A key is called what it is to its reader."""
+def test_the_word_for_a_key_is_a_parameter():
+    """Messages use the reader's word, such as field or setting."""
     with pytest.raises(FaultsError) as error:
         parse(Inner, {"size": 1, "sizes": 2}, noun="parameter")
     assert error.value.faults == (("sizes", 'unknown parameter; did you mean "size"?'),)
@@ -112,5 +112,5 @@ def test_keys_have_a_noun():
     ],
 )
 def test_did_you_mean(word, known, text):
-    """What is close is suggested; else the choices are listed, if there are any."""
+    """A similar word is suggested; otherwise the choices are listed."""
     assert did_you_mean(word, known) == text

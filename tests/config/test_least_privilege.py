@@ -1,4 +1,4 @@
-"""Both processes manage with the rights they have, and the controller has no right that it does not use."""
+"""Both processes work with their rights, and the controller has no unused right."""
 
 import base64
 import json
@@ -27,10 +27,10 @@ BLOCKING = "finalizers"
 
 
 @pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
-def test_every_right_to_write_is_used_and_none_is_missing(
+def test_every_write_right_is_used_and_none_is_missing(
     own_control_plane: Callable[..., ControlPlane], tmp_path: Path
 ) -> None:
-    """While all samples are made, changed and deleted, nothing is refused, and no verb that is granted is left over."""
+    """While all samples are created, changed and deleted, no request is forbidden, and every granted verb is used."""
     plane = own_control_plane()
     for directory in ("crd/bases", "rbac", "manager"):
         plane.kubectl("apply", "-f", str(CONFIG / directory))
@@ -61,7 +61,7 @@ def test_every_right_to_write_is_used_and_none_is_missing(
 
 
 def granted() -> set[Right]:
-    """What the role allows beside reading."""
+    """Return the role's verbs other than reading."""
     rules = yaml.safe_load((CONFIG.parent / "charts/gatewright/files/rbac.yaml").read_text())["controller"]
     return {
         (rule["apiGroups"][0], resource, verb)
@@ -73,7 +73,7 @@ def granted() -> set[Right]:
 
 
 def used(plane: ControlPlane) -> set[Right]:
-    """What the controller wrote; an apply of what was not there takes the right to create as well."""
+    """Return the controller's writes; an apply that creates needs the create verb too."""
     return {
         (about.get("apiGroup", ""), "/".join(filter(None, (about["resource"], about.get("subresource")))), verb)
         for event in plane.audit_events()
@@ -89,7 +89,7 @@ def apply(plane: ControlPlane, objects: list[Object]) -> None:
 
 
 def ours() -> Iterator[str]:
-    """The custom objects of the samples and of this test, as kubectl names them."""
+    """Return the custom objects of the samples and of this test, as kubectl names them."""
     samples = [each for path in (CONFIG / "samples").glob("*.yaml") for each in yaml.safe_load_all(path.read_text())]
     for each in (*samples, *MORE):
         if each["kind"] in {kind.resource.kind for kind in planned_kinds()}:
@@ -97,7 +97,7 @@ def ours() -> Iterator[str]:
 
 
 def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewright]:
-    """Both processes, each with the kubeconfig of its ServiceAccount, and what their pods would mount."""
+    """Start both processes, each with its ServiceAccount's kubeconfig and the files its pod would mount."""
     accounts = {name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}") for name in ACCOUNTS}
     policies = ("--policies", str(CONFIG / "policies/production.yaml"))
     pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
@@ -109,14 +109,14 @@ def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewrig
 
 
 def mount_pair(plane: ControlPlane, directory: Path) -> None:
-    """Play the kubelet: write the webhook's Secret to where its pod would find it."""
+    """Act as the kubelet: write the webhook's Secret to its mount."""
     secret = json.loads(plane.kubectl("get", "secret", "gatewright-webhook-tls", "-n", OURS, "-o", "json").stdout)
     for name, value in secret["data"].items():
         (directory / name).write_bytes(base64.b64decode(value))
 
 
 def refused(plane: ControlPlane) -> list[tuple[str, str]]:
-    """The requests of our ServiceAccounts that the API server forbade."""
+    """Return the forbidden requests of Gatewright's ServiceAccounts."""
     return [
         (event["verb"], event["requestURI"])
         for event in plane.audit_events()

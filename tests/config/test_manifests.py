@@ -9,8 +9,8 @@ from tests.config.regenerate import CHART, ROOT, from_chart, from_types, from_va
 from tests.controlplane.plane import ControlPlane
 
 
-def test_what_the_chart_reads_is_current():
-    """`make manifests` would change none of the committed files that need no helm, and none is left over."""
+def test_the_charts_generated_files_are_current():
+    """`make manifests` changes no committed file that needs no helm, and leaves none over."""
     expected = from_types()
     assert expected == {path: (ROOT / path).read_text() for path in expected}
     for directory in ("config/crd/bases", "charts/gatewright/files"):
@@ -18,20 +18,20 @@ def test_what_the_chart_reads_is_current():
         assert there == {path for path in expected if path.startswith(directory)}
 
 
-def test_the_page_of_the_chart_is_current():
-    """Each value has a meaning, and the README that Helm shows is made from them."""
+def test_the_charts_readme_is_current():
+    """Each value has a description, from which the README is generated."""
     assert [name for name, _, meaning in rows((ROOT / CHART / "values.yaml").read_text()) if not meaning] == []
     assert from_values() == {path: (ROOT / path).read_text() for path in from_values()}
 
 
 def test_the_plain_manifests_are_current(helm: Path):
-    """`make manifests` would change none of the files that are made from the chart."""
+    """`make manifests` changes none of the files rendered from the chart."""
     expected = from_chart(helm)
     assert expected == {path: (ROOT / path).read_text() for path in expected}
 
 
-def test_rights_come_first_and_definitions_elsewhere():
-    """The Namespace leads the rights, everything else follows them, and the definitions are not repeated."""
+def test_rbac_begins_with_the_namespace():
+    """The Namespace comes first, workloads are in another file, and CRDs are not repeated."""
     kinds = ["Deployment", "Role", "CustomResourceDefinition", "ServiceAccount", "Service"]
     sorted_out = plain(yaml.safe_dump_all({"kind": kind} for kind in kinds))
     assert {path: [each["kind"] for each in yaml.safe_load_all(text)] for path, text in sorted_out.items()} == {
@@ -49,7 +49,7 @@ def test_both_deployments_become_available(installed: ControlPlane):
 
 
 @pytest.mark.controlplane
-def test_the_server_has_what_was_applied(installed: ControlPlane):
-    """No field is dropped or rewritten on the way, so that tools which compare find no drift."""
+def test_applied_objects_are_stored_unchanged(installed: ControlPlane):
+    """No field is dropped or rewritten, so tools that compare find no difference."""
     for directory in ("crd/bases", "rbac", "manager"):
         assert installed.kubectl("diff", "-f", str(ROOT / "config" / directory)).stdout == ""

@@ -1,4 +1,4 @@
-"""The quick parser and PyYAML's own are one: the same values on the same lines."""
+"""libyaml's parser and PyYAML's own produce the same values on the same lines."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ folded: >+
 
 
 def lines(node: yaml.Node) -> object:
-    """Return what a node is, with the lines of all that is in it."""
+    """Return a node as plain values, with the lines of its parts."""
     at = node.start_mark.line
     if isinstance(node, yaml.ScalarNode):
         return node.tag, at if node.value else None, node.value
@@ -47,14 +47,14 @@ def lines(node: yaml.Node) -> object:
 
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
 @pytest.mark.parametrize("text", [TRICKY, *((ROOT / file).read_text() for file in FILES)], ids=["tricky", *FILES])
-def test_both_parsers_see_the_same(text, monkeypatch):
-    """Tags, values and lines; that which is empty has no line that anybody asks for."""
+def test_both_parsers_agree(text, monkeypatch):
+    """Tags, values and lines are equal, except lines of empty nodes."""
     quick = [lines(each) for each in nodes.compose(text)]
     monkeypatch.setattr(nodes, "_quick", nodes._Plain)
     assert quick == [lines(each) for each in nodes.compose(text)]
 
 
-def test_without_libyaml_all_is_read(monkeypatch):
-    """A PyYAML that was built without it is slower, and no less."""
+def test_parsing_works_without_libyaml(monkeypatch):
+    """PyYAML without it is slower and gives the same result."""
     monkeypatch.setattr(nodes, "_quick", nodes._Plain)
     assert [nodes.construct(each) for each in nodes.compose("a: 1.0\n---\n1: b\n")] == [{"a": 1}, {"1": "b"}]

@@ -1,4 +1,4 @@
-"""Quantities are parsed as the API parses them, exactly."""
+"""Quantities are parsed exactly, as in the API."""
 
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -55,7 +55,7 @@ TEBI = 1024**4
     ],
 )
 def test_a_quantity_is_a_number(text, value):
-    """Unit, exponent and sign are understood; what is finer than a thousandth is rounded away from zero."""
+    """Unit, exponent and sign are parsed; finer values than a thousandth are rounded away from zero."""
     quantity = parse_quantity(text)
     assert quantity.value == value
     assert str(quantity) == text.strip()
@@ -93,8 +93,8 @@ def test_a_quantity_is_a_number(text, value):
         "1".rjust(257),
     ],
 )
-def test_what_is_no_quantity_is_refused(text):
-    """No guess is made."""
+def test_an_invalid_quantity_is_rejected(text):
+    """Nothing is guessed."""
     with pytest.raises(QuantityError):
         parse_quantity(text)
 
@@ -110,7 +110,7 @@ SIGNS = st.sampled_from(["", "+", "-"])
 
 
 def reference(sign, number, factor):
-    """Compute in decimals what a quantity is worth."""
+    """Return a quantity's value, computed with decimals."""
     thousandths = EXACT.multiply(Decimal(number), EXACT.multiply(Decimal(factor), Decimal(1000)))
     rounded = Fraction(thousandths.to_integral_value(ROUND_CEILING)) / 1000
     return min(rounded, Fraction(LARGEST)) * (-1 if sign == "-" else 1)
@@ -118,13 +118,13 @@ def reference(sign, number, factor):
 
 @given(SIGNS, NUMBERS, st.sampled_from(sorted(UNITS)))
 def test_units_are_exact(sign, number, unit):
-    """Every number with every unit is what decimals of any length say."""
+    """Every number with every unit equals its decimal value."""
     assert parse_quantity(f"{sign}{number}{unit}").value == reference(sign, number, UNITS[unit])
 
 
 @given(SIGNS, NUMBERS, EXPONENTS)
 def test_exponents_are_exact(sign, number, exponent):
-    """So is every number with an exponent."""
+    """Every number with an exponent does too."""
     assert parse_quantity(f"{sign}{number}{exponent}").value == reference(sign, number, f"1{exponent}")
 
 
@@ -140,20 +140,20 @@ def test_exponents_are_exact(sign, number, exponent):
         (2**30 + 1, "1073741825"),
     ],
 )
-def test_a_number_is_written_as_a_person_would(value, text):
-    """The largest unit that leaves a whole number, or thousandths."""
+def test_a_number_is_formatted_with_the_largest_unit(value, text):
+    """The unit leaves a whole number, or thousandths are used."""
     assert str(written(Fraction(value))) == text
 
 
 @given(st.integers(0, LARGEST * 1000))
-def test_what_is_written_is_the_number(thousandths):
-    """Nothing is lost by writing a number."""
+def test_formatting_is_exact(thousandths):
+    """Parsing the text gives the number."""
     assert written(Fraction(thousandths, 1000)).value == Fraction(thousandths, 1000)
 
 
 @given(st.text(alphabet="0123456789.+-eEinumkKMGTP \u0661", max_size=12) | st.text(CHARACTERS, max_size=8))
-def test_no_text_does_more_than_be_refused(text):
-    """Whatever the text, there is a number within bounds, in whole thousandths, or a refusal."""
+def test_any_text_is_parsed_or_rejected(text):
+    """The result is a number within limits, in whole thousandths, or a QuantityError."""
     try:
         value = parse_quantity(text).value
     except QuantityError:
@@ -164,12 +164,12 @@ def test_no_text_does_more_than_be_refused(text):
 
 @pytest.mark.parametrize(("value", "text"), [("2", "2"), (2, "2"), (0.5, "0.5"), (1e-05, "1e-05"), (1e22, "1e+22")])
 def test_a_field_may_be_text_or_number(value, text):
-    """Files hold numbers; the API server takes them as it takes text."""
+    """The API server accepts both."""
     assert str(Fields({"a": {"cpu": value}}).quantity("a.cpu")) == text
 
 
-def test_lists_of_resources_leave_out_what_is_null():
-    """Null is absent; so is a whole list."""
+def test_null_resources_are_absent():
+    """A null amount or a null list."""
     fields = Fields({"limits": {"cpu": "1", "memory": None, "nvidia.com/gpu": 2}, "requests": None})
     assert {name: str(each) for name, each in fields.quantities("limits").items()} == {
         "cpu": "1",
@@ -189,8 +189,8 @@ def test_lists_of_resources_leave_out_what_is_null():
         ({"value": 1}, "an object"),
     ],
 )
-def test_a_field_that_is_no_quantity_is_told(value, found):
-    """The error names the path, what was found, and what belongs there."""
+def test_an_invalid_quantity_in_a_field_is_an_error(value, found):
+    """The error has the path, the value, and the expected form."""
     fields = Fields({"limits": {"cpu": value, "example.com/x": value}})
     with pytest.raises(WrongTypeError) as told:
         fields.quantity("limits.cpu")

@@ -12,7 +12,7 @@ NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 
 def kind(**says) -> SimpleNamespace:
-    """A kind that declares nothing but what is given."""
+    """A kind that declares only the given parts."""
     return SimpleNamespace(
         **{
             "type": WebApp,
@@ -28,7 +28,7 @@ def kind(**says) -> SimpleNamespace:
 
 
 def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
-    """What the only rule about a resource allows."""
+    """Return the verbs of the only rule for a resource."""
     (rule,) = [rule for rule in rules if rule["apiGroups"] == [group] and resource in rule["resources"]]
     return set(rule["verbs"])
 
@@ -59,13 +59,13 @@ def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
         ({}, "events.k8s.io", "events", {"create", "patch"}),
     ],
 )
-def test_the_controller_may_do_what_the_kind_needs(says, group, resource, expected):
-    """Each declaration grants exactly the verbs that carrying it out takes."""
+def test_the_controller_gets_the_rights_of_its_kinds(says, group, resource, expected):
+    """Each declaration grants exactly the necessary verbs."""
     assert verbs(rbac.controller([kind(**says)]), group, resource) == expected
 
 
-def test_nothing_is_granted_that_no_kind_declares():
-    """Without a kind, only events and the policies' status are left."""
+def test_undeclared_rights_are_not_granted():
+    """Without kinds, only events and the policies' status remain."""
     assert [rule["resources"] for rule in rbac.controller([])] == [
         ["events"],
         ["admissionpolicies"],
@@ -78,7 +78,7 @@ def test_nothing_is_granted_that_no_kind_declares():
 
 
 def test_the_webhook_writes_nothing():
-    """The process that parses what others send reads, and nothing else."""
+    """The process that parses users' requests has read rights only."""
     assert {verb for rule in rbac.webhook([DEPLOYMENTS]) for verb in rule["verbs"]} == {"get", "list", "watch"}
 
 
@@ -90,8 +90,8 @@ def test_the_webhook_writes_nothing():
         ("admin", {"get", "list", "watch", "create", "delete", "patch", "update", "deletecollection"}),
     ],
 )
-def test_people_may_do_what_their_role_says(role, expected):
-    """The built-in roles cover our kinds and their scale subresource."""
+def test_people_get_the_rights_of_their_role(role, expected):
+    """The built-in roles include Gatewright's kinds and their scale subresource."""
     rules = rbac.people([WebApp.definition])[role]
     assert verbs(rules, "example.com", "webapps") == expected
     assert verbs(rules, "example.com", "webapps/scale") == expected
@@ -128,14 +128,14 @@ OURS = "-n=gatewright-system"
         (WEBHOOK, ["list", "configmaps"], "no"),
     ],
 )
-def test_the_server_grants_what_is_meant(installed: ControlPlane, account, question, expected):
-    """The API server's own answer about the rights of our ServiceAccounts."""
+def test_the_api_server_grants_these_rights(installed: ControlPlane, account, question, expected):
+    """The API server's access reviews for Gatewright's ServiceAccounts agree."""
     user = f"--as=system:serviceaccount:gatewright-system:{account}"
     assert installed.kubectl("auth", "can-i", *question, user, check=False).stdout.strip() == expected
 
 
 @pytest.mark.controlplane
-def test_the_built_in_roles_cover_our_kinds(installed: ControlPlane):
+def test_the_built_in_roles_include_gatewrights_kinds(installed: ControlPlane):
     """The roles edit and admin include writing WebApps; view includes reading only."""
     for role, expected in (("edit", "yes"), ("view", "no")):
         installed.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}er")

@@ -1,4 +1,4 @@
-"""Flags win over the environment, that over the file, that over the defaults; a typo is never silent."""
+"""Flags override the environment, which overrides the file, which overrides the defaults; a typo is an error."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -12,12 +12,12 @@ from config.settings import Settings, load_settings
 
 @pytest.fixture
 def file(tmp_path):
-    """A settings file to be written."""
+    """Write a settings file."""
     return tmp_path / "gatewright.yaml"
 
 
-def test_flags_win_over_environment_over_file_over_defaults(file):
-    """Each setting comes from the nearest place that names it."""
+def test_flags_override_environment_file_and_defaults(file):
+    """Each setting has the value with the highest precedence."""
     file.write_text("workers: 2\nlease-name: from-file\nwebhook_service: from-file\ncontext: from-file\n")
     environment = {
         "GATEWRIGHT_LEASE_NAME": "from-environment",
@@ -36,8 +36,8 @@ def test_flags_win_over_environment_over_file_over_defaults(file):
     assert (settings.tls_secret, settings.listen, settings.cluster) == ("gatewright-webhook-tls", (None, 9443), True)
 
 
-def test_the_environment_is_the_one_given(monkeypatch):
-    """Nothing is read behind the caller's back."""
+def test_the_environment_is_a_parameter(monkeypatch):
+    """The process environment is not read implicitly."""
     monkeypatch.setenv("GATEWRIGHT_WORKERS", "7")
     assert load_settings({}, environment={}) == Settings.model_construct()
     assert load_settings({}).workers == 7
@@ -65,8 +65,8 @@ def test_the_environment_is_the_one_given(monkeypatch):
         ("tls_minimum", "1.2", "1.2"),
     ],
 )
-def test_text_is_read_alike_everywhere(setting, written, value, file):
-    """A flag, a variable and a line of the file mean the same."""
+def test_text_is_parsed_alike_everywhere(setting, written, value, file):
+    """A flag, a variable and a line of the file have the same syntax."""
     file.write_text(f"{setting.replace('_', '-')}: '{written}'\n")
     variable = {f"GATEWRIGHT_{setting.upper()}": written}
     found = [
@@ -77,8 +77,8 @@ def test_text_is_read_alike_everywhere(setting, written, value, file):
     assert [getattr(settings, setting) for settings in found] == [value] * 3
 
 
-def test_a_flag_given_more_than_once_is_a_list():
-    """Repeating a flag and separating by commas go together."""
+def test_a_repeated_flag_is_a_list():
+    """Repetition and commas can be combined."""
     assert load_settings({"kinds": ("A,B", "C")}, environment={}).kinds == ["A", "B", "C"]
 
 
@@ -99,8 +99,8 @@ def test_a_flag_given_more_than_once_is_a_list():
         ("tls_minimum", "1.1", "\"1.1\" is not one of '1.2' or '1.3'"),
     ],
 )
-def test_what_is_wrong_is_told_where_it_was_written(setting, written, text, file):
-    """A flag by its name, a variable by its own, and a line of the file by file and line."""
+def test_an_error_names_its_source(setting, written, text, file):
+    """A flag, a variable, or the file and line."""
     flag, variable = setting.replace("_", "-"), f"GATEWRIGHT_{setting.upper()}"
     with pytest.raises(FaultsError) as error:
         load_settings({setting: written}, environment={})
@@ -114,7 +114,7 @@ def test_what_is_wrong_is_told_where_it_was_written(setting, written, text, file
     assert str(error.value) == f"{file}:2: {flag}: {text}"
 
 
-def test_a_variable_that_is_no_setting_is_a_fault():
+def test_an_unknown_variable_is_an_error():
     """A misspelt variable must not be ignored; all are reported."""
     with pytest.raises(FaultsError) as error:
         load_settings({}, environment={"GATEWRIGHT_WORKER": "5", "GATEWRIGHT_LEASENAME": "x"})
@@ -124,8 +124,8 @@ def test_a_variable_that_is_no_setting_is_a_fault():
     ]
 
 
-def test_what_a_service_puts_into_pods_is_no_setting():
-    """Kubernetes sets variables for each Service: those of one named gatewright-webhook begin like ours."""
+def test_service_variables_are_not_settings():
+    """Kubernetes sets variables for each Service; those of gatewright-webhook have Gatewright's prefix."""
     environment = {
         "GATEWRIGHT_WEBHOOK_SERVICE_HOST": "10.0.0.1",
         "GATEWRIGHT_WEBHOOK_SERVICE_PORT": "443",
@@ -141,8 +141,8 @@ def test_what_a_service_puts_into_pods_is_no_setting():
     assert load_settings({}, environment=environment) == Settings.model_construct()
 
 
-def test_all_faults_of_a_file_come_at_once(file):
-    """Each with its line, an unknown key with what was probably meant."""
+def test_all_errors_of_a_file_are_reported(file):
+    """Each has its line, and an unknown key a suggestion."""
     file.write_text("workers: many\nlease-nam: x\nlisten: 9443\nkinds: [1]\n")
     with pytest.raises(DocumentError) as error:
         load_settings({}, file, {})
@@ -156,7 +156,7 @@ def test_all_faults_of_a_file_come_at_once(file):
 
 @pytest.mark.parametrize("text", ["- a\n", "a\n", "workers: 1\n---\nworkers: 2\n"])
 def test_a_settings_file_is_one_object(text, file):
-    """Anything else is refused."""
+    """Anything else is rejected."""
     file.write_text(text)
     with pytest.raises(DocumentError) as error:
         load_settings({}, file, {})
@@ -164,7 +164,7 @@ def test_a_settings_file_is_one_object(text, file):
 
 
 @pytest.mark.parametrize("text", ["# workers: 3\n", "policies:\n"])
-def test_what_is_commented_out_sets_nothing(text, file):
-    """A file without settings, and a list without items, leave the defaults."""
+def test_an_empty_file_sets_nothing(text, file):
+    """A file without settings, and a list without items, keep the defaults."""
     file.write_text(text)
     assert load_settings({}, file, {}).model_dump() == Settings.model_construct().model_dump()

@@ -6,7 +6,7 @@ VARIABLES = {"application": "shop", "environment": "prod", "namespace": "sales"}
 
 
 def one(template: str) -> str:
-    """What a template becomes, or what is wrong with it."""
+    """Return the rendered text or the error of a template."""
     done, faults = rendered({"key": template}, VARIABLES)
     (found,) = [*done.values(), *(text for _, text in faults)]
     return found
@@ -24,7 +24,7 @@ def one(template: str) -> str:
     ],
 )
 def test_variables_filters_and_text_are_rendered(template, expected):
-    """What comes out is never looked at again."""
+    """The output is not rendered again."""
     assert one(template) == expected
 
 
@@ -61,20 +61,20 @@ ONLY = "is not allowed; use only variables, and filters with text arguments"
         ("{{ application | trim('" + "x" * 257 + "') }}", "line 1: an argument has more than 256 characters"),
     ],
 )
-def test_anything_else_is_a_fault(template, fault):
-    """Each is reason with its line, and none takes long or makes much."""
+def test_other_syntax_is_an_error(template, fault):
+    """Each error has its line, and neither time nor output is unbounded."""
     assert one(template) == fault
 
 
-def test_all_templates_share_one_allowance():
-    """Many templates, good or bad, cost no more than one; plain text is free."""
+def test_all_templates_share_one_limit():
+    """Many templates, valid or not, cost no more than one; plain text is not counted."""
     values = {str(number): "{{ application }}" for number in range(MAX_TOKENS)} | {"plain": "text"}
     done, faults = rendered(values, VARIABLES)
     assert len(done) == MAX_TOKENS // 5 + 1
     assert {text for _, text in faults} == {"all templates together have more than 4000 tokens; use fewer"}
 
 
-def test_each_key_is_named():
-    """All faults come at once, by key."""
+def test_errors_name_their_key():
+    """All errors are reported, by key."""
     faults = rendered({"b": "{{ x }}", "a": "{{ 1 }}", "c": ""}, VARIABLES)[1]
     assert [key for key, _ in faults] == ["a", "b"]

@@ -80,7 +80,7 @@ async def test_hand_edits_are_put_back(client: Client, observer: Observer, contr
 
 
 @pytest.mark.parametrize("resource", [DEPLOYMENT, SERVICE])
-async def test_a_deleted_child_comes_back(
+async def test_a_deleted_child_is_recreated(
     client: Client, observer: Observer, controller: Start, resource: Resource
 ) -> None:
     """The controller recreates a deleted child."""
@@ -92,7 +92,7 @@ async def test_a_deleted_child_comes_back(
         await observer.until(resource, "shop", lambda each: bool(each["metadata"]["uid"] != uid))
 
 
-async def test_a_foreign_deployment_is_never_touched(client: Client, observer: Observer, controller: Start) -> None:
+async def test_a_foreign_deployment_is_never_changed(client: Client, observer: Observer, controller: Start) -> None:
     """NameTaken in the condition and as an event; once the name is free, the WebApp is made."""
     foreign = deployment(application_of(WEBAPP.type.model_validate(webapp(observer.namespace, image="theirs"))))
     stored = await client.create(DEPLOYMENT, foreign)

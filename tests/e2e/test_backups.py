@@ -1,4 +1,4 @@
-"""Backups as somebody with kubectl sees them: made once their Secrets are there, and what came of each run."""
+"""Backups with kubectl: they are scheduled once their Secrets exist, and report each run."""
 
 import json
 import re
@@ -16,17 +16,17 @@ pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler
 
 SAMPLE = list(yaml.safe_load_all((CONFIG / "samples/nightly-backup.yaml").read_text()))
 PAGE = Path(__file__).parents[2] / "docs/kinds/backup.md"
-MESSAGE = "hollow.gatewright.io/termination-message"  # what the pods that are only played say at their end
+MESSAGE = "hollow.gatewright.io/termination-message"  # termination messages of simulated pods
 
 
 def looked_at(laptop: Laptop) -> int:
-    """How often a Backup was reconciled to the end."""
+    """Return how often a Backup was reconciled."""
     lines = ((each.get("message"), each.get("backup.name")) for each in laptop.gatewright.logged())
     return sum(line == ("Reconciliation completed", "nightly-backup") for line in lines)
 
 
 def run_now(laptop: Laptop, namespace: str, name: str, message: str, **container: Any) -> None:
-    """Make a Job from the CronJob, as people do by hand, that will end with a message."""
+    """Create a Job from the CronJob, as users do manually, that ends with this message."""
     cronjob = ["--from=cronjob/nightly-backup-cronjob", "--dry-run=client", "-o=json"]
     job = json.loads(laptop.kubectl("create", "job", name, "-n", namespace, *cronjob))
     template = job["spec"]["template"]
@@ -37,7 +37,7 @@ def run_now(laptop: Laptop, namespace: str, name: str, message: str, **container
 
 
 def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: str) -> None:
-    """It waits for its Secrets, makes its CronJob, and tells how Jobs went: one well, one not."""
+    """It waits for its Secrets, creates its CronJob, and reports a successful and a failed Job."""
 
     def kubectl(*args: str, **given: Any) -> str:
         return laptop.kubectl("-n", namespace, *args, **given)
@@ -86,8 +86,8 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
     assert mine == []
 
 
-def test_what_the_page_shows_is_taken(laptop: Laptop, namespace: str) -> None:
-    """Its example, and the Job that restores."""
+def test_the_examples_of_the_page_are_accepted(laptop: Laptop, namespace: str) -> None:
+    """These are its example, and the restore Job."""
     blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     kinds = [yaml.safe_load(block)["kind"] for block in blocks]
     assert kinds == ["Backup", "Job"]

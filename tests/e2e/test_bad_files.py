@@ -1,4 +1,4 @@
-"""Files, addresses and command lines that cannot be used: each a clear line, none a traceback."""
+"""Unusable files, addresses and command lines: one clear line each, never a traceback."""
 
 import socket
 from collections.abc import Callable, Iterator
@@ -73,8 +73,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
     ],
     ids=["no certificate", "unknown option", "unknown command", "no address", "unknown kind", "impossible lease"],
 )
-def test_a_wrong_command_line_is_told_in_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    """Exit code 2, the usage, and what is wrong with it."""
+def test_a_usage_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    """The exit code is 2, with the usage and the error."""
     if "controller" in arguments:
         arguments = (*arguments, "--kubeconfig", str(_kubeconfig(tmp_path)))
     ended = once(*arguments)
@@ -92,8 +92,8 @@ def _kubeconfig(directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["webhook", "run", "controller"])
-def test_a_typo_in_a_policy_file_is_told_with_its_line(verb: str, tmp_path: Path) -> None:
-    """No process starts with a policy set that says something else than was meant."""
+def test_a_typo_in_a_policy_file_has_its_line(verb: str, tmp_path: Path) -> None:
+    """No process starts with an invalid policy set."""
     file = tmp_path / "policies.yaml"
     file.write_text(TYPO)
     options = {"webhook": ("--tls-cert", "x", "--tls-key", "x"), "controller": ("--webhook-url", "https://x")}
@@ -119,8 +119,8 @@ def test_a_typo_in_a_policy_file_is_told_with_its_line(verb: str, tmp_path: Path
     ],
     ids=["not there", "not YAML", "no context", "no user"],
 )
-def test_a_kubeconfig_that_cannot_be_used_is_named(content: str | None, said: str, tmp_path: Path) -> None:
-    """Exit code 3, and what is wrong with which file."""
+def test_an_unusable_kubeconfig_is_named(content: str | None, said: str, tmp_path: Path) -> None:
+    """The exit code is 3, with the file and the error."""
     file = tmp_path / "kubeconfig"
     if content is not None:
         file.write_text(content)
@@ -130,8 +130,8 @@ def test_a_kubeconfig_that_cannot_be_used_is_named(content: str | None, said: st
 
 
 @pytest.mark.parametrize("verb", ["controller", "run"])
-def test_an_unreachable_api_server_is_waited_for(start: Callable[..., Gatewright], verb: str, tmp_path: Path) -> None:
-    """The process says where it cannot go and why, is not ready, lives, and ends with 0."""
+def test_an_unreachable_api_server_is_retried(start: Callable[..., Gatewright], verb: str, tmp_path: Path) -> None:
+    """The process logs the address and the error, is not ready, keeps running, and ends with 0."""
     process = start(verb, *(POLICIES if verb == "run" else ()), kubeconfig=_kubeconfig(tmp_path))
     reason = "cannot reach the API server at https://127.0.0.1:1: connection refused"
     watch = f"cannot watch webapps: {reason}"
@@ -144,10 +144,8 @@ def test_an_unreachable_api_server_is_waited_for(start: Callable[..., Gatewright
     assert process.tracebacks() == []
 
 
-def test_a_pair_that_cannot_be_used_is_told_until_a_good_one_comes(
-    start: Callable[..., Gatewright], tmp_path: Path
-) -> None:
-    """Text that is no certificate, then a key of another pair: not ready each time; then ready without a restart."""
+def test_an_unusable_pair_is_reported_until_it_is_replaced(start: Callable[..., Gatewright], tmp_path: Path) -> None:
+    """With an invalid certificate, then a key of another pair, it is not ready; afterwards ready without a restart."""
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     for name in ("one", "two"):
         assert once("certs", str(tmp_path / name)).returncode == 0
@@ -163,13 +161,13 @@ def test_a_pair_that_cannot_be_used_is_told_until_a_good_one_comes(
 
 
 def _told(process: Gatewright, problem: str) -> None:
-    """Wait until a process says that it is not ready, and why."""
+    """Wait until a process is not ready for this reason."""
     process.until(problem, lambda: f"[-] {problem}\n" in process.get("/readyz")[1])
 
 
 @pytest.mark.parametrize("option", ["--listen", "--health-listen"])
 def test_a_port_in_use_ends_the_process_with_one_line(option: str, tmp_path: Path) -> None:
-    """Exit code 1, and which address it could not have."""
+    """The exit code is 1, with the address."""
     assert once("certs", str(tmp_path)).returncode == 0
     pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
     free = dict.fromkeys(("--listen", "--health-listen", "--metrics-listen"), "127.0.0.1:0")

@@ -25,20 +25,22 @@ class Wire:
     trusts: ssl.SSLContext
 
     def post(self, path: str, body: bytes) -> tuple[int, str]:
-        """Return status and text of the answer."""
+        """Return status and text of the response."""
         connection = http.client.HTTPSConnection(self.address, context=self.trusts, timeout=10)
         with contextlib.closing(connection):
             connection.putrequest("POST", f"{path}?timeout=3s")
             connection.putheader("Content-Type", "application/json")
             connection.putheader("Content-Length", str(len(body)))
             connection.endheaders()
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # who refuses a body need not read it
+            with contextlib.suppress(
+                BrokenPipeError, ConnectionResetError
+            ):  # the server may reject a body without reading it
                 connection.send(body)
             response = connection.getresponse()
             return response.status, response.read().decode()
 
     def review(self, path: str, body: bytes) -> dict[str, Any]:
-        """Return the response of the AdmissionReview that must come."""
+        """Return the response of the AdmissionReview, which must exist."""
         status, text = self.post(path, body)
         assert status == 200
         return dict(json.loads(text)["response"])
@@ -46,7 +48,7 @@ class Wire:
 
 @pytest.fixture(scope="module")
 def wire(laptop: Laptop) -> Wire:
-    """The way to the webhook of the laptop."""
+    """A client of the laptop's webhook."""
     registered = laptop.get("validatingwebhookconfiguration/gatewright", "default")
     bundle = base64.b64decode(registered["webhooks"][0]["clientConfig"]["caBundle"]).decode()
     return Wire(laptop.gatewright.url.removeprefix("https://"), ssl.create_default_context(cadata=bundle))
@@ -90,8 +92,8 @@ DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
     ],
     ids=["truncated", "empty", "9 MiB", "v1beta1", "no review", "5,000 deep", "a list"],
 )
-def test_what_is_no_review_is_told_what_it_is(wire: Wire, path: str, body: bytes, status: int, text: str) -> None:
-    """No review comes back, only the HTTP status and a line of text; and the webhook goes on."""
+def test_a_body_that_is_no_review_is_an_http_error(wire: Wire, path: str, body: bytes, status: int, text: str) -> None:
+    """The response is an HTTP status and a line of text, and the webhook keeps serving."""
     code, said = wire.post(path, body)
     assert (code, said[: len(text)]) == (status, text)
     assert len(said) < 300
@@ -120,8 +122,8 @@ CONTAINERS = "spec.template.spec.containers"
     ],
     ids=["kind", "text", "object", "null", "number", "quoted number", "list", "no object", "nothing"],
 )
-def test_an_object_that_is_not_what_its_kind_says_is_denied(wire: Wire, object: Any, path: str, wanted: str) -> None:
-    """The denial has code 400, and names the field and what it must be."""
+def test_a_malformed_object_is_denied(wire: Wire, object: Any, path: str, wanted: str) -> None:
+    """The denial has code 400, the field and the expected type."""
     response = wire.review("/validate", review(object))
     assert response["allowed"] is False
     assert response["status"]["code"] == 400
@@ -137,8 +139,8 @@ def test_an_object_that_is_not_what_its_kind_says_is_denied(wire: Wire, object: 
         ({"metadata": {"name": "shop", "labels": ["web"]}}, "metadata.labels"),
     ],
 )
-def test_what_cannot_be_patched_is_denied(wire: Wire, change: Object, path: str) -> None:
-    """The mutating hook puts no default into what is not what it should be."""
+def test_a_malformed_object_is_not_patched(wire: Wire, change: Object, path: str) -> None:
+    """The mutating hook denies it."""
     response = wire.review("/mutate-webapp", review(manifests.webapp() | change, "WebApp"))
     assert response["allowed"] is False
     assert response["status"]["code"] == 400
@@ -147,7 +149,7 @@ def test_what_cannot_be_patched_is_denied(wire: Wire, change: Object, path: str)
 
 
 def test_null_containers_hide_nothing(wire: Wire) -> None:
-    """Null is absent: what else is wrong is still found, and the API server itself refuses a pod of no containers."""
+    """Null is absent: other violations are found, and the API server itself rejects a pod without containers."""
     manifest = _with_container(None)
     manifest["spec"]["replicas"] = 11
     manifest["spec"]["template"]["spec"]["initContainers"] = [{"name": "app", "image": "nginx:1.21"}]
@@ -160,7 +162,7 @@ def test_null_containers_hide_nothing(wire: Wire) -> None:
 
 
 def test_a_thousand_bad_containers_are_denied_by_kubectl_too(laptop: Laptop, wire: Wire, production: str) -> None:
-    """As many violations as an answer has room for are listed, in time, and the API server passes the denial on."""
+    """All violations that fit are listed in time, and the API server passes the denial on."""
     manifest = manifests.deployment()
     names = [f"app-{number}" for number in range(1000)]
     containers = [{"name": name, "image": "nginx:1.21"} for name in names]
@@ -184,7 +186,7 @@ def test_a_thousand_bad_containers_are_denied_by_kubectl_too(laptop: Laptop, wir
         ({"containers": "nginx"}, "cannot unmarshal string into Go struct field PodSpec.spec.template.spec.containers"),
     ],
 )
-def test_the_api_server_refuses_a_pod_without_containers(
+def test_the_api_server_rejects_a_pod_without_containers(
     laptop: Laptop, production: str, change: Object, said: str
 ) -> None:
     """Objects that policies leave to the API server's validation are rejected by it."""

@@ -1,4 +1,4 @@
-"""What would be made is judged when its parent is applied: `kubectl apply` itself says what would stand in the way."""
+"""Children are judged when their parent is applied, so `kubectl apply` reports their violations."""
 
 import json
 import re
@@ -60,7 +60,7 @@ RATIO: Object = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
 
 
 def told(laptop: Laptop, namespace: str, manifests: list[Object], *options: str) -> set[tuple[str, str]]:
-    """Return policy and rule of each line by which objects would be denied."""
+    """Return policy and rule of each denial."""
     objects = {"apiVersion": "v1", "kind": "List", "items": manifests}
     said = laptop.plane.kubectl(
         "create", "-n", namespace, "--dry-run=server", "-f-", *options, input=objects, check=False
@@ -104,8 +104,8 @@ def test_parent_and_children_have_one_verdict_on_a_cluster(laptop: Laptop, judge
     assert denied == ["toys", "shop-3", "my-widget", "test-db", "production-store"]
 
 
-def test_the_parents_own_field_is_named(laptop: Laptop, judged: str) -> None:
-    """Each line names the WebApp's field, or the child's where it comes from none."""
+def test_the_parents_field_is_named(laptop: Laptop, judged: str) -> None:
+    """Each violation has the WebApp's field, or the child's if it has no origin."""
     bad = manifests.webapp("toys", replicas=3, image="nginx:latest", resources=RATIO)
     assert laptop.refusal("apply", "-n", judged, "-f-", input=bad).replace(f"-{judged}", "") == (
         'Error from server (Forbidden): error when creating "STDIN": admission webhook "validate.gatewright.io" denied '
@@ -119,8 +119,8 @@ def test_the_parents_own_field_is_named(laptop: Laptop, judged: str) -> None:
     )
 
 
-def test_updates_and_scaling_are_judged_by_what_changes(laptop: Laptop, judged: str) -> None:
-    """A WebApp within the limits is made; a scale beyond them is denied; another change of it passes."""
+def test_updates_and_scaling_are_judged_by_their_changes(laptop: Laptop, judged: str) -> None:
+    """A WebApp within the limits is created; a scale beyond them is denied; another update passes."""
     laptop.kubectl("apply", "-n", judged, "-f-", input=manifests.webapp(replicas=2))
     laptop.wait("deployment/shop", "create", judged)
     said = laptop.refusal("scale", "webapp/shop", "-n", judged, "--replicas=3")
@@ -133,8 +133,8 @@ def test_updates_and_scaling_are_judged_by_what_changes(laptop: Laptop, judged: 
     laptop.kubectl("annotate", "webapp/shop", "-n", judged, "a=b")
 
 
-def test_a_plan_says_what_would_change(laptop: Laptop, judged: str, tmp_path: Path) -> None:
-    """A plan of what converged changes nothing; of a higher number that number, and the denial of it by a file."""
+def test_a_plan_prints_the_changes(laptop: Laptop, judged: str, tmp_path: Path) -> None:
+    """For a converged object there are none; for a higher number that number, and its denial by a policy file."""
     file = tmp_path / "webapp.json"
     for replicas, changed in ((1, []), (2, ["-  replicas: 1", "+  replicas: 2"])):
         file.write_text(json.dumps(manifests.webapp("shop-4", replicas=replicas)))
@@ -146,8 +146,8 @@ def test_a_plan_says_what_would_change(laptop: Laptop, judged: str, tmp_path: Pa
         assert [line for line in said.stdout.splitlines()[2:] if line[0] in "+-"] == changed
 
 
-def test_a_plan_that_the_api_server_refuses_is_none_to_go_on_with(laptop: Laptop, tmp_path: Path) -> None:
-    """Exit code 1, as with a denial, so that a pipeline stops; the reason stands above what would be made."""
+def test_a_plan_rejected_by_the_api_server_fails(laptop: Laptop, tmp_path: Path) -> None:
+    """The exit code is 1, as for a denial; the reason is printed above the object."""
     file = tmp_path / "webapp.json"
     file.write_text(json.dumps(manifests.webapp()))
     said = once("plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", "nowhere", str(file))
@@ -157,8 +157,8 @@ def test_a_plan_that_the_api_server_refuses_is_none_to_go_on_with(laptop: Laptop
     )
 
 
-def test_production_judges_what_is_made(laptop: Laptop) -> None:
-    """With the shipped set, a platform whose workloads would be denied is denied by the fields that ask for them."""
+def test_production_policies_judge_children(laptop: Laptop) -> None:
+    """A platform whose workloads violate the shipped set is denied with the platform's fields."""
     store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())
     store["spec"] |= {"frontend": {"replicas": 11, "image": "registry.company.com/shop:1"}}
     store["spec"] |= {"backend": {"replicas": 3, "image": "nginx:1.29"}}

@@ -1,4 +1,4 @@
-"""AppConfigs and VoteConfigs as somebody with kubectl sees them: their ConfigMaps, restarts, and both versions."""
+"""AppConfigs and VoteConfigs with kubectl: ConfigMaps, restarts, and both versions."""
 
 import json
 from collections import Counter
@@ -22,8 +22,8 @@ def vote(version: str, **spec: Any) -> dict[str, Any]:
     return {"apiVersion": f"{GROUP}/{version}", "kind": "VoteConfig", "metadata": {"name": "pets"}, "spec": spec}
 
 
-def test_s6_a_voteconfig_from_birth_to_death(laptop: Laptop, namespace: str) -> None:
-    """S6: created, changed, its ConfigMap edited by hand, deleted; each is seen in the ConfigMap, in either version."""
+def test_s6_a_voteconfig_through_its_life(laptop: Laptop, namespace: str) -> None:
+    """S6: creation, change, a manual edit of its ConfigMap, and deletion show in the ConfigMap, in either version."""
 
     def kubectl(*args: str, **given: Any) -> str:
         return laptop.kubectl("-n", namespace, *args, **given)
@@ -61,8 +61,8 @@ def test_s6_a_voteconfig_from_birth_to_death(laptop: Laptop, namespace: str) -> 
     kubectl("wait", "--for=delete", "configmap/pets-config")
 
 
-def test_what_cannot_be_is_denied(laptop: Laptop, namespace: str) -> None:
-    """Admission sees v1alpha1 as v1, and the API server refuses what cannot be converted, by name."""
+def test_an_invalid_object_is_denied(laptop: Laptop, namespace: str) -> None:
+    """Admission sees v1alpha1 as v1, and the API server rejects an object that cannot be converted."""
     twice = laptop.refusal("apply", "-n", namespace, "-f-", input=vote("v1alpha1", question="?", options=[CATS, CATS]))
     assert "spec.options[1].id: cannot build the ConfigMap; another option has the key OPTION_A too" in twice
     level = {"LOG_LEVEL": "{{ level }}"}
@@ -75,7 +75,7 @@ def test_what_cannot_be_is_denied(laptop: Laptop, namespace: str) -> None:
     assert f"VoteConfig {namespace}/pets: metadata.annotations[{GROUP}/v1]: is not JSON" in refused
 
 
-def test_applying_the_crd_again_leaves_the_conversion(laptop: Laptop) -> None:
+def test_applying_the_crd_again_keeps_the_conversion(laptop: Laptop) -> None:
     """The API server reports no change, for any client; a manual edit is reverted."""
     laptop.kubectl("wait", "--for=jsonpath={.spec.conversion.strategy}=Webhook", CRD, "--timeout=30s")
     before = json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"]
@@ -86,14 +86,14 @@ def test_applying_the_crd_again_leaves_the_conversion(laptop: Laptop) -> None:
     assert json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"] == before
 
 
-def test_a_change_restarts_those_who_use_it_once(laptop: Laptop, namespace: str) -> None:
-    """Neither making nor adopting a Deployment restarts it; a change does, with one new ReplicaSet."""
+def test_a_change_restarts_its_users_once(laptop: Laptop, namespace: str) -> None:
+    """Creating or adopting a Deployment does not restart it; a change does, with one new ReplicaSet."""
 
     def kubectl(*args: str, **given: Any) -> str:
         return laptop.kubectl("-n", namespace, *args, **given)
 
     def replica_sets(generation: int, *names: str) -> dict[str, int]:
-        """Count the ReplicaSets of each Deployment, once some have been seen to in this generation."""
+        """Count the ReplicaSets of each Deployment, once some have been observed in this generation."""
         sign = f"--for=jsonpath={{.status.observedGeneration}}={generation}"
         kubectl("wait", *(f"deployment/{name}" for name in names), sign, "--timeout=30s")
         return Counter(kubectl("get", "replicasets", "-o=jsonpath={.items[*].metadata.labels.app}").split())

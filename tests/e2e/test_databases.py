@@ -1,4 +1,4 @@
-"""Databases as somebody with kubectl sees them: they become ready, grow, refuse what cannot be, and keep their data."""
+"""Databases with kubectl: they become ready, grow, reject invalid changes, and keep their data."""
 
 import json
 from typing import Any
@@ -26,13 +26,13 @@ SHOP: dict[str, Any] = {
 
 
 def looked_at(laptop: Laptop, name: str) -> int:
-    """How often a database was reconciled to the end."""
+    """Return how often a database was reconciled."""
     lines = ((each.get("message"), each.get("postgresql.name")) for each in laptop.gatewright.logged())
     return sum(line == ("Reconciliation completed", name) for line in lines)
 
 
 def written(laptop: Laptop, since: int, namespace: str) -> list[str]:
-    """What the controller wrote since a mark, as verb and object; not the statuses."""
+    """Return the controller's writes since a mark, without statuses."""
     references = (
         (event["verb"], event["objectRef"])
         for event in laptop.plane.audit_events(since, verb=WRITES, namespace=namespace)
@@ -42,13 +42,13 @@ def written(laptop: Laptop, since: int, namespace: str) -> list[str]:
 
 
 def ready(laptop: Laptop, namespace: str) -> str:
-    """Its condition Ready, as `status reason: message`."""
+    """Return its condition Ready, as `status reason: message`."""
     template = "{range .status.conditions[?(@.type=='Ready')]}{.status} {.reason}: {.message}{end}"
     return laptop.kubectl("get", "postgresql/shop", "-n", namespace, f"-o=jsonpath={template}")
 
 
 def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
-    """S4: the sample is Ready once its pod is; then nothing is written until something changes."""
+    """S4: the sample is Ready once its pod is; then nothing is written until a change."""
 
     def kubectl(*args: str) -> str:
         return laptop.kubectl("-n", namespace, *args)
@@ -102,7 +102,7 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
 
 
 def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> None:
-    """Users, backups, more storage and instances; what would lose data is refused; claims outlive the object."""
+    """Users, backups, storage and instances are added; unsafe changes are rejected; claims outlive the object."""
 
     def kubectl(*args: str) -> str:
         return laptop.kubectl("-n", namespace, *args)
@@ -163,8 +163,8 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
     kubectl("wait", "pvc/data-shop-0", "pvc/shop-backup", "--for=delete", "--timeout=60s")
 
 
-def test_a_storage_class_that_is_not_there_is_told(laptop: Laptop, namespace: str) -> None:
-    """By name, in the database's condition and in that of the stack around it; once it is there, all goes on."""
+def test_a_missing_storage_class_is_reported(laptop: Laptop, namespace: str) -> None:
+    """The conditions of the database and of its stack name it; once it exists, both continue."""
     name = f"class-{namespace}"
     database = {"type": "postgresql", "storage": "1Gi", "storageClassName": name}
     stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}}
@@ -184,15 +184,15 @@ def test_a_storage_class_that_is_not_there_is_told(laptop: Laptop, namespace: st
         laptop.kubectl("delete", "storageclass", name, "--ignore-not-found")
 
 
-def test_a_stack_changes_its_database_and_changes_it_back(laptop: Laptop, namespace: str) -> None:
-    """One is taken out and the other asked for, at once: each keeps its own claims, and finds them again."""
+def test_a_stack_changes_its_database_and_back(laptop: Laptop, namespace: str) -> None:
+    """One is removed and the other added at the same time: each keeps its claims and finds them again."""
 
     def database(spec: dict[str, Any] | None) -> None:
         patch = {"spec": {"database": spec}}
         laptop.kubectl("patch", "appstack/shop", "--type=merge", "-p", json.dumps(patch), "-n", namespace)
 
     def become(type: str) -> dict[str, str]:
-        """Ask for a database of this type, wait for it, and return its claims, each with its uid."""
+        """Set a database of this type, wait for it, and return its claims with their uids."""
         database({"type": type, "storage": "1Gi", "backup": {"enabled": True}})
         port = {"postgresql": 5432, "mysql": 3306}[type]
         endpoint = f"{type}://shop-db.{namespace}.svc:{port}"

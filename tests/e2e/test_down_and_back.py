@@ -1,4 +1,4 @@
-"""Webhook and controller as two processes with the rights they are shipped with: started, killed, and back."""
+"""Webhook and controller as separate processes with the shipped rights: started, killed, restarted."""
 
 import base64
 import shutil
@@ -26,14 +26,14 @@ BOTH = {"validate", "mutate"}
 
 @dataclass(frozen=True)
 class Installation(Cluster):
-    """A cluster with Gatewright installed in it; `mounted` is where the webhook's pod would find its Secret."""
+    """A cluster with Gatewright installed; `mounted` is the directory of the webhook's Secret."""
 
     webhook: Gatewright
     controller: Gatewright
     mounted: Path
 
     def mount_secret(self) -> None:
-        """Play the kubelet: write the Secret's files aside, and swap the link that leads to them."""
+        """Act as the kubelet: write the Secret's files and swap the link to them."""
         self.wait("secret/gatewright-webhook-tls", "create", OURS)
         secret = self.get("secret/gatewright-webhook-tls", OURS)
         aside = self.mounted / f"..{secret['metadata']['resourceVersion']}"
@@ -46,11 +46,11 @@ class Installation(Cluster):
         (self.mounted / "..data_tmp").rename(self.mounted / "..data")
 
     def is_registered(self) -> bool:
-        """Whether the API server asks the webhook."""
+        """Return whether the API server calls the webhook."""
         return registered(self.plane) == BOTH
 
     def kill(self) -> None:
-        """End both processes without any goodbye."""
+        """Kill both processes."""
         self.webhook.kill()
         self.controller.kill()
 
@@ -64,7 +64,7 @@ class Installation(Cluster):
         self.kubectl("create", "-n", namespace, "-f-", input=manifest)
 
     def writes(self, since: int) -> Counter[str]:
-        """Count what the controller wrote since a mark, its Lease aside."""
+        """Count the controller's writes since a mark, without its Lease."""
         events = self.plane.audit_events(since, user=CONTROLLER, verb=WRITES)
         about = [(event["verb"], event["objectRef"]) for event in events]
         return Counter(
@@ -74,7 +74,7 @@ class Installation(Cluster):
         )
 
     def reconciled(self) -> Counter[str]:
-        """Count how often the controller says to have looked at each WebApp."""
+        """Count the controller's reconciles of each WebApp."""
         lines = self.controller.logged()
         completed = [line for line in lines if line["message"] == "Reconciliation completed"]
         return Counter(line["webapp.name"] for line in completed if "webapp.name" in line)
@@ -82,7 +82,7 @@ class Installation(Cluster):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """An installation from the plain manifests whose processes have not been started; pods are the test's to play."""
+    """An installation from the plain manifests whose processes are not started; the test simulates the pods."""
     directory = tmp_path_factory.mktemp("installed")
     mounted = directory / "tls"
     mounted.mkdir()
@@ -101,7 +101,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
         with webhook, controller:
             yield Installation(plane, webhook, controller, mounted)
             installed_logs = webhook.tracebacks() + controller.tracebacks()
-            webhook.kill()  # its end would wait for the API server to hang up
+            webhook.kill()  # a graceful end would wait for the API server's connections
         assert installed_logs == []
         forbidden = [event for event in plane.audit_events() if event["responseStatus"]["code"] == 403]
         ours = [event["requestURI"] for event in forbidden if event["user"]["username"].startswith(CONTROLLER[:39])]
@@ -111,7 +111,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
 
 @pytest.fixture
 def running(installed: Installation) -> Installation:
-    """The installation with both processes at work, whatever a test before did to them."""
+    """The installation with both processes running, whatever an earlier test did."""
     for process in (installed.controller, installed.webhook):
         if process.process.pid is None:
             process.launch()
@@ -122,8 +122,8 @@ def running(installed: Installation) -> Installation:
     return installed
 
 
-def test_s8_the_first_start_locks_nobody_out(installed: Installation) -> None:
-    """S8: until a webhook answers with a certificate that can be trusted, none is registered."""
+def test_s8_the_first_start_blocks_no_request(installed: Installation) -> None:
+    """S8: the webhook is registered only once it answers with a trusted certificate."""
     installed.webhook.launch()
     code, ready = installed.webhook.get("/readyz")
     assert (code, ready.splitlines()[-1]) == (503, "failed")
@@ -142,8 +142,8 @@ def test_s8_the_first_start_locks_nobody_out(installed: Installation) -> None:
     assert 'admission webhook "validate.gatewright.io" denied the request: 1 violation\n' in said
 
 
-def test_writes_are_as_few_as_promised(running: Installation) -> None:
-    """N WebApps of one replica cost 2N writes of children and 2N of statuses, and then none, restarts included."""
+def test_the_number_of_writes_is_minimal(running: Installation) -> None:
+    """N WebApps of one replica cost 2N writes of children and 2N of statuses, then none, also after restarts."""
     namespace = running.create_namespace()
     names = [f"shop-{number}" for number in range(10)]
     manifest = {"apiVersion": "v1", "kind": "List", "items": [manifests.webapp(name) for name in names]}
@@ -166,8 +166,8 @@ def test_writes_are_as_few_as_promised(running: Installation) -> None:
     assert running.writes(mark) == {}
 
 
-def test_s8_what_came_while_the_controller_was_down_is_caught_up(running: Installation) -> None:
-    """S8: with the webhook up, WebApps are judged and stored, and made once the controller is back."""
+def test_s8_webapps_created_while_the_controller_is_down_are_reconciled(running: Installation) -> None:
+    """S8: the running webhook judges them, and the restarted controller creates their children."""
     namespace = running.create_namespace()
     running.create(namespace, manifests.webapp("changed", image="nginx:1.21"))
     running.running(namespace, "changed")
@@ -191,8 +191,8 @@ def _failed_calling(installed: Installation, verb: str, seconds: int) -> str:
     )
 
 
-def test_s8_while_both_are_down_nothing_unjudged_comes_in(running: Installation) -> None:
-    """S8: creations in scope are denied with the API server's own words, everything else goes on, nothing is lost."""
+def test_s8_while_both_are_down_nothing_is_admitted_unjudged(running: Installation) -> None:
+    """S8: creations in scope are denied by the API server, other requests work, and nothing is lost."""
     namespace = running.create_namespace()
     for name in ("kept", "childless", "doomed"):
         running.create(namespace, manifests.webapp(name, image="nginx:1.21"))

@@ -15,13 +15,13 @@ CRD = CONFIG / "crd/bases/example.com_webapps.yaml"
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A cluster that has never heard of Gatewright."""
+    """A cluster without any part of Gatewright."""
     with ControlPlane.start(tmp_path_factory.mktemp("installation") / "controlplane") as plane:
         yield Cluster(plane)
     shutil.rmtree(plane.directory / "etcd")
 
 
-def test_s1_the_kind_webapp_can_be_used(empty: Cluster) -> None:
+def test_s1_a_webapp_can_be_stored(empty: Cluster) -> None:
     """S1: the CRD installs without a warning, and a WebApp can be stored, listed and described."""
     applied = empty.plane.kubectl("apply", "-f", str(CRD))
     assert applied.stdout == "customresourcedefinition.apiextensions.k8s.io/webapps.example.com created\n"

@@ -23,17 +23,17 @@ MADE = (
     "pvc/production-store-db-mysql-backup",
     "pvc/data-test-db-0",
 )
-KEPT = "Secret"  # made once, and never changed
-ADDED_TO = "PersistentVolumeClaim"  # people's data: nothing is taken off
+KEPT = "Secret"  # created once, and never changed
+ADDED_TO = "PersistentVolumeClaim"  # users' data: no label is removed
 
 
 def labelled(object: Object, **labels: str) -> Object:
-    """Return an object with labels, and in no namespace of its own."""
+    """Return an object with labels and no namespace."""
     return {**object, "metadata": {"name": object["metadata"]["name"], "labels": labels}}
 
 
 def objects(**labels: str) -> list[Object]:
-    """Return what a StatefulSet, a Deployment, a CronJob and a ConfigMap are made of."""
+    """Return objects whose children are a StatefulSet, a Deployment, a CronJob and a ConfigMap."""
     store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())
     mysql = {**store, "spec": {**store["spec"], "database": {"type": "mysql", "backup": {"enabled": True}}}}
     database = yaml.safe_load((CONFIG / "samples/test-db.yaml").read_text())
@@ -44,12 +44,12 @@ def objects(**labels: str) -> list[Object]:
 
 
 def made_of_them(laptop: Laptop, namespace: str) -> list[Object]:
-    """Return what was made of the objects: all that has labels."""
+    """Return the children of the objects."""
     found = json.loads(laptop.kubectl("get", SELECTED, "-n", namespace, "-o=json"))["items"]
     return [each for each in found if each["metadata"].get("labels")]
 
 
-def test_a_label_follows(laptop: Laptop, namespace: str) -> None:
+def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:
     """All children get the label, except create-only ones; immutable fields do not block it.
 
     Taken off, it goes everywhere but from volume claims, which have people's data and labels: they are only added to.

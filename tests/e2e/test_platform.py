@@ -1,4 +1,4 @@
-"""A platform as somebody with kubectl sees it: every component, in order, and nothing left of it afterwards."""
+"""A platform with kubectl: every component in order, and no leftovers."""
 
 import json
 
@@ -22,14 +22,14 @@ def shown(laptop: Laptop) -> list[str]:
 
 
 def looked_at(laptop: Laptop) -> int:
-    """How often the platform was reconciled to the end."""
+    """Return how often the platform was reconciled."""
     fields = ("Reconciliation completed", "production-store")
     lines = ((each.get("message"), each.get("ecommerceplatform.name")) for each in laptop.gatewright.logged())
     return sum(line == fields for line in lines)
 
 
-def test_s5_a_platform_from_birth_to_death(laptop: Laptop) -> None:
-    """S5: production-store becomes ready, shows every component, costs nothing when nothing changes, and goes whole."""
+def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
+    """S5: production-store becomes ready, lists every component, is idle without changes, and is deleted completely."""
 
     def kubectl(*args: str) -> str:
         return laptop.kubectl("-n", NAMESPACE, *args)
@@ -89,8 +89,8 @@ def test_s5_a_platform_from_birth_to_death(laptop: Laptop) -> None:
     laptop.plane.delete_namespace(NAMESPACE)
 
 
-def test_a_component_that_fails_stops_nobody_else(laptop: Laptop, namespace: str) -> None:
-    """A stack whose backend never gets ready says so; the cache is put right meanwhile; mended, the rest follows."""
+def test_a_failing_component_does_not_stop_others(laptop: Laptop, namespace: str) -> None:
+    """A stack reports the backend that is not ready; the cache is still corrected; after a fix, the rest follows."""
 
     def kubectl(*args: str) -> str:
         return laptop.kubectl("-n", namespace, *args)

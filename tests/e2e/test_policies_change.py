@@ -1,4 +1,4 @@
-"""Policies and namespaces that change while Gatewright runs; what it is registered for; how it ends."""
+"""Changes of policies and namespaces at run time, the registration, and the end of the process."""
 
 import base64
 import shutil
@@ -44,7 +44,7 @@ spec:
 
 @pytest.fixture
 def edited(laptop: Laptop) -> Iterator[Callable[[str], Path]]:
-    """Adds a policy to the file of those in force; the file is as it was when the test ends."""
+    """Add a policy to the file of those in force; restore the file after the test."""
     file = laptop.policies / "production.yaml"
     shipped = file.read_text()
 
@@ -89,7 +89,7 @@ def test_an_edited_policy_file_is_in_force_without_a_restart(
     assert _denied(laptop, namespace, 4) is not None
 
 
-def test_a_policy_object_in_the_cluster_is_in_force_at_once(laptop: Laptop, namespace: str) -> None:
+def test_a_policy_object_in_the_cluster_is_in_force_immediately(laptop: Laptop, namespace: str) -> None:
     """It denies from its creation to its deletion, like one in a file."""
     policy = STRICT.format(maximum=3, namespace=namespace)
     assert laptop.kubectl("apply", "-f-", input=policy).endswith("/strict-replicas created\n")
@@ -99,7 +99,7 @@ def test_a_policy_object_in_the_cluster_is_in_force_at_once(laptop: Laptop, name
 
 
 def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: str) -> None:
-    """Rules hold from the moment a namespace has the label until it has lost it."""
+    """Policies apply from the moment a namespace has the label until it loses it."""
     assert _denied(laptop, namespace, 11) is None
     laptop.kubectl("label", "namespace", namespace, "environment=production")
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
@@ -107,8 +107,8 @@ def test_a_namespace_becomes_production_by_its_label(laptop: Laptop, namespace: 
     laptop.gatewright.until("allowed", lambda: _denied(laptop, namespace, 11) is None)
 
 
-def test_what_was_there_before_its_rules_can_be_kept_and_mended(laptop: Laptop, namespace: str) -> None:
-    """An update that makes nothing worse is allowed with a warning; one that does is denied."""
+def test_existing_violations_can_be_kept_and_fixed(laptop: Laptop, namespace: str) -> None:
+    """An update that makes nothing worse is allowed with a warning; a worse one is denied."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.deployment(replicas=12))
     laptop.kubectl("label", "namespace", namespace, "environment=production")
     laptop.gatewright.until("denied", lambda: _denied(laptop, namespace, 11) is not None)
@@ -136,8 +136,8 @@ def test_a_denied_child_shows_in_the_status_of_its_webapp(laptop: Laptop, namesp
     )
 
 
-def test_a_new_production_namespace_is_judged_at_once(laptop: Laptop) -> None:
-    """Nothing slips in between a namespace's creation and its first objects."""
+def test_a_new_production_namespace_is_judged_immediately(laptop: Laptop) -> None:
+    """No object is admitted unjudged between the namespace's creation and its first objects."""
     for _ in range(5):
         name = laptop.create_namespace(environment="production")
         code, _ = laptop.api.request(
@@ -183,7 +183,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def test_the_published_registration_works_with_another_client_config(bare: Cluster, tmp_path: Path) -> None:
-    """A webhook with a pair made by hand answers it at /validate-webapp."""
+    """A webhook with a manually created pair answers at /validate-webapp."""
     pair = tmp_path / "pair"
     assert once("certs", str(pair)).returncode == 0
     policies = ("--policies", str(CONFIG / "policies/production.yaml"))
@@ -205,17 +205,17 @@ def test_the_published_registration_works_with_another_client_config(bare: Clust
         said = bare.refusal("patch", "webapp/shop", "-n", "production", "--type=merge", patch)
         assert f'admission webhook "validate.webapp.example.com" denied the request: 1 violation\n- {line}\n' in said
         bare.kubectl("delete", "validatingwebhookconfiguration", "webapp-validator")
-        webhook.kill()  # its end would wait for the API server to hang up
+        webhook.kill()  # a graceful end would wait for the API server's connections
 
 
 def _said(cluster: Cluster, manifest: manifests.Object) -> str:
-    """Return what kubectl says to a creation in production."""
+    """Return kubectl's output for a creation in production."""
     result = cluster.plane.kubectl("create", "-n", "production", "-f-", input=manifest, check=False)
     return result.stdout + result.stderr
 
 
 def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
-    """SIGTERM ends `gatewright run` with 0; its registration and its process are gone, and creations go on."""
+    """SIGTERM ends `gatewright run` with 0; registration and process are gone, and creations work."""
     bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
     with Gatewright.run(bare.plane, tmp_path, policies=CONFIG / "policies/production.yaml") as gatewright:
         pid = gatewright.process.pid
@@ -228,8 +228,8 @@ def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
     bare.kubectl("create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21"))
 
 
-def test_run_counts_exceptions_in_the_namespace_it_is_told(bare: Cluster, tmp_path: Path) -> None:
-    """`--namespace` names the one whose exceptions are about cluster policies, as in an installation."""
+def test_run_uses_exceptions_of_its_namespace(bare: Cluster, tmp_path: Path) -> None:
+    """`--namespace` names the namespace whose exceptions apply to cluster policies, as in an installation."""
     bare.plane.create_namespace("gatewright-system")
     bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
     options = ("--namespace", "gatewright-system")

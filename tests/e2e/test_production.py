@@ -1,4 +1,4 @@
-"""What a user in production meets: denials that say what to do, defaults, and nothing the second time."""
+"""Production from the user's view: denials with a fix, defaults, and idempotent applies."""
 
 import json
 from pathlib import Path
@@ -28,13 +28,13 @@ NO_RESOURCES = [{"op": "remove", "path": "/spec/template/spec/containers/0/resou
 
 
 def denial(*lines: str) -> str:
-    """Return the message of a denial with these violations."""
+    """Return the denial message with these violations."""
     count = "1 violation" if len(lines) == 1 else f"{len(lines)} violations"
     return REFUSED + "\n- ".join([count, *lines]) + "\n"
 
 
 def forbidden(*lines: str) -> str:
-    """Return what kubectl prints when what came by standard input is denied."""
+    """Return kubectl's output for a denial of standard input."""
     return f'Error from server (Forbidden): error when creating "STDIN": {denial(*lines)}'
 
 
@@ -44,8 +44,8 @@ def any_production(request: pytest.FixtureRequest) -> str:
     return "production" if request.param == "by its name" else str(request.getfixturevalue("production"))
 
 
-def test_all_violations_come_at_once(laptop: Laptop, any_production: str, tmp_path: Path) -> None:
-    """One denial names every problem: field, value found, rule and fix."""
+def test_all_violations_are_reported_together(laptop: Laptop, any_production: str, tmp_path: Path) -> None:
+    """One denial has every field, value, rule and fix."""
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(manifests.deployment(**BAD)))
     said = laptop.refusal("apply", "-n", any_production, "-f", str(file))
@@ -65,21 +65,21 @@ def test_all_violations_come_at_once(laptop: Laptop, any_production: str, tmp_pa
     [({"image": "nginx:1.21"}, IMAGE), ({"replicas": 11}, REPLICAS), ({"resources": {}}, RESOURCES)],
 )
 def test_each_violation_alone_is_denied(laptop: Laptop, production: str, fields: Object, line: str) -> None:
-    """An image from elsewhere, too many replicas, no limits."""
+    """A foreign image, too many replicas, missing limits."""
     manifest = manifests.deployment(**fields)
     assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(line)
 
 
-def test_a_good_deployment_is_let_in_as_it_is(laptop: Laptop, production: str) -> None:
-    """Ten replicas, an approved image and limits: nothing is denied and nothing changed."""
+def test_a_good_deployment_is_admitted_unchanged(laptop: Laptop, production: str) -> None:
+    """It has ten replicas, an approved image and limits."""
     manifest = manifests.deployment(replicas=10)
     assert laptop.kubectl("apply", "-n", production, "-f-", input=manifest) == "deployment.apps/shop created\n"
     assert laptop.get("deployment/shop", production)["metadata"].get("labels") is None
     laptop.wait("deployment/shop", "condition=Available", production)
 
 
-def test_the_causes_reach_the_client_whole(laptop: Laptop, production: str) -> None:
-    """A program finds each violation in status.details.causes, with policy, text and field."""
+def test_the_causes_reach_the_client(laptop: Laptop, production: str) -> None:
+    """status.details.causes has each violation with policy, text and field."""
     path = f"/apis/apps/v1/namespaces/{production}/deployments"
     code, body = laptop.api.request("POST", path, manifests.deployment(**BAD))
     status = json.loads(body)
@@ -96,7 +96,7 @@ def test_the_causes_reach_the_client_whole(laptop: Laptop, production: str) -> N
 
 
 def test_a_good_webapp_gets_labels_and_security_defaults(laptop: Laptop, production: str) -> None:
-    """The labels and the three security fields are set, and what the user had set is kept."""
+    """The labels and the three security fields are set; fields that the user set are kept."""
     laptop.kubectl("create", "-n", production, "-f-", input=manifests.webapp())
     stored = laptop.get("webapp/shop", production)
     assert stored["metadata"]["labels"] == {"managed-by": "webapp-operator", "version": "v1"}
@@ -110,8 +110,8 @@ def test_a_good_webapp_gets_labels_and_security_defaults(laptop: Laptop, product
     laptop.running(production, "shop")
 
 
-def test_what_the_user_had_set_is_kept(laptop: Laptop, production: str) -> None:
-    """Defaults fill gaps: only the label by which the operator is known is overwritten."""
+def test_fields_set_by_the_user_are_kept(laptop: Laptop, production: str) -> None:
+    """Only absent fields get defaults, except the operator's label."""
     manifest = manifests.webapp(
         labels={"managed-by": "me", "version": "v7", "team": "web"},
         port=80,
@@ -145,7 +145,7 @@ def test_outside_production_a_webapp_gets_only_the_labels(laptop: Laptop, namesp
 
 @pytest.mark.parametrize("manifest", [manifests.webapp(), manifests.deployment()], ids=["WebApp", "Deployment"])
 def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifest: Object) -> None:
-    """The second kubectl apply says unchanged, and the object keeps its version."""
+    """The second kubectl apply prints unchanged, and the resource version is the same."""
     what = f"{manifest['kind'].lower()}/shop"
     laptop.kubectl("apply", "-n", production, "-f-", input=manifest)
     ready = "condition=Ready" if manifest["kind"] == "WebApp" else "condition=Available"
@@ -177,8 +177,8 @@ def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifes
     ],
     ids=["scale", "set image", "patch", "set resources"],
 )
-def test_what_was_good_cannot_be_made_bad(laptop: Laptop, production: str, command: tuple[str, ...], said: str) -> None:
-    """Updates and the scale subresource are judged like creations, and the object stays as it was."""
+def test_a_good_object_cannot_become_bad(laptop: Laptop, production: str, command: tuple[str, ...], said: str) -> None:
+    """Updates and the scale subresource are judged like creations, and the object is unchanged."""
     laptop.kubectl("create", "-n", production, "-f-", input=manifests.deployment())
     before = laptop.get("deployment/shop", production)["spec"]
     assert laptop.refusal(*command, "-n", production) == said
@@ -186,7 +186,7 @@ def test_what_was_good_cannot_be_made_bad(laptop: Laptop, production: str, comma
 
 
 def test_a_webapp_cannot_be_scaled_past_its_schema(laptop: Laptop, production: str) -> None:
-    """Ten replicas are the most a WebApp may have anywhere."""
+    """The maximum is ten replicas."""
     laptop.kubectl("create", "-n", production, "-f-", input=manifests.webapp())
     assert laptop.refusal("scale", "webapp/shop", "--replicas=11", "-n", production) == (
         'The WebApp "shop" is invalid: spec.replicas: Invalid value: 11: spec.replicas in body should be less than or '
@@ -218,13 +218,13 @@ POD, CRON_JOB = "spec.containers[name=app]", "spec.jobTemplate.spec.template.spe
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_whatever_makes_pods_is_judged(laptop: Laptop, production: str, manifest: Object, lines: list[str]) -> None:
-    """Pods, CronJobs and WebApps by their containers, autoscalers by how far they may go."""
+def test_all_kinds_with_pods_are_judged(laptop: Laptop, production: str, manifest: Object, lines: list[str]) -> None:
+    """Pods, CronJobs and WebApps by their containers, autoscalers by their maximum."""
     assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(*lines)
 
 
-def test_a_container_to_debug_with_is_judged(laptop: Laptop, production: str) -> None:
-    """An image from elsewhere is not put into a running pod by kubectl debug."""
+def test_a_debug_container_is_judged(laptop: Laptop, production: str) -> None:
+    """Kubectl debug cannot add a foreign image to a running pod."""
     laptop.wait("serviceaccount/default", "create", production)
     laptop.kubectl("create", "-n", production, "-f-", input=manifests.pod())
     laptop.wait("pod/shop", "condition=Ready", production)
@@ -238,7 +238,7 @@ def test_a_container_to_debug_with_is_judged(laptop: Laptop, production: str) ->
 
 
 def test_a_dry_run_on_the_server_has_the_same_verdict(laptop: Laptop, production: str) -> None:
-    """It is denied with the same words, or shows the defaults, and makes nothing."""
+    """It is denied with the same message, or shows the defaults, and creates nothing."""
     dry_run = ("apply", "-n", production, "-f-", "--dry-run=server")
     assert laptop.refusal(*dry_run, input=manifests.deployment(**BAD)) == forbidden(IMAGE, REPLICAS, RESOURCES)
     shown: dict[str, Any] = json.loads(laptop.kubectl(*dry_run, "-o=json", input=manifests.webapp()))

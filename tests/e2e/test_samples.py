@@ -1,4 +1,4 @@
-"""Every sample does what it shows: as it is anywhere, and in production once its images come from our registry."""
+"""Every sample works: as written anywhere, and in production with images from the approved registry."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ SAMPLES = sorted((CONFIG / "samples").glob("*.yaml"))
 
 
 def moved(value: Any) -> Any:
-    """Return a sample with each `image` under our registry."""
+    """Return a sample with each `image` from the approved registry."""
     if isinstance(value, list):
         return [moved(item) for item in value]
     if not isinstance(value, dict):
@@ -24,7 +24,7 @@ def moved(value: Any) -> Any:
 
 
 def names(sample: Path) -> Iterator[str]:
-    """The custom resources of a sample as kubectl names them."""
+    """Return the custom resources of a sample as kubectl names them."""
     for each in yaml.safe_load_all(sample.read_text()):
         if each["kind"] != "Secret":
             yield f"{each['kind'].lower()}/{each['metadata']['name']}"
@@ -32,7 +32,7 @@ def names(sample: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def everywhere(laptop: Laptop) -> Iterator[str]:
-    """A namespace where all samples were applied at once, as they are written."""
+    """A namespace to which all samples were applied together, as written."""
     name = laptop.create_namespace()
     laptop.kubectl("apply", "-n", name, *(f"--filename={sample}" for sample in SAMPLES))
     yield name
@@ -41,7 +41,7 @@ def everywhere(laptop: Laptop) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def in_production(laptop: Laptop) -> Iterator[str]:
-    """A namespace of production where all samples were applied at once, their images from the approved registry."""
+    """A production namespace to which all samples were applied together, with images from the approved registry."""
     name = laptop.create_namespace(environment="production")
     objects = [moved(each) for sample in SAMPLES for each in yaml.safe_load_all(sample.read_text())]
     laptop.kubectl("apply", "-n", name, "--filename=-", input=yaml.safe_dump_all(objects))
@@ -50,7 +50,7 @@ def in_production(laptop: Laptop) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
-def test_a_sample_works_as_it_is(laptop: Laptop, everywhere: str, sample: Path) -> None:
+def test_a_sample_works_as_written(laptop: Laptop, everywhere: str, sample: Path) -> None:
     """Applied as written, it is admitted and becomes ready."""
     laptop.kubectl("wait", "-n", everywhere, "--for=condition=Ready", "--timeout=60s", *names(sample))
 

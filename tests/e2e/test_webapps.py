@@ -1,4 +1,4 @@
-"""WebApps as somebody with kubectl sees them: made, kept right, left alone, removed."""
+"""WebApps with kubectl: created, corrected, ignored, deleted."""
 
 import json
 
@@ -10,8 +10,8 @@ from tests.e2e.conftest import CONFIG, Laptop
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
 
-def test_s3_a_webapp_from_birth_to_death(laptop: Laptop, namespace: str) -> None:
-    """S3: its Deployment can be waited for at once, follows the spec, and goes with it."""
+def test_s3_a_webapp_through_its_life(laptop: Laptop, namespace: str) -> None:
+    """S3: `kubectl wait` works on its Deployment, which follows the spec and is deleted with it."""
 
     def kubectl(*args: str) -> str:
         return laptop.kubectl("-n", namespace, *args)
@@ -26,8 +26,8 @@ def test_s3_a_webapp_from_birth_to_death(laptop: Laptop, namespace: str) -> None
     kubectl("wait", "--for=delete", "deployment/test-webapp")
 
 
-def test_the_columns_say_how_it_is(laptop: Laptop, namespace: str) -> None:
-    """`kubectl get` shows phase, wanted and ready replicas and image; wide also what is wrong."""
+def test_the_columns_show_the_state(laptop: Laptop, namespace: str) -> None:
+    """`kubectl get` prints phase, desired and ready replicas and image; -o wide also the error."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2, image="nginx:1.21"))
     laptop.running(namespace, "shop")
     head, row = map(str.split, laptop.kubectl("get", "webapps", "-n", namespace).splitlines())
@@ -39,7 +39,7 @@ def test_the_columns_say_how_it_is(laptop: Laptop, namespace: str) -> None:
 
 
 def test_webapps_are_found_by_image(laptop: Laptop, namespace: str) -> None:
-    """A field selector on spec.image finds those that run an image."""
+    """A field selector on spec.image finds the WebApps with an image."""
     for name, image in (("one", "nginx:1.21"), ("two", "nginx:1.29"), ("three", "nginx:1.21")):
         laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(name, image=image))
     found = laptop.kubectl("get", "webapps", "-n", namespace, "--field-selector=spec.image=nginx:1.21", "-o=name")
@@ -47,7 +47,7 @@ def test_webapps_are_found_by_image(laptop: Laptop, namespace: str) -> None:
 
 
 def test_scale_works_as_an_autoscaler_uses_it(laptop: Laptop, namespace: str) -> None:
-    """The scale subresource sets the replicas, tells how many there are, and selects the pods."""
+    """The scale subresource sets and reports the replicas, and selects the pods."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
     laptop.running(namespace, "shop")
     laptop.kubectl("scale", "webapp/shop", "--replicas=4", "-n", namespace)
@@ -58,8 +58,8 @@ def test_scale_works_as_an_autoscaler_uses_it(laptop: Laptop, namespace: str) ->
     assert len(pods.splitlines()) == 4
 
 
-def test_a_hand_edit_is_put_back(laptop: Laptop, namespace: str) -> None:
-    """What somebody changes in a child is what the WebApp says again."""
+def test_a_manual_edit_is_reverted(laptop: Laptop, namespace: str) -> None:
+    """A changed field of a child gets the WebApp's value."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2))
     laptop.running(namespace, "shop")
     laptop.kubectl("scale", "deployment/shop", "--replicas=5", "-n", namespace)
@@ -80,7 +80,7 @@ def test_a_hand_edit_is_put_back(laptop: Laptop, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("child", ["deployment/shop", "service/shop"])
-def test_a_deleted_child_comes_back(laptop: Laptop, namespace: str, child: str) -> None:
+def test_a_deleted_child_is_recreated(laptop: Laptop, namespace: str, child: str) -> None:
     """The controller recreates it."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())
     laptop.running(namespace, "shop")
@@ -90,8 +90,8 @@ def test_a_deleted_child_comes_back(laptop: Laptop, namespace: str, child: str) 
     assert laptop.get(child, namespace)["metadata"]["uid"] != uid
 
 
-def test_a_deleted_webapp_takes_all_it_made_along(laptop: Laptop, namespace: str) -> None:
-    """Deployment, Service and pods go, and no finalizer holds the WebApp."""
+def test_a_deleted_webapp_deletes_its_children(laptop: Laptop, namespace: str) -> None:
+    """Deployment, Service and pods are deleted, and no finalizer blocks the WebApp."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2))
     laptop.running(namespace, "shop")
     laptop.kubectl("delete", "webapp/shop", "-n", namespace)
@@ -99,8 +99,8 @@ def test_a_deleted_webapp_takes_all_it_made_along(laptop: Laptop, namespace: str
     assert laptop.kubectl("get", "all", "-n", namespace) == ""
 
 
-def test_a_foreign_deployment_is_never_touched(laptop: Laptop, namespace: str) -> None:
-    """A WebApp whose name is taken says so in its condition and by an event; it is made once the name is free."""
+def test_a_foreign_deployment_is_never_changed(laptop: Laptop, namespace: str) -> None:
+    """A WebApp whose name is taken reports so by condition and event; it continues once the name is free."""
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.deployment(image="theirs:1"))
     before = laptop.get("deployment/shop", namespace)
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp())

@@ -9,7 +9,7 @@ from webhook.engine.fields import Fields
 from webhook.engine.kinds import KINDS, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
-NOBODY: frozenset[Fields] = frozenset()
+NO_FIELDS: frozenset[Fields] = frozenset()
 NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
 NAMESPACE = "namespace"  # what expressions about `namespaceObject` have looked up: the Namespace, as it is stored
 PARENT = "parent"  # what is looked up for /scale, exec and the like: the object that the subresource belongs to
@@ -85,7 +85,7 @@ class Request(Fields):
         self.object = object
         self.old_object = old_object
         self.looked_up = looked_up
-        self.excepted: Collection[Fields] = NOBODY
+        self.excepted: Collection[Fields] = NO_FIELDS
         self._kind = kind or KINDS.get((attributes.group, attributes.kind))
         self._before: Request | None = None
         self.forget()

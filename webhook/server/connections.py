@@ -23,7 +23,7 @@ log = logging.getLogger("gatewright.webhook")
 
 
 class Connections(web.Server):
-    """All open connections: at most so many, from one address too, and none waited for longer than agreed."""
+    """All open connections, limited in number, per address, and in waiting time."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Notices changed files by their content.
 
-Content is read anew each time: when the kubelet swaps a mounted volume it renames a link above the files, and no event
+Content is read again each time: when the kubelet swaps a mounted volume it renames a link above the files, and no event
 and no modification time of the files themselves tells of it.
 """
 

@@ -23,7 +23,7 @@ def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict
 
 
 def fields_of(attributes: Attributes) -> dict[str, Any]:
-    """Return what a log line says of a request: never anything of the object but its name."""
+    """Return the log fields of a request: of the object only its name."""
     return {
         "uid": attributes.uid,
         "operation": attributes.operation,

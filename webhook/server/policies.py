@@ -1,4 +1,4 @@
-"""The engine in force, made anew when policies change; a set that cannot be used changes nothing."""
+"""The engine in force, rebuilt when policies change; an invalid set changes nothing."""
 
 import asyncio
 import logging
@@ -58,7 +58,7 @@ class Policies:
             log.info("policies in force", extra={"fields": {"policies": len(self.engine.policies)}})
 
     def mark_changed(self) -> None:
-        """Say that something other than a file changed; whoever follows loads at once."""
+        """Signal a change other than of a file; the loader reloads immediately."""
         self._changed.set()
 
     async def follow(self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS) -> Never:

@@ -76,7 +76,7 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
     controller/properties/test_outages.py::test_a_right_that_is_lost_concerns_one_resource
     controller/runtime/test_health.py::test_a_resource_that_cannot_be_read_is_named_with_the_reason
 17 Other people's objects
-    controller/test_webapp_on_a_cluster.py::test_a_foreign_deployment_is_never_touched
+    controller/test_webapp_on_a_cluster.py::test_a_foreign_deployment_is_never_changed
     controller/test_webapp_on_a_cluster.py::test_an_object_that_the_caches_do_not_know_is_never_touched
     controller/test_webapp_on_a_cluster.py::test_an_owner_that_was_made_anew_gets_children_of_its_own
     controller/runtime/test_reconciler.py::test_the_child_of_an_earlier_object_of_the_name_is_waited_for

@@ -350,7 +350,7 @@ def test_the_class_of_a_volume_cannot_change() -> None:
     assert template["spec"]["storageClassName"] == "slow"
 
 
-def test_a_storage_class_that_is_not_there_is_told() -> None:
+def test_a_missing_storage_class_is_reported() -> None:
     """Of the server's claim, and of that of its backups where there are such."""
     children = [ready(each) for each in made(planned(storageClassName="fast")).values()]
     told = 'Database deployment failed: StorageClass "fast" does not exist, and claim {} waits for it'

@@ -330,7 +330,7 @@ NO_DEFAULT = "no StorageClass is the default, and claim data-shop-0 names none"
         (None, "Pending", [DEFAULT], None),
     ],
 )
-def test_a_storage_class_that_is_not_there_is_told(
+def test_a_missing_storage_class_is_reported(
     class_name: str | None, phase: str, classes: list[Object], said: str | None
 ) -> None:
     """Where a claim waits for it; one that binds only once its pod is there is none of them."""

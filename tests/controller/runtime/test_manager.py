@@ -51,7 +51,7 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
 
 
 async def test_the_first_leader_lists_everything_once(server: FakeApiServer) -> None:
-    """Nobody led before it, so what it listed at its start is up to date."""
+    """There was no leader before it, so its initial lists are up to date."""
     lease = LeaseSettings(NAMESPACE, "lock")
     manager = Manager(server.endpoint, CollectorRegistry(), identity="first", lease=lease)
     kind = kind_of(single)

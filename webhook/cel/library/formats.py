@@ -13,7 +13,7 @@ Validate = Callable[[str], list[str]]  # returns what is wrong with a text
 
 
 class Rule(NamedTuple):
-    """A pattern, the longest text in bytes, what the API server says of another text, and its examples."""
+    """A pattern, the maximum length in bytes, the API server's error for other texts, and its examples."""
 
     pattern: str
     longest: int

@@ -98,7 +98,7 @@ def _parsed(parse: Callable[[str], Any], text: str) -> Any:
     try:
         return parse(text)
     except EvaluationError:
-        raise no_overload() from None  # all that the API server says of it
+        raise no_overload() from None  # the API server has no further message
 
 
 @function("(net.CIDR).containsIP(string) -> bool", cost=parsing)
