@@ -1,6 +1,7 @@
 """`gatewright test` from the policy author's view: choosing cases, updating them, coverage and mutants."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -167,8 +168,11 @@ def test_watch_reruns_after_each_change():
     command = [sys.executable, "-m", "gatewright", "test", "--watch", "cases.yaml"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         lines = iter(process.stdout.readline, "")
-        assert next(line for line in lines if "cases:" in line) == "2 cases: 1 passed, 1 failed\n"
-        Path("cases.yaml").write_text(CASES.replace("30", "3"))
-        assert next(line for line in lines if "cases:" in line) == "2 cases: 2 passed\n"
-        process.send_signal(2)
-        assert process.wait(10) == 0
+        try:
+            assert next(line for line in lines if "cases:" in line) == "2 cases: 1 passed, 1 failed\n"
+            Path("cases.yaml").write_text(CASES.replace("30", "3"))
+            assert next(line for line in lines if "cases:" in line) == "2 cases: 2 passed\n"
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
