@@ -44,7 +44,7 @@ def shown(value: Any) -> str:
         return text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}…"'
     if isinstance(value, dict | list):
         return JSON_TYPES[type(value)]
-    return json.dumps(value)
+    return str(value) if type(value) is int else json.dumps(value)
 
 
 def one_line(text: str) -> str:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.webhook.asking import ask
 from webhook.engine import Patch, WrongTypeError
 from webhook.engine.jsonpatch import Patcher, pointer, same
+from webhook.engine.violation import UNSET
 
 
 def patched(object, *patches):
@@ -108,6 +109,22 @@ def patched(object, *patches):
             [Patch(("items", 0, "a"), 1)],
             [{"op": "replace", "path": "/items/0", "value": {"a": 1}}],
             id="a null item is replaced when a field below it is set",
+        ),
+        pytest.param(
+            {"a": 1},
+            [Patch(("a",), 2, overwrite=True), Patch(("a",), 1, overwrite=True)],
+            [],
+            id="a value that is set back is no operation",
+        ),
+        pytest.param(
+            {"b": 1, "a": {"c": 1, "d": 2}},
+            [Patch(("a", "d"), 3, overwrite=True), Patch(("a", "c"), UNSET, overwrite=True), Patch(("b",), 2, True)],
+            [
+                {"op": "replace", "path": "/b", "value": 2},
+                {"op": "replace", "path": "/a/d", "value": 3},
+                {"op": "remove", "path": "/a/c"},
+            ],
+            id="operations are in the order of the object's fields, removals last",
         ),
     ],
 )
