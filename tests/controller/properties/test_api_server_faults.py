@@ -76,9 +76,8 @@ async def test_all_is_made_whatever_happens_to_the_api_server(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed under load, frozen, connections silent and cut: found again within seconds, spared meanwhile."""
-    monkeypatch.setattr(kube.watch, "UNMARKED_SECONDS", (1, 1))  # these five are 75, 80, 30, 60 and 30 seconds
+    monkeypatch.setattr(kube.watch, "UNMARKED_SECONDS", (1, 1))  # these four are 75, 80, 60 and 30 seconds
     monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 2.0)
-    monkeypatch.setattr(kube.watch, "LISTING_LIMIT", 2.0)
     monkeypatch.setattr(kube.session, "IDLE_CONNECTION_SECONDS", 1.5)
     assert Client.__init__.__kwdefaults__ is not None
     monkeypatch.setitem(Client.__init__.__kwdefaults__, "timeout", 2.0)
