@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypedDict, Unpack
-from urllib.parse import urlencode
 
 import orjson
 
 from kube.endpoint import Endpoint
 from kube.errors import NotFound, ServerError
-from kube.resource import Resource
+from kube.resource import Resource, target
 from kube.transport import JSON, Lines, Transport
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -236,12 +235,6 @@ class Client:
 def selected(selection: Selection) -> dict[str, object]:
     """Return the selectors in the query of a list or a watch."""
     return {"labelSelector": selection.get("labels"), "fieldSelector": selection.get("fields")}
-
-
-def target(path: str, query: Mapping[str, object]) -> str:
-    """Return a path with those parameters of a query that have a value."""
-    given = {name: value for name, value in query.items() if value}
-    return f"{path}?{urlencode(given)}" if given else path
 
 
 def typed(resource: Resource, object: Object) -> Object:

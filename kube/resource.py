@@ -1,8 +1,9 @@
 """Where a kind lives in the API: group, version, plural, and the paths made from them."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 
 class Resource(NamedTuple):
@@ -51,3 +52,9 @@ def collection(resource: Resource, namespace: str | None) -> str:
 def segment(name: str) -> str:
     """Return a name as a part of a path; those of RBAC have colons, and may have anything."""
     return quote(name, safe=":")
+
+
+def target(path: str, query: Mapping[str, object]) -> str:
+    """Return a path with those parameters of a query that have a value."""
+    present = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(present)}" if present else path
