@@ -30,7 +30,7 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
 @pytest.mark.parametrize(
     ("sets", "told"),
     [
-        ((), "No policy set is chosen, so nothing is denied. To see what one would deny:"),
+        ((), "No policy set is chosen, so nothing is denied. To preview the violations of one:"),
         (
             ("policies.preset=production",),
             "The policy set production is in force (Deny) as soon as the webhook answers.",
