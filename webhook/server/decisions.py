@@ -16,8 +16,8 @@ def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict
     if decision in ("allowed", "patched"):
         return
     findings = {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
-    for policy, finding in findings.items():
-        metrics.findings.labels(policy, finding).inc()
+    for policy_and_finding in findings.items():
+        metrics.findings_of[policy_and_finding].inc()
     fields = fields_of(attributes) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
     log.info("%s", decision, extra={"fields": fields})
 

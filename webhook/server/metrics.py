@@ -83,6 +83,7 @@ class Metrics:
             ["policy", "finding"],
             registry=registry,
         )
+        self.findings_of = Children(self.findings.labels)
         self.policies = Gauge(
             "gatewright_policies",
             "Policies in force.",
