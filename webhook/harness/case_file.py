@@ -85,7 +85,9 @@ class Case(CaseType):
     operation: Literal["CREATE", "UPDATE", "DELETE"] | None = Field(
         None, description="CREATE, or UPDATE with old_object"
     )
-    namespace: str = Field("default", description="namespace of the object")
+    namespace: str = Field(
+        "default", description="namespace of the request; by default the one in the object's metadata, or default"
+    )
     namespace_labels: dict[str, str] = Field({}, description="labels of that namespace")
     username: str = Field("kubernetes-admin", description="user of the request")
     groups: list[str] = Field(["system:authenticated"], description="groups of the user")
@@ -93,6 +95,17 @@ class Case(CaseType):
     now: AwareDatetime = Field(EPOCH, strict=False, description="current time, for exceptions that expire")
     params: dict[str, Any] | None = Field(None, description="parameters of the policy in this case")
     expect: Literal["allowed", "not-matched"] | Expectation
+
+    @model_validator(mode="before")
+    @classmethod
+    def _namespace_of_the_object(cls, case: Any) -> Any:
+        """Take the namespace from the object: the API server accepts no other in a request."""
+        match case:
+            case {"namespace": _}:
+                return case
+            case {"object": {"metadata": {"namespace": str(namespace)}}}:
+                return {**case, "namespace": namespace}
+        return case
 
 
 class CaseFile(CaseType):

@@ -606,3 +606,12 @@ def test_a_policy_that_returns_early_is_not_matched(file):
     ]
     assert tried(file, "early", "object: {kind: Pod}, expect: not-matched") == []
     assert tried(file, "early", "object: {kind: Deployment}, expect: allowed") == []
+
+
+def test_the_namespace_of_the_object_is_that_of_the_request(file):
+    """As in a cluster, where both are always the same."""
+    case = "{name: a, expect: allowed, object: {kind: Deployment, metadata: {namespace: shop}}}"
+    file.write_text(f"policy: replica-limits\ncases: [{case}]\n")
+    (trial,) = load_trials(file, catalogue())
+    assert trial.admission.namespace == trial.admission.object["metadata"]["namespace"] == "shop"
+    assert trial.looked_up["namespace_labels"] == {"kubernetes.io/metadata.name": "shop"}
