@@ -191,7 +191,7 @@ def test_impact_compares_with_the_policies_of_a_cluster(plane: ControlPlane, tmp
 
 
 def test_audit_annotations_reach_the_audit_log(plane: ControlPlane, tmp_path: Path) -> None:
-    """Those of a policy in the webhook's files, with what the API server says of the request."""
+    """They are recorded for a policy in the webhook's files, with the request fields that the API server sent."""
     (tmp_path / "annotated.yaml").write_text(ANNOTATED)
     with Gatewright(
         plane, tmp_path, "run", "--kinds", "none", "--policies", str(tmp_path / "annotated.yaml")
