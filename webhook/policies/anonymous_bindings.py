@@ -13,8 +13,8 @@ Fix: bind the role to the users, groups or ServiceAccounts that need it.
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.rbac import BINDINGS, is_kept
 from webhook.engine.violation import shown
+from webhook.policies._rbac import BINDINGS, is_kept
 
 ANYBODY = ("User system:anonymous", "Group system:unauthenticated")
 EVERYBODY, MASTERS = "Group system:authenticated", "Group system:masters"

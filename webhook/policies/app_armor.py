@@ -12,7 +12,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 """
 
 from webhook.engine import Policy, Request, Violations
-from webhook.engine.security_contexts import Profiles, judge_profiles
+from webhook.policies._security_contexts import Profiles, judge_profiles
 
 PREFIX = "container.apparmor.security.beta.kubernetes.io/"
 LOCALHOST = "localhost/"

@@ -18,8 +18,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.engine.security_contexts import is_windows
 from webhook.engine.violation import shown
+from webhook.policies._security_contexts import is_windows
 
 ALL = "ALL"
 ADD, DROP = "securityContext.capabilities.add", "securityContext.capabilities.drop"

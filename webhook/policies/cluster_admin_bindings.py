@@ -13,7 +13,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.rbac import BINDINGS, is_kept
+from webhook.policies._rbac import BINDINGS, is_kept
 
 
 class ClusterAdminBindings(Params):

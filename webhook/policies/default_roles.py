@@ -16,7 +16,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.rbac import BINDINGS, ROLES, is_kept
+from webhook.policies._rbac import BINDINGS, ROLES, is_kept
 
 LABEL, OURS = "kubernetes.io/bootstrapping", "rbac-defaults"
 AGGREGATED = tuple(f"rbac.authorization.k8s.io/aggregate-to-{role}" for role in ("admin", "edit", "view"))

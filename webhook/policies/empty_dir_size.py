@@ -12,7 +12,7 @@ See: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.resources import Amount, amount
+from webhook.policies._resources import Amount, amount
 
 
 class EmptyDirSize(Params):

@@ -16,8 +16,8 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.engine.rbac import GROUP, ROLES, reach, rules
 from webhook.engine.violation import shown
+from webhook.policies._rbac import GROUP, ROLES, reach, rules
 
 EXTRAS = "userextras"  # their subresources are the keys of what is known of a user beside names: userextras/scopes
 ACTED_ON = {  # verb: API groups and resources

@@ -11,7 +11,7 @@ See: https://kubernetes.io/docs/concepts/storage/volumes/#flexvolume-deprecated
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import forbids, volumes
+from webhook.policies._forbids import forbids, volumes
 
 
 class FlexVolumeDrivers(Params):

@@ -16,8 +16,8 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.engine.ranges import Range, any_holds, listed
-from webhook.engine.security_contexts import contexts, is_windows, missing
+from webhook.policies._ranges import Range, any_holds, listed
+from webhook.policies._security_contexts import contexts, is_windows, missing
 
 RUN_AS_GROUP = "securityContext.runAsGroup"
 FS_GROUP = "securityContext.fsGroup"

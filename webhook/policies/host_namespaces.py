@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import forbids, pods
+from webhook.policies._forbids import forbids, pods
 
 Namespace = Literal["hostNetwork", "hostPID", "hostIPC"]
 

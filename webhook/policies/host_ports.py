@@ -12,8 +12,8 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import forbids
-from webhook.engine.ranges import Range, any_holds, listed
+from webhook.policies._forbids import forbids
+from webhook.policies._ranges import Range, any_holds, listed
 
 
 class HostPorts(Params):

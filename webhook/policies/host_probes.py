@@ -14,7 +14,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import containers, forbids
+from webhook.policies._forbids import containers, forbids
 
 HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop")
 PATHS = tuple(f"{handler}.{action}.host" for handler in HANDLERS for action in ("httpGet", "tcpSocket"))

@@ -13,7 +13,7 @@ Fix: remove the field.
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import forbids
+from webhook.policies._forbids import forbids
 
 
 class InteractiveContainers(Params):

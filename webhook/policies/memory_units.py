@@ -16,7 +16,7 @@ from pydantic import Field
 from config.quantities import Quantity, parse_quantity
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.fields import entry
-from webhook.engine.resources import Amount, amount, of_all
+from webhook.policies._resources import Amount, amount, of_all
 
 BYTES = ("memory", "ephemeral-storage", "hugepages-")
 

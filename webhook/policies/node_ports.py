@@ -13,7 +13,7 @@ Fix: set a port within the ranges; a LoadBalancer needs none with `allocateLoadB
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.ranges import Range, any_holds, listed
+from webhook.policies._ranges import Range, any_holds, listed
 
 
 class NodePorts(Params):

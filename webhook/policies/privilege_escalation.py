@@ -13,8 +13,8 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import containers, forbids
-from webhook.engine.security_contexts import is_windows
+from webhook.policies._forbids import containers, forbids
+from webhook.policies._security_contexts import is_windows
 
 
 class PrivilegeEscalation(Params):

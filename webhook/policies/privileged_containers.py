@@ -10,7 +10,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 """
 
 from webhook.engine import Fields, Policy
-from webhook.engine.forbids import containers, forbids
+from webhook.policies._forbids import containers, forbids
 
 validate = forbids(
     containers,

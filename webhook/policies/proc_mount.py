@@ -14,8 +14,8 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import containers, forbids
-from webhook.engine.security_contexts import in_user_namespace
+from webhook.policies._forbids import containers, forbids
+from webhook.policies._security_contexts import in_user_namespace
 
 
 class ProcMount(Params):

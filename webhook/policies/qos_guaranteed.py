@@ -18,7 +18,7 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Policy, Request, Violations
-from webhook.engine.resources import Completed, Resources, needs, of_containers, of_pod
+from webhook.policies._resources import Completed, Resources, needs, of_containers, of_pod
 
 
 class QosGuaranteed(Completed):

@@ -14,8 +14,8 @@ Fix: set it to true, and mount an emptyDir where the program writes.
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy
-from webhook.engine.forbids import forbids
-from webhook.engine.security_contexts import is_windows
+from webhook.policies._forbids import forbids
+from webhook.policies._security_contexts import is_windows
 
 
 class ReadOnlyRootFilesystem(Params):

@@ -13,7 +13,7 @@ Fix: add the label, or correct its value.
 from pydantic import Field
 
 from webhook.engine import Policy, Request, Violations
-from webhook.engine.patterns import OnMetadata, Pattern
+from webhook.policies._patterns import OnMetadata, Pattern
 
 
 class RequiredLabels(OnMetadata):

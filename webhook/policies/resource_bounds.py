@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from config.quantities import Quantity
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.resources import Amount, Completed, Part, Resources, amount, needs, of_all
+from webhook.policies._resources import Amount, Completed, Part, Resources, amount, needs, of_all
 
 
 class Bounds(Params):

@@ -13,7 +13,7 @@ Fix: nothing to do; set other amounts where the defaults do not fit.
 from pydantic import Field, model_validator
 
 from webhook.engine import Fields, Params, Patch, Patches, Policy, Request
-from webhook.engine.resources import Amount, amount, of_containers, of_pod
+from webhook.policies._resources import Amount, amount, of_containers, of_pod
 
 
 class ResourceDefaults(Params):

@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from webhook.engine import Policy, Request, Violations
-from webhook.engine.resources import Required, missing, needs, of_all
+from webhook.policies._resources import Required, missing, needs, of_all
 
 
 class ResourceLimits(Required):

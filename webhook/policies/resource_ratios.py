@@ -13,7 +13,7 @@ from pydantic import Field
 
 from config.quantities import LARGEST
 from webhook.engine import Policy, Request, Violations
-from webhook.engine.resources import Amount, Completed, amount, needs, of_all
+from webhook.policies._resources import Amount, Completed, amount, needs, of_all
 
 
 class ResourceRatios(Completed):

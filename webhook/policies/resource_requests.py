@@ -14,7 +14,7 @@ See: https://kubernetes.io/docs/concepts/configuration/manage-resources-containe
 """
 
 from webhook.engine import Policy, Request, Violations
-from webhook.engine.resources import Required, missing, needs
+from webhook.policies._resources import Required, missing, needs
 
 
 def validate(request: Request, params: Required) -> Violations:

@@ -15,7 +15,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.engine.security_contexts import contexts, in_user_namespace, missing
+from webhook.policies._security_contexts import contexts, in_user_namespace, missing
 
 PATH = "securityContext.runAsNonRoot"
 USER = "securityContext.runAsUser"

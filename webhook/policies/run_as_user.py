@@ -16,8 +16,8 @@ from functools import cached_property
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.ranges import Range, any_holds, listed
-from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows, missing
+from webhook.policies._ranges import Range, any_holds, listed
+from webhook.policies._security_contexts import contexts, in_user_namespace, is_windows, missing
 
 PATH = "securityContext.runAsUser"
 NOT_ROOT = Range(minimum=1, maximum=2**31 - 1)

@@ -15,8 +15,8 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 from pydantic import Field
 
 from webhook.engine import Policy, Request, Violations
-from webhook.engine.security_contexts import Profiles, is_windows, judge_profiles, missing
 from webhook.engine.violation import UNSET
+from webhook.policies._security_contexts import Profiles, is_windows, judge_profiles, missing
 
 PATH = "securityContext.seccompProfile.type"
 POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"

@@ -23,8 +23,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from webhook.engine import Container, Fields, Params, Patches, Policy, Request
-from webhook.engine.security_contexts import in_user_namespace, is_windows
 from webhook.policies._owners import is_controlled
+from webhook.policies._security_contexts import in_user_namespace, is_windows
 from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 
 FOR_ANY_USER = {"NET_BIND_SERVICE"}

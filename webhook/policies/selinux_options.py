@@ -13,7 +13,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.security_contexts import contexts
+from webhook.policies._security_contexts import contexts
 
 OPTIONS = "securityContext.seLinuxOptions"
 TYPES_1_0 = ["container_t", "container_init_t", "container_kvm_t"]

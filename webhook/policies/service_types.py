@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.patterns import Pattern, compile_pattern
+from webhook.policies._patterns import Pattern, compile_pattern
 
 ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
 

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.rbac import ROLES, reach, rules
+from webhook.policies._rbac import ROLES, reach, rules
 
 
 class WildcardRights(Params):

@@ -11,8 +11,8 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 """
 
 from webhook.engine import Fields, Policy
-from webhook.engine.forbids import forbids
-from webhook.engine.security_contexts import contexts
+from webhook.policies._forbids import forbids
+from webhook.policies._security_contexts import contexts
 
 validate = forbids(
     lambda request, params: contexts(request),

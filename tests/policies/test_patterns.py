@@ -6,7 +6,7 @@ import time
 import pytest
 
 from webhook.engine import Fields, WrongTypeError
-from webhook.engine.patterns import compile_pattern, lacking
+from webhook.policies._patterns import compile_pattern, lacking
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from webhook.engine.ranges import Range, any_holds, listed
+from webhook.policies._ranges import Range, any_holds, listed
 
 PORTS = Range(minimum=8000, maximum=8999)
 ONE = Range(minimum=443, maximum=443)

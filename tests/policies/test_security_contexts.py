@@ -3,7 +3,7 @@
 import pytest
 
 from tests.webhook.asking import ask
-from webhook.engine.security_contexts import contexts, in_user_namespace, is_windows, missing
+from webhook.policies._security_contexts import contexts, in_user_namespace, is_windows, missing
 
 PATH = "securityContext.runAsUser"
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.webhook.asking import ask
-from webhook.engine.resources import of_containers, of_pod
+from webhook.policies._resources import of_containers, of_pod
 
 
 def container(name="app", *, sidecar=False, limits=None, requests=None):
