@@ -22,7 +22,7 @@ def own_kinds() -> tuple[PlannedKind[Any], ...]:
 
 @cache
 def planned_kinds() -> tuple[PlannedKind[Any], ...]:
-    """Return every planned kind: ours, then those of installed packages, by the names of their entry points.
+    """Return the built-in planned kinds, then those of installed packages by the names of their entry points.
 
     ModuleError where an entry point cannot be imported, is no planned kind, or has the name of another kind: metrics,
     logs and settings tell kinds apart by their names alone.
@@ -30,8 +30,8 @@ def planned_kinds() -> tuple[PlannedKind[Any], ...]:
     kinds = {kind.name: kind for kind in own_kinds()}
     for where, kind in added_kinds():
         if (other := kinds.get(kind.name)) is not None:
-            there = f"{other.resource.kind} of {other.resource.group}"
-            raise ModuleError(f"{where}: the kind {there} already exists, and kind names must be unique")
+            other_kind = f"{other.resource.kind} of {other.resource.group}"
+            raise ModuleError(f"{where}: the kind {other_kind} already exists, and kind names must be unique")
         kinds[kind.name] = kind
     return tuple(kinds.values())
 

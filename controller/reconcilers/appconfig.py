@@ -11,7 +11,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Object, Observed, Plan, Problem, incomplete
 
 ORIGIN = {**METADATA, "metadata.name": "spec.application", CHECKED: "spec.config", "data": "spec.config"}
-MOST_TOLD = 3
+MAX_FAULTS = 3
 
 
 def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
@@ -21,14 +21,14 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
         return refused(appconfig.status, incomplete("spec.application"))
     data, faults = settings(spec.application, spec.environment, appconfig.namespace, spec.config)
     if faults:
-        told = [f"{path}: {text}" for path, text in faults[:MOST_TOLD]]
-        more = [f"and {len(faults) - MOST_TOLD} more"] if len(faults) > MOST_TOLD else []
-        return refused(appconfig.status, Problem("; ".join(told + more), "Invalid"))
+        shown = [f"{path}: {text}" for path, text in faults[:MAX_FAULTS]]
+        more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
+        return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
     return rolled(appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, observed, now)
 
 
 def by_config_map(appconfig: Object) -> Iterator[str]:
-    """Yield the name of its ConfigMap, by which the workloads that use it wake it."""
+    """Yield the name of its ConfigMap: workloads that read it enqueue the AppConfig."""
     if application := (appconfig.get("spec") or {}).get("application"):
         yield settings_name(application)
 

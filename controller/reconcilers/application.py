@@ -11,9 +11,9 @@ ORIGIN = metadata_origin()
 DEPLOYMENT_ORIGIN = metadata_origin("spec.template")
 
 
-@dataclass(slots=True)  # never changed; frozen it would cost three times as much to make
+@dataclass(slots=True)  # never changed; a frozen dataclass is three times slower to create
 class Application:
-    """One container, how often it runs, and what people and selectors know it by."""
+    """One container, its number of replicas, its labels and its Service."""
 
     name: str
     namespace: str
@@ -22,22 +22,22 @@ class Application:
     port: int
     replicas: int
     resources: Object
-    labels: Mapping[str, str] = field(default_factory=dict)  # beside `app`, which the selectors go by
+    labels: Mapping[str, str] = field(default_factory=dict)  # in addition to `app`, the label of the selectors
     annotations: Mapping[str, str] = field(default_factory=dict)  # of the Service
     port_name: str = "http"
-    settings: Object = field(default_factory=dict)  # what else the container has
-    pod: Object = field(default_factory=dict)  # what else the pods have
+    settings: Object = field(default_factory=dict)  # further fields of the container
+    pod: Object = field(default_factory=dict)  # further fields of the pod spec
 
 
 class Origins(NamedTuple):
-    """Where the parent has what is in the Deployment and in the Service."""
+    """The parent's fields from which the fields of the Deployment and of the Service come."""
 
     deployment: Mapping[str, str]
     service: Mapping[str, str]
 
 
 def origins(container: str, fields: Mapping[str, str]) -> Origins:
-    """Return the origins in a parent of which `fields` says where it has each field of an application."""
+    """Return the origins for a parent; `fields` maps each field of an application to the parent's field."""
     template = f"spec.template.spec.containers[name={container}]"
     paths = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
     ports = {"spec.ports": fields["port"]} if "port" in fields else {}
@@ -45,7 +45,7 @@ def origins(container: str, fields: Mapping[str, str]) -> Origins:
 
 
 def applied(application: Application, origins: Origins) -> tuple[Apply, Apply]:
-    """Return Deployment and Service."""
+    """Return the Deployment and the Service."""
     return Apply(deployment(application), origins.deployment), Apply(service(application), origins.service)
 
 
@@ -88,7 +88,7 @@ def deployment(application: Application) -> Object:
 
 
 def service(application: Application) -> Object:
-    """Return the Service that leads to the application's pods."""
+    """Return the Service that selects the application's pods."""
     port = application.port
     its_metadata = metadata(application)
     if application.annotations:
@@ -105,7 +105,7 @@ def service(application: Application) -> Object:
 
 
 def metadata(application: Application) -> Object:
-    """Return the metadata of both."""
+    """Return the metadata of the Deployment and of the Service."""
     return {
         "name": application.name,
         "namespace": application.namespace,

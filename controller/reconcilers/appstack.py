@@ -4,7 +4,7 @@ from datetime import datetime
 
 from config.api.appstack import AppStack
 from controller.reconcilers.claims import READS_CLASSES
-from controller.reconcilers.components import Whole, cache, told, without_cache, without_workload, workload
+from controller.reconcilers.components import Parent, cache, url_variable, without_cache, without_workload, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables, without_database
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
@@ -29,20 +29,20 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
     del now
     spec = stack.spec
     labels = {**inherited(stack), "stack": stack.name}
-    whole = Whole(stack.name, stack.namespace, labels, TIERS[spec.environment], observed)
-    stores = database(whole, spec.database) if spec.database else without_database(whole)
-    caches = cache(whole, spec.cache) if spec.cache else without_cache(whole)
-    login = variables(whole, spec.database) if spec.database else []
-    cache_url = told("CACHE_URL", caches)
+    parent = Parent(stack.name, stack.namespace, labels, TIERS[spec.environment], observed)
+    stores = database(parent, spec.database) if spec.database else without_database(parent)
+    caches = cache(parent, spec.cache) if spec.cache else without_cache(parent)
+    login = variables(parent, spec.database) if spec.database else []
+    cache_url = url_variable("CACHE_URL", caches)
     backend = (
-        workload(whole, "backend", spec.backend, [*login, *cache_url])
+        workload(parent, "backend", spec.backend, [*login, *cache_url])
         if spec.backend
-        else without_workload(whole, "backend")
+        else without_workload(parent, "backend")
     )
     frontend = (
-        workload(whole, "frontend", spec.frontend, [*told("BACKEND_URL", backend), *cache_url])
+        workload(parent, "frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url])
         if spec.frontend
-        else without_workload(whole, "frontend")
+        else without_workload(parent, "frontend")
     )
     components = [stores, caches, backend, frontend]
     return rolled_up(stack, [(component, components[:index]) for index, component in enumerate(components)])

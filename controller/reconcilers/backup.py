@@ -17,18 +17,18 @@ from controller.runtime.plan import Apply, Object, Observed, Plan, Problem, Step
 def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `backup`, given what was `observed`."""
     cronjob = observed.child(CRON_JOB, name_of(backup))
-    made = runs(cronjob, observed.find(JOB, "backup", backup.name), observed.find(POD, "backup", backup.name))
-    problem, coming = None, None
+    found = runs(cronjob, observed.find(JOB, "backup", backup.name), observed.find(POD, "backup", backup.name))
+    problem, next_time = None, None
     try:
-        coming = upcoming(backup.spec.schedule, now)
+        next_time = upcoming(backup.spec.schedule, now)
     except CronError as error:
         problem = Problem(f'spec.schedule: "{backup.spec.schedule}" is not a cron schedule: {error}', "Invalid")
     if fields := list(missing(backup)):
         problem = incomplete(*fields)
     if problem:
-        return Plan(steps=(), status=status(backup, made, None, now), problem=problem)
+        return Plan(steps=(), status=status(backup, found, None, now), problem=problem)
     if cronjob is None or backup.spec.suspend:
-        coming = None
+        next_time = None
     credentials = [
         Step(f"Secret {name}", (), ready=bool(observed.find(SECRET, "secret", name))) for name in secrets(backup)
     ]
@@ -36,13 +36,13 @@ def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
     names = [step.name for step in credentials]
     return Plan(
         steps=(*credentials, Step("cronjob", (write,), depends_on=names, ready=cronjob is not None)),
-        status=status(backup, made, coming, now),
-        requeue_after=coming - now if coming else None,
+        status=status(backup, found, next_time, now),
+        requeue_after=next_time - now if next_time else None,
     )
 
 
 def by_secret(backup: Object) -> Iterator[str]:
-    """Yield the Secrets that a stored Backup names, whatever else is wrong with it."""
+    """Yield the names of the Secrets that a stored Backup refers to, also where its spec is invalid."""
     spec = backup.get("spec") or {}
     source, destination = spec.get("source") or {}, spec.get("destination") or {}
     for reference in ((source.get("connection") or {}).get("secretRef"), destination.get("secretRef")):

@@ -17,7 +17,7 @@ LABEL = "gatewright.io/backup"  # on Jobs and pods: whose they are
 CONTAINER = "backup"
 COMMAND = ["/backup.sh"]
 TAG = "1.0.0"  # of images/backup: changes with its scripts
-USER = 1000  # whom the image runs as
+USER = 1000  # the image's user
 SCRATCH = "64Mi"  # dumps are streamed: what is kept are lists, sums and messages
 
 POD = "spec.jobTemplate.spec.template.spec"
@@ -39,7 +39,7 @@ def name_of(backup: CustomResource) -> str:
 
 
 def desired(backup: Backup, settings: Mapping[str, Any]) -> Object:
-    """Return the CronJob; the Backup lacks nothing."""
+    """Return the CronJob of a complete Backup (`missing` yields nothing)."""
     labels = {**inherited(backup), LABEL: backup.name}
     pod: Object = pod_spec(
         image(settings, f"gatewright-backup-{backup.spec.source.type}", TAG),
@@ -73,7 +73,7 @@ def desired(backup: Backup, settings: Mapping[str, Any]) -> Object:
 
 
 def pod_spec(image: str, environment: Sequence[Object], resources: Object) -> Object:
-    """Return the spec of a pod that makes one backup."""
+    """Return the pod spec of one backup run."""
     container = {
         "name": CONTAINER,
         "image": image,

@@ -1,4 +1,4 @@
-"""The environment variables by which images/backup gets a Backup's spec; secrets only by reference."""
+"""The environment variables that pass a Backup's spec to images/backup; secrets only by reference."""
 
 from collections.abc import Iterator, Mapping
 
@@ -36,7 +36,7 @@ ORIGIN = {
 
 
 def missing(backup: Backup) -> Iterator[str]:
-    """Yield the fields without which there is nothing to do, and for which there is no default."""
+    """Yield the required fields that are unset and have no default."""
     source, destination = backup.spec.source, backup.spec.destination
     if source.type is None:
         yield "spec.source.type"
@@ -62,7 +62,7 @@ def secrets(backup: Backup) -> dict[str, str]:
 
 
 def environment(backup: Backup) -> list[Object]:
-    """Return the container's whole environment; `missing` must be nothing."""
+    """Return the container's environment for a complete Backup (`missing` yields nothing)."""
     return [
         *source(backup.spec.source),
         *destination(backup.spec.destination),
@@ -72,7 +72,7 @@ def environment(backup: Backup) -> list[Object]:
 
 
 def source(source: BackupSource) -> Iterator[Object]:
-    """Yield how the database is reached."""
+    """Yield the variables of the connection to the database."""
     connection, login = source.connection, source.connection.secret_ref
     if source.type is None or login is None:
         raise ValueError("the source is incomplete")
@@ -91,7 +91,7 @@ def source(source: BackupSource) -> Iterator[Object]:
 
 
 def destination(destination: BackupDestination) -> Iterator[Object]:
-    """Yield what rclone must know of the store, as the remote named `destination`."""
+    """Yield the variables that configure the object store as rclone's remote `destination`."""
     credentials, given = destination.secret_ref, {"ENDPOINT": destination.endpoint}
     match destination.type:
         case "s3":
@@ -108,13 +108,13 @@ def destination(destination: BackupDestination) -> Iterator[Object]:
 
 
 def remote(options: Mapping[str, str]) -> Iterator[Object]:
-    """Yield options of the remote."""
+    """Yield the options of the remote."""
     for key, text in options.items():
         yield value(f"RCLONE_CONFIG_DESTINATION_{key}", text)
 
 
 def login(credentials: SecretReference | None, keys: Mapping[str, str]) -> Iterator[Object]:
-    """Yield the credentials of the remote: keys of the Secret, or else whatever identity the pod has."""
+    """Yield the credentials of the remote: keys of the Secret, or by default the pod's own identity."""
     if credentials is None:
         yield from remote({"ENV_AUTH": "true"})
         return
@@ -123,21 +123,21 @@ def login(credentials: SecretReference | None, keys: Mapping[str, str]) -> Itera
 
 
 def folder(destination: BackupDestination, namespace: str, name: str) -> str:
-    """Return the path in the store that is unique to the backups of one object."""
+    """Return the path in the store; it is unique to one Backup object."""
     parts = (destination.bucket or "", *destination.prefix.split("/"), namespace, name)
     return "/".join(part for part in parts if part)
 
 
 def seconds(retention: str) -> int:
-    """Return how long backups are kept."""
+    """Return the retention as the image reads it."""
     return int(retention[:-1]) * UNITS[retention[-1]]
 
 
 def value(name: str, text: str) -> Object:
-    """Return a variable whose value anybody may see."""
+    """Return a variable with a plain value."""
     return {"name": name, "value": text}
 
 
 def secret(name: str, secret: str, key: str) -> Object:
-    """Return a variable whose value stands in a Secret."""
+    """Return a variable whose value comes from a Secret."""
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}

@@ -15,14 +15,14 @@ LABELS = ("namespace", "name")
 
 
 class LastBackups(Collector):
-    """Asked at each scrape, of what the status of each Backup says; a Backup that is gone has no series."""
+    """Computes the metrics at each scrape from the Backups' statuses; a deleted Backup has no series."""
 
     def __init__(self, stored: Callable[[], Iterable[Object]]) -> None:
-        """Take what returns the stored Backups."""
+        """Take a function that returns the stored Backups."""
         self._stored = stored
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return the metrics without any value."""
+        """Return the metrics without values."""
         return (
             GaugeMetricFamily(
                 "gatewright_backup_last_success_timestamp_seconds",
@@ -49,7 +49,7 @@ class LastBackups(Collector):
 
 
 def readable(stored: Iterable[Object]) -> Iterator[Backup]:
-    """Yield those that are Backups; what is wrong with the others stands in their status."""
+    """Yield the valid Backups; the status of an invalid one says why."""
     for each in stored:
         try:
             yield Backup.model_validate(each)
@@ -58,7 +58,7 @@ def readable(stored: Iterable[Object]) -> Iterator[Backup]:
 
 
 def due(backup: Backup) -> datetime | None:
-    """Return by when the first run after the last good backup, or else after the creation, must have succeeded."""
+    """Return the deadline of the first run after the last successful backup, or after the Backup's creation."""
     since = backup.status.last_successful_time or backup.metadata.creation_timestamp
     if since is None or backup.spec.suspend:
         return None

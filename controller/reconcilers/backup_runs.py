@@ -16,11 +16,11 @@ STUCK = {
     "CreateContainerConfigError",
     "ImagePullBackOff",
     "InvalidImageName",
-}  # a container waits, and nothing will come
+}  # reasons of a waiting container that does not start without a change
 
 
 class Run(NamedTuple):
-    """One Job that makes a backup."""
+    """One backup run: a Job and its result."""
 
     job: str
     state: Literal["Running", "Failing", "Failed", "Succeeded"]
@@ -28,22 +28,22 @@ class Run(NamedTuple):
     backup: str | None = None
     size: int | None = None
     message: str = ""
-    """What its pod said; empty once that is gone."""
+    """The pod's termination message; empty once the pod is deleted."""
     otherwise: str = ""
-    """What the Job itself says."""
+    """The Job's own message, where the pod has none."""
 
 
 def runs(cronjob: Object | None, jobs: Iterable[Object], pods: Sequence[Object]) -> list[Run]:
-    """Return what the Jobs of a CronJob made, the oldest first; a restore is none of them."""
+    """Return the backup runs of a CronJob, oldest first; restore Jobs are not included."""
     if cronjob is None:
         return []
-    ours = [job for job in jobs if controller_uid(job) == cronjob["metadata"]["uid"] and command(job) == COMMAND]
-    ours.sort(key=lambda job: (job["metadata"]["creationTimestamp"], job["metadata"]["name"]))
-    return [run(job, [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]]) for job in ours]
+    backups = [job for job in jobs if controller_uid(job) == cronjob["metadata"]["uid"] and command(job) == COMMAND]
+    backups.sort(key=lambda job: (job["metadata"]["creationTimestamp"], job["metadata"]["name"]))
+    return [run(job, [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]]) for job in backups]
 
 
 def run(job: Object, pods: Sequence[Object]) -> Run:
-    """Say what came of one Job, given its pods."""
+    """Return the result of one Job, given its pods."""
     name, status = job["metadata"]["name"], job.get("status", {})
     ended = {each["type"]: each for each in status.get("conditions", ()) if each["status"] == "True"}
     ends = [each for pod in pods for each in terminations(pod)]
@@ -62,11 +62,11 @@ def run(job: Object, pods: Sequence[Object]) -> Run:
     return Run(name, "Failing", message=failures[-1]) if failures else Run(name, "Running")
 
 
-def status(backup: Backup, made: Sequence[Run], coming: datetime | None, now: datetime) -> BackupStatus:
-    """Return what is known of a Backup's past, and of its future."""
+def status(backup: Backup, runs: Sequence[Run], next_time: datetime | None, now: datetime) -> BackupStatus:
+    """Return the status: the last backup, the next one, and the condition BackedUp."""
     before = backup.status
     time, size, name = before.last_successful_time, before.last_size, before.last_backup
-    for run in made:
+    for run in runs:
         if run.state == "Succeeded" and run.ended and (time is None or run.ended >= time):
             if run.ended != time or run.backup:
                 size, name = run.size, run.backup
@@ -75,44 +75,44 @@ def status(backup: Backup, made: Sequence[Run], coming: datetime | None, now: da
         last_successful_time=time,
         last_size=size,
         last_backup=name,
-        next_time=coming,
-        conditions=[backed_up(before, made, now)],
+        next_time=next_time,
+        conditions=[backed_up(before, runs, now)],
     )
 
 
-def backed_up(before: BackupStatus, made: Sequence[Run], now: datetime) -> Condition:
-    """Return how the latest backup went; while the first attempt at one runs, how the one before went."""
+def backed_up(before: BackupStatus, runs: Sequence[Run], now: datetime) -> Condition:
+    """Return the condition BackedUp of the latest run that has a result; a first attempt that still runs has none."""
     old = next((each for each in before.conditions or () if each.type == BACKED_UP), None)
-    if old and made and made[-1].state == "Running" and is_of(made[-1], old):
-        return old  # its attempts failed, and the pod that said so is being removed
-    told = [run for run in made if run.state != "Running"]
-    if not told and old:
+    if old and runs and runs[-1].state == "Running" and is_of(runs[-1], old):
+        return old  # its attempts failed; the pod with the reason is being deleted
+    ended = [run for run in runs if run.state != "Running"]
+    if not ended and old:
         return old
-    latest = told[-1] if told else None
-    holds: Literal["True", "False"] = "True" if latest and latest.state == "Succeeded" else "False"
+    latest = ended[-1] if ended else None
+    outcome: Literal["True", "False"] = "True" if latest and latest.state == "Succeeded" else "False"
     message = "no backup was made yet"
-    if latest and old and not latest.message and old.status == holds and is_of(latest, old):
+    if latest and old and not latest.message and old.status == outcome and is_of(latest, old):
         message = old.message
     elif latest:
         message = f"Job {latest.job}: {latest.message or latest.otherwise}"
     reason = latest.state if latest else "NoneYet"
-    return Condition(type=BACKED_UP, status=holds, reason=reason, message=message[:1024], last_transition_time=now)
+    return Condition(type=BACKED_UP, status=outcome, reason=reason, message=message[:1024], last_transition_time=now)
 
 
 def is_of(run: Run, condition: Condition) -> bool:
-    """Tell whether a condition speaks of a run."""
+    """Return whether a condition describes this run."""
     return condition.message.startswith(f"Job {run.job}: ")
 
 
 def terminations(pod: Object) -> Iterator[Object]:
-    """Yield how the backup's container ended: the time before, and the last time."""
+    """Yield the terminated states of the backup's container: the previous one, then the current one."""
     for container in containers(pod):
         states = container.get("lastState", {}), container.get("state", {})
         yield from (state["terminated"] for state in states if "terminated" in state)
 
 
 def obstacles(pod: Object) -> Iterator[str]:
-    """Yield why the backup's container cannot be started: its image, or a key that its Secret has not."""
+    """Yield why the backup's container cannot start: its image, or a missing key of a Secret."""
     for container in containers(pod):
         waiting = container.get("state", {}).get("waiting", {})
         if waiting.get("reason") in STUCK:
@@ -125,12 +125,12 @@ def containers(pod: Object) -> Iterator[Object]:
 
 
 def command(job: Object) -> Any:
-    """Return what a Job runs."""
+    """Return the command of a Job's container."""
     return job["spec"]["template"]["spec"]["containers"][0].get("command")
 
 
 def controller_uid(object: Object) -> str | None:
-    """Return the identity of an object's controller."""
+    """Return the uid of an object's controller owner."""
     owners = object["metadata"].get("ownerReferences", ())
     return next((each["uid"] for each in owners if each.get("controller")), None)
 

@@ -13,49 +13,49 @@ IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 
 def claim_spec(storage: str, class_name: str | None) -> Object:
-    """Return what a claim asks for."""
+    """Return the spec of a claim."""
     asked: Object = {"accessModes": ["ReadWriteOnce"], **sized(storage)}
     return {**asked, "storageClassName": class_name} if class_name else asked
 
 
 def sized(storage: str) -> Object:
-    """Return the part of what a claim asks for that is its size."""
+    """Return the part of a claim's spec that sets its size."""
     return {"resources": {"requests": {"storage": storage}}}
 
 
 def origin(storage: str, class_name: str, at: str = "") -> dict[str, str]:
-    """Return where what a claim asks for comes from: the fields that say so; `at` is where the claim stands."""
+    """Return the origins of a claim's size and class; `at` is the path of the claim in the child."""
     return {f"{at}spec.resources": storage, f"{at}spec.storageClassName": class_name}
 
 
 def asked(claim: Object) -> Fraction:
-    """Return how much a claim asks for."""
+    """Return the requested size of a claim in bytes."""
     return amount(claim["spec"]["resources"]["requests"]["storage"])
 
 
 def amount(storage: str | int) -> Fraction:
-    """Return how much a quantity says."""
+    """Return the value of a quantity in bytes."""
     return parse_quantity(str(storage)).value
 
 
 def by_default(storage_class: Object) -> Iterator[str]:
-    """Yield whether a StorageClass is the one of claims that name none, as its annotation says it."""
-    if said := storage_class["metadata"].get("annotations", {}).get(IS_DEFAULT):
-        yield said
+    """Yield the value of the annotation that marks the default StorageClass."""
+    if value := storage_class["metadata"].get("annotations", {}).get(IS_DEFAULT):
+        yield value
 
 
 READS_CLASSES = Reads(STORAGE_CLASS, {"name": by_name, "default": by_default})
 
 
 def without_class(claims: Iterable[Object], observed: Observed) -> Problem | None:
-    """Return why a claim waits for a volume for ever: the StorageClass that would make it does not exist."""
+    """Return why a pending claim never gets a volume: its StorageClass does not exist, or there is no default one."""
     for claim in claims:
         if claim.get("status", {}).get("phase") == "Pending":
             name, named = claim["metadata"]["name"], claim["spec"].get("storageClassName")
             if named and not observed.find(STORAGE_CLASS, "name", named):
-                told = f'StorageClass "{named}" does not exist, and claim {name} waits for it'
-                return Problem(told, "StorageClassNotFound")
+                message = f'StorageClass "{named}" does not exist, and claim {name} waits for it'
+                return Problem(message, "StorageClassNotFound")
             if named is None and not observed.find(STORAGE_CLASS, "default", "true"):
-                told = f"no StorageClass is the default, and claim {name} names none"
-                return Problem(told, "StorageClassNotFound")
+                message = f"no StorageClass is the default, and claim {name} names none"
+                return Problem(message, "StorageClassNotFound")
     return None

@@ -16,19 +16,19 @@ from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import Apply, Delete, Object, Observed, Problem, Reference, Step, Write, incomplete
 from kube.resource import Resource
 
-APP_USER = 1000  # whom a workload runs as that says nothing else, as a WebApp in production
-CACHE_USER = 999  # whom the image runs as by itself
+APP_USER = 1000  # default user of a workload, the same as for a WebApp in production
+CACHE_USER = 999  # the image's user
 CACHE_PORT = 6379
 CACHE_COMMAND = ("valkey-server", "--save", "", "--appendonly", "no", "--protected-mode", "no")
-CACHE_SHARE = Fraction(3, 4)  # of the memory limit is for what is cached
+CACHE_SHARE = Fraction(3, 4)  # share of the memory limit that holds cached data
 
 FIELDS = ("replicas", "image", "port", "resources", "env", "securityContext")
 
 Place = tuple[Resource, str]
 
 
-class Whole(NamedTuple):
-    """What components are parts of, and what was observed of it."""
+class Parent(NamedTuple):
+    """The parent of the components, with its observed children."""
 
     name: str
     namespace: str
@@ -41,30 +41,30 @@ class Whole(NamedTuple):
         return f"{self.name}-{component}"
 
     def labelled(self, component: str) -> dict[str, str]:
-        """Return the labels of a component's children, beside those of selectors."""
+        """Return the labels of a component's children, without those of selectors."""
         return {**self.labels, "app.kubernetes.io/component": component}
 
     def url(self, scheme: str, component: str, port: int) -> str:
-        """Return where a component is reached from anywhere in the cluster."""
+        """Return the URL of a component's Service."""
         return f"{scheme}://{self.named(component)}.{self.namespace}.svc:{port}"
 
 
 class Component(NamedTuple):
-    """One part of a whole: what it writes, and how that is."""
+    """One component of the parent: its writes and its readiness."""
 
     name: str
     writes: Sequence[Write] = ()
     ready: bool = True
     note: str | Problem = ""
     url: str = ""
-    is_wanted: bool = True
-    problem: Problem | None = None  # that only a change of the spec can mend
-    is_failed: bool = False  # for good, as its own status says
+    enabled: bool = True
+    problem: Problem | None = None  # can be solved only by a change of the spec
+    is_failed: bool = False  # its own status reports a final failure
     doing: str = "deployment failed"
 
     def step(self, needs: Iterable["Component"] = ()) -> Step:
-        """Return the step that makes it, once those hold that it needs."""
-        needed = [each for each in needs if each.is_wanted]
+        """Return the step that creates it once the components that it needs are ready."""
+        needed = [each for each in needs if each.enabled]
         unmet = [each.name for each in needed if not each.ready]
         return Step(
             self.name,
@@ -72,47 +72,47 @@ class Component(NamedTuple):
             depends_on=[each.name for each in needed],
             ready=self.ready,
             doing=f"{self.title} {self.doing}",
-            condition=f"{self.title}Ready" if self.is_wanted else "",
+            condition=f"{self.title}Ready" if self.enabled else "",
             note=self.note or (f"waiting for {', '.join(unmet)}" if unmet and not self.ready else ""),
         )
 
     @property
     def title(self) -> str:
-        """Its name as conditions write it."""
+        """Its name in conditions."""
         return self.name.capitalize()
 
 
-def without(whole: Whole, name: str, places: Iterable[Place]) -> Component:
-    """Return a component that is not wanted: what was made of it before is removed."""
-    return Component(name, removed(whole, places), is_wanted=False)
+def without(parent: Parent, name: str, places: Iterable[Place]) -> Component:
+    """Return a disabled component, whose existing children are deleted."""
+    return Component(name, removed(parent, places), enabled=False)
 
 
-def removed(whole: Whole, places: Iterable[Place]) -> list[Write]:
-    """Return the deletion of each child that is in one of the places."""
-    observed = ((resource, name, whole.observed.child(resource, name)) for resource, name in places)
+def removed(parent: Parent, places: Iterable[Place]) -> list[Write]:
+    """Return the deletions of the children that exist at these places."""
+    observed = ((resource, name, parent.observed.child(resource, name)) for resource, name in places)
     return [
-        Delete(Reference(resource, name, child["metadata"]["uid"], whole.namespace))
+        Delete(Reference(resource, name, child["metadata"]["uid"], parent.namespace))
         for resource, name, child in observed
         if child is not None
     ]
 
 
-def cache(whole: Whole, spec: Cache) -> Component:
-    """Return the cache: a Valkey server that keeps nothing on disk and drops what was not used for longest."""
-    name = whole.named("cache")
+def cache(parent: Parent, spec: Cache) -> Component:
+    """Return the cache: a Valkey server without persistence that evicts the least recently used keys."""
+    name = parent.named("cache")
     if not spec.enabled:
-        return without_cache(whole)
-    resources = completed(spec.resources, whole.tier.cache)
+        return without_cache(parent)
+    resources = completed(spec.resources, parent.tier.cache)
     application = Application(
         name=name,
-        namespace=whole.namespace,
+        namespace=parent.namespace,
         container="cache",
-        image=image(whole.observed.settings, "valkey/valkey", "8.1"),
+        image=image(parent.observed.settings, "valkey/valkey", "8.1"),
         port=CACHE_PORT,
         port_name="redis",
         replicas=1,
         resources=resources,
-        labels=whole.labelled("cache"),
+        labels=parent.labelled("cache"),
         settings={
             "command": [*CACHE_COMMAND, *_memory(resources)],
             "readinessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 5},
@@ -127,13 +127,13 @@ def cache(whole: Whole, spec: Cache) -> Component:
         },
     )
     fields = dict.fromkeys(("resources", "command"), "spec.cache.resources")
-    return _deployed(whole, "cache", application, fields, "redis")
+    return _deployed(parent, "cache", application, fields, "redis")
 
 
-def without_cache(whole: Whole) -> Component:
-    """Return a cache that is not wanted."""
-    name = whole.named("cache")
-    return without(whole, "cache", [(DEPLOYMENT, name), (SERVICE, name)])
+def without_cache(parent: Parent) -> Component:
+    """Return a disabled cache."""
+    name = parent.named("cache")
+    return without(parent, "cache", [(DEPLOYMENT, name), (SERVICE, name)])
 
 
 def _memory(resources: Object) -> list[str]:
@@ -143,30 +143,30 @@ def _memory(resources: Object) -> list[str]:
 
 
 def workload(
-    whole: Whole, name: str, spec: Workload, variables: Sequence[Object], annotations: Mapping[str, str] | None = None
+    parent: Parent, name: str, spec: Workload, variables: Sequence[Object], annotations: Mapping[str, str] | None = None
 ) -> Component:
-    """Return backend or frontend; `variables` tell it where the others are, unless it says so itself."""
-    full = whole.named(name)
+    """Return the backend or the frontend; its own `env` overrides `variables`, the endpoints of the others."""
+    full = parent.named(name)
     if spec.image is None:
-        note, url = incomplete(f"spec.{name}.image"), whole.url("http", name, spec.port)
+        note, url = incomplete(f"spec.{name}.image"), parent.url("http", name, spec.port)
         problem = Problem(f"{name.capitalize()} deployment failed: {note.message}", note.reason)
         return Component(name, ready=False, note=note, url=url, problem=problem)
     own = [each.to_api() for each in spec.env]
-    said = {each["name"] for each in own}
-    tier, selector = whole.tier, {"app": full}
+    overridden = {each["name"] for each in own}
+    tier, selector = parent.tier, {"app": full}
     application = Application(
         name=full,
-        namespace=whole.namespace,
+        namespace=parent.namespace,
         container=name,
         image=spec.image,
         port=spec.port,
         replicas=spec.replicas or tier.replicas,
         resources=spec.resources.to_api() if spec.resources else tier.workload,
-        labels=whole.labelled(name),
+        labels=parent.labelled(name),
         annotations=annotations or {},
         settings={
             **_readiness(spec),
-            "env": [*(each for each in variables if each["name"] not in said), *own],
+            "env": [*(each for each in variables if each["name"] not in overridden), *own],
             "securityContext": {
                 **restricted.container(readOnlyRootFilesystem=False, runAsUser=APP_USER),
                 **(spec.security_context.to_api() if spec.security_context else {}),
@@ -176,10 +176,10 @@ def workload(
     )
     fields = {each: f"spec.{name}.{each}" for each in FIELDS}
     fields |= {"readinessProbe": f"spec.{name}.readinessPath", "affinity": "spec.environment"}
-    made = _deployed(whole, name, application, fields, "http")
+    component = _deployed(parent, name, application, fields, "http")
     if tier.spread:
-        return made._replace(writes=[*made.writes, Apply(_budget(whole, name, selector), ORIGIN)])
-    return made._replace(writes=[*made.writes, *removed(whole, [(BUDGET, full)])])
+        return component._replace(writes=[*component.writes, Apply(_budget(parent, name, selector), ORIGIN)])
+    return component._replace(writes=[*component.writes, *removed(parent, [(BUDGET, full)])])
 
 
 def _readiness(spec: Workload) -> Object:
@@ -187,42 +187,42 @@ def _readiness(spec: Workload) -> Object:
     return {"readinessProbe": {"httpGet": get, "periodSeconds": 5}} if spec.readiness_path else {}
 
 
-def told(variable: str, component: Component) -> list[Object]:
-    """Return the environment variable that tells where a component is; none where there is no such component."""
+def url_variable(variable: str, component: Component) -> list[Object]:
+    """Return the environment variable with a component's URL; none where the component has no URL."""
     return [{"name": variable, "value": component.url}] if component.url else []
 
 
-def without_workload(whole: Whole, name: str) -> Component:
-    """Return a backend or frontend that is not wanted."""
-    full = whole.named(name)
-    return without(whole, name, [(DEPLOYMENT, full), (SERVICE, full), (BUDGET, full)])
+def without_workload(parent: Parent, name: str) -> Component:
+    """Return a disabled backend or frontend."""
+    full = parent.named(name)
+    return without(parent, name, [(DEPLOYMENT, full), (SERVICE, full), (BUDGET, full)])
 
 
 def _spread(selector: Mapping[str, str]) -> Object:
-    """Return what keeps the pods of a workload on different nodes, where there are enough."""
+    """Return the anti-affinity that prefers a different node for each pod of a workload."""
     term = {"labelSelector": {"matchLabels": dict(selector)}, "topologyKey": "kubernetes.io/hostname"}
     preferred = [{"weight": 100, "podAffinityTerm": term}]
     return {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
 
 
-def _budget(whole: Whole, name: str, selector: Mapping[str, str]) -> Object:
-    """Return what keeps all pods of a workload but one when nodes are drained."""
+def _budget(parent: Parent, name: str, selector: Mapping[str, str]) -> Object:
+    """Return the PodDisruptionBudget that lets a drain evict one pod at a time."""
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {
-            "name": whole.named(name),
-            "namespace": whole.namespace,
-            "labels": {**whole.labelled(name), **selector},
+            "name": parent.named(name),
+            "namespace": parent.namespace,
+            "labels": {**parent.labelled(name), **selector},
         },
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": dict(selector)}},
     }
 
 
-def _deployed(whole: Whole, name: str, application: Application, fields: Mapping[str, str], scheme: str) -> Component:
-    """Return the component that a Deployment is."""
-    ready, note = rolled_out(whole.observed.child(DEPLOYMENT, application.name), application.replicas)
-    url = whole.url(scheme, name, application.port)
+def _deployed(parent: Parent, name: str, application: Application, fields: Mapping[str, str], scheme: str) -> Component:
+    """Return the component of a Deployment and its Service."""
+    ready, note = rolled_out(parent.observed.child(DEPLOYMENT, application.name), application.replicas)
+    url = parent.url(scheme, name, application.port)
     return Component(
         name, applied(application, origins(application.container, fields)), ready=ready, note=note, url=url
     )

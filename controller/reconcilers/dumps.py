@@ -6,7 +6,7 @@ from controller.runtime.plan import Object
 
 
 def cron_job(metadata: Object, schedule: str, pod: Object) -> Object:
-    """Return the CronJob that runs a pod by a schedule; its Jobs and pods have its labels."""
+    """Return the CronJob that runs a pod on a schedule; its Jobs and pods have its labels."""
     labelled = {"labels": metadata["labels"]}
     return {
         "apiVersion": CRON_JOB.api_version,
@@ -28,7 +28,7 @@ def cron_job(metadata: Object, schedule: str, pod: Object) -> Object:
 
 
 def backup(metadata: Object, type: str, connection: Object, dumps: Dumps) -> Object:
-    """Return the Backup object of a server; without a destination it lacks one."""
+    """Return the Backup object of a server; its destination is unset where the server names none."""
     return {
         "apiVersion": BACKUP.api_version,
         "kind": BACKUP.kind,

@@ -5,7 +5,7 @@ from datetime import datetime
 from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
 from controller.reconcilers.claims import READS_CLASSES
-from controller.reconcilers.components import Component, Whole, cache, told, without, workload
+from controller.reconcilers.components import Component, Parent, cache, url_variable, without, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR, annotations, monitoring
@@ -30,15 +30,17 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
     del now
     spec = platform.spec
     labels = {**inherited(platform), "platform": platform.name}
-    whole = Whole(platform.name, platform.namespace, labels, TIERS[spec.environment], observed)
+    parent = Parent(platform.name, platform.namespace, labels, TIERS[spec.environment], observed)
 
     def application(name: str, workload_spec: Workload, variables: list[Object]) -> Component:
-        return workload(whole, name, workload_spec, variables, annotations(whole, spec.monitoring, workload_spec.port))
+        return workload(
+            parent, name, workload_spec, variables, annotations(parent, spec.monitoring, workload_spec.port)
+        )
 
-    stores, caches = database(whole, spec.database, monitored=spec.monitoring.enabled), cache(whole, spec.cache)
-    cache_url = told("CACHE_URL", caches)
-    backend = application("backend", spec.backend, [*variables(whole, spec.database), *cache_url])
-    frontend = application("frontend", spec.frontend, [*told("BACKEND_URL", backend), *cache_url])
+    stores, caches = database(parent, spec.database, monitored=spec.monitoring.enabled), cache(parent, spec.cache)
+    cache_url = url_variable("CACHE_URL", caches)
+    backend = application("backend", spec.backend, [*variables(parent, spec.database), *cache_url])
+    frontend = application("frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url])
     return rolled_up(
         platform,
         [
@@ -46,17 +48,17 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
             (caches, ()),
             (backend, (stores,)),
             (frontend, (backend,)),
-            (monitoring(whole, spec.monitoring), (frontend,)),
-            (ingress(whole, spec), (frontend,)),
+            (monitoring(parent, spec.monitoring), (frontend,)),
+            (ingress(parent, spec), (frontend,)),
         ],
     )
 
 
-def ingress(whole: Whole, spec: EcommercePlatformSpec) -> Component:
-    """Return the Ingress, which sends all that comes for the host to the frontend; it need not have an address."""
+def ingress(parent: Parent, spec: EcommercePlatformSpec) -> Component:
+    """Return the Ingress that sends requests for the host to the frontend; it is ready without an address."""
     if spec.host is None:
-        return without(whole, "ingress", [(INGRESS, whole.name)])
-    service = {"name": whole.named("frontend"), "port": {"name": "http"}}
+        return without(parent, "ingress", [(INGRESS, parent.name)])
+    service = {"name": parent.named("frontend"), "port": {"name": "http"}}
     rule = {
         "host": spec.host,
         "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": service}}]},
@@ -69,13 +71,13 @@ def ingress(whole: Whole, spec: EcommercePlatformSpec) -> Component:
     object = {
         "apiVersion": INGRESS.api_version,
         "kind": INGRESS.kind,
-        "metadata": {"name": whole.name, "namespace": whole.namespace, "labels": whole.labelled("ingress")},
+        "metadata": {"name": parent.name, "namespace": parent.namespace, "labels": parent.labelled("ingress")},
         "spec": {**chosen, "rules": [rule]},
     }
     return Component(
         "ingress",
         [Apply(object, INGRESS_ORIGIN)],
-        ready=whole.observed.child(INGRESS, whole.name) is not None,
+        ready=parent.observed.child(INGRESS, parent.name) is not None,
         url=f"{'https' if spec.tls_secret_name else 'http'}://{spec.host}/",
         doing="setup failed",
     )

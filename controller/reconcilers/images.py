@@ -17,12 +17,12 @@ PUBLISHED = {
 
 
 def image(settings: Mapping[str, Any], name: str, tag: str) -> str:
-    """Return the name of an image we choose: under the setting `registry`, or else from where it is published."""
+    """Return the full name of an image: in the setting `registry`, by default in the public registry."""
     return f"{_repository(settings, name)}:{tag}"
 
 
 def is_chosen(settings: Mapping[str, Any], image: str) -> bool:
-    """Tell whether an image is one that we choose."""
+    """Return whether Gatewright chose this image."""
     return image.rpartition(":")[0] in {_repository(settings, name) for name in PUBLISHED}
 
 

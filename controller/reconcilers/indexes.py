@@ -6,12 +6,12 @@ from controller.runtime.plan import Object
 
 
 def by_name(object: Object) -> Iterator[str]:
-    """Yield an object's own name."""
+    """Yield an object's name."""
     yield object["metadata"]["name"]
 
 
 def by_label(label: str) -> Callable[[Object], Iterator[str]]:
-    """Return the index by the value of a label; what does not carry it is not found."""
+    """Return the index by the value of a label; objects without the label are not indexed."""
 
     def labelled(object: Object) -> Iterator[str]:
         if value := object["metadata"].get("labels", {}).get(label):

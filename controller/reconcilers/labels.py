@@ -15,7 +15,7 @@ LABELS = "metadata.labels"
 
 
 def inherited(parent: CustomResource) -> dict[str, str]:
-    """Return the labels that everything made for `parent` carries too, pods and their claims included."""
+    """Return the labels that all children of `parent` inherit, pods and their claims included."""
     labels = parent.metadata.labels
     return {key: labels[key] for key in labels if key in HANDED_ON or ("/" not in key and key not in KEPT)}
 

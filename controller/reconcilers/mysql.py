@@ -17,7 +17,7 @@ from controller.reconcilers.mysql_claims import OURS
 from controller.runtime.plan import Apply, CreateOnly, Object, Random, Write
 
 PORT = 3306
-USER = 999  # whom the image runs as by itself
+USER = 999  # the image's user
 DATABASE = LOGIN = "app"
 VOLUME = "mysql"
 START = """\
@@ -42,11 +42,11 @@ ORIGIN = {
 
 
 class Server(NamedTuple):
-    """One server, and what is to be known of it."""
+    """One server and its settings."""
 
     name: str
     namespace: str
-    labels: Mapping[str, str]  # beside those of its own
+    labels: Mapping[str, str]  # in addition to its own
     version: str
     image: str
     storage: str
@@ -56,11 +56,11 @@ class Server(NamedTuple):
 
     @property
     def selector(self) -> dict[str, str]:
-        """The labels by which StatefulSet and Services find the pod."""
+        """The labels by which the StatefulSet and the Services select the pod."""
         return {"app": self.name}
 
     def metadata(self, suffix: str = "", **labels: str) -> Object:
-        """Return the metadata of the server, or of what belongs to it under a name of its own."""
+        """Return the metadata of a child; `suffix` is added to the server's name."""
         name = f"{self.name}-{suffix}" if suffix else self.name
         return {
             "name": name,
@@ -69,17 +69,17 @@ class Server(NamedTuple):
         }
 
     def password(self, key: str) -> Object:
-        """Return where a password comes from: `root-password`, or `password` of the application's login."""
+        """Return the reference to a password: `root-password`, or `password` of the application's login."""
         return password(self.name, key)
 
 
 def password(server: str, key: str) -> Object:
-    """Return where a password of the server of this name comes from."""
+    """Return the reference to a password of the server with this name."""
     return {"secretKeyRef": {"name": f"{server}-mysql-credentials", "key": key}}
 
 
 def writes(server: Server, template: Object | None) -> list[Write]:
-    """Return all that is made for a server; `template` is that of its claim, where it was made before."""
+    """Return the writes for a server; `template` is the claim template of its existing StatefulSet."""
     metadata = server.metadata("mysql-credentials")
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
@@ -98,7 +98,7 @@ def _service(server: Server, metadata: Object, more: Object) -> Object:
 
 
 def _template(server: Server) -> Object:
-    """Return the template of the claim of a new server."""
+    """Return the claim template of a new server."""
     return {
         "metadata": {"name": VOLUME, "labels": server.metadata()["labels"]},
         "spec": claim_spec(server.storage, server.storage_class_name),

@@ -44,20 +44,20 @@ BACKUP_ORIGIN = SCHEDULE | {
 
 
 def name_of(server: str) -> str:
-    """Return the name of what makes a server's backups; the claim that keeps them has one that says MySQL."""
+    """Return the name of the objects that make a server's backups."""
     return f"{server}-backup"
 
 
 def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
-    """Return what makes the backups of a server; its Services do not select their pods."""
+    """Return the writes for a server's backups; the server's Services do not select the backup pods."""
     own = {"app": name_of(server.name), "app.kubernetes.io/component": "backup"}
     metadata = server.metadata("backup", **own)
     if spec.destination is None:
         kept = server.metadata("mysql-backup", **own)
         about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": kept}
         asked = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
-        said = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
-        come_from = METADATA | origin(said, "spec.database.storageClassName")
+        field = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
+        come_from = METADATA | origin(field, "spec.database.storageClassName")
         return [
             CreateOnly({**about, "spec": asked}, adopt_labels={**OURS, **own}, origin=come_from),
             Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),

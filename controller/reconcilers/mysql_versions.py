@@ -15,7 +15,7 @@ LABEL = "app.kubernetes.io/version"
 
 
 class Versions(NamedTuple):
-    """What is to run, what the data is of as far as that is known, and what is wrong with what is asked for."""
+    """The version to run, the version of the data if known, and the problem of the requested version."""
 
     server: str
     data: str | None
@@ -23,12 +23,12 @@ class Versions(NamedTuple):
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels by which a claim remembers."""
+        """The labels that record the version on a claim."""
         return {LABEL: self.data} if self.data else {}
 
 
 def versions(asked: str | None, stateful_set: Object | None, claims: Iterable[Object], *, is_ready: bool) -> Versions:
-    """Hold what is asked for against what there is; where nothing is, what is there stays."""
+    """Compare the requested version with that of the existing data; an unset version keeps the existing one."""
     runs = _of(stateful_set) if stateful_set else None
     data = runs if is_ready else next(filter(None, map(_of, claims)), None)
     wanted = asked or data or runs or DEFAULT
@@ -38,6 +38,6 @@ def versions(asked: str | None, stateful_set: Object | None, claims: Iterable[Ob
 
 
 def _of(object: Object) -> str | None:
-    """Return the version that a StatefulSet or a claim is labelled with, whatever became of the image's name."""
+    """Return the version in the label of a StatefulSet or a claim; the image's name may not contain it."""
     labels: Object = object["metadata"].get("labels", {})
     return labels.get(LABEL)

@@ -36,23 +36,23 @@ Phase = Literal["Pending", "Deploying", "Running", "Degraded"]
 def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `database`, given what was `observed`."""
     del now
-    there = volumes(database, observed)
+    stored = volumes(database, observed)
     is_up = _is_ready(_primary(database, observed))
     is_lost = not is_up and _was_up(database)
     return Plan(
-        steps=_steps(database, observed, there, is_up=is_up),
-        status=_status(database, observed, there, is_up=is_up),
-        problem=_problem(database, there),
+        steps=_steps(database, observed, stored, is_up=is_up),
+        status=_status(database, observed, stored, is_up=is_up),
+        problem=_problem(database, stored),
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database), "Warning")] if is_lost else (),
         finalized=database.spec.deletion_policy == "Retain" or not backups.kept(database, observed),
     )
 
 
-def _steps(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: bool) -> tuple[Step, ...]:
-    secrets, job = roles.secrets(database), roles.job(database, observed, there.version)
-    instances = stateful_set(database, observed, there.version, there.template)
-    leading, lacking = services(database), without_class(there.claims, observed)
+def _steps(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool) -> tuple[Step, ...]:
+    secrets, job = roles.secrets(database), roles.job(database, observed, stored.version)
+    instances = stateful_set(database, observed, stored.version, stored.template)
+    leading, class_problem = services(database), without_class(stored.claims, observed)
     waiting = progress(ready_replicas(observed.child(STATEFUL_SET, database.name)), database.spec.replicas)
     return (
         Step(
@@ -68,7 +68,7 @@ def _steps(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: b
             ready=is_up,
             doing="failed to create database",
             condition=PRIMARY,
-            note="" if is_up else lacking or _missing(database),
+            note="" if is_up else class_problem or _missing(database),
         ),
         Step(
             "service",
@@ -76,8 +76,16 @@ def _steps(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: b
             depends_on=("database",),
             ready=all(_exists(observed, SERVICE, each) for each in leading),
         ),
-        Step("storage", there.patches, depends_on=("service",), ready=there.are_grown, doing="failed to grow storage"),
-        Step("instances", (), depends_on=("service",), ready=_are_ready(database, observed), note=lacking or waiting),
+        Step(
+            "storage", stored.patches, depends_on=("service",), ready=stored.are_grown, doing="failed to grow storage"
+        ),
+        Step(
+            "instances",
+            (),
+            depends_on=("service",),
+            ready=_are_ready(database, observed),
+            note=class_problem or waiting,
+        ),
         Step(
             "users and databases",
             [*([Apply(job, roles.JOB_ORIGIN)] if job else ()), *roles.superseded(database, observed, job)],
@@ -88,7 +96,7 @@ def _steps(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: b
         ),
         Step(
             "backups",
-            backups.writes(database, observed, there.version),
+            backups.writes(database, observed, stored.version),
             depends_on=("instances",),
             ready=backups.are_made(database, observed),
             doing="failed to setup backups",
@@ -98,23 +106,23 @@ def _steps(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: b
     )
 
 
-def _problem(database: PostgreSQL, there: Volumes) -> Problem | None:
-    """Return what only a change of the spec can mend; what there is already is kept as it is."""
+def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
+    """Return the problem that only a change of the spec can solve; existing children stay as they are meanwhile."""
     if missing := list(backups.missing(database)):
         return incomplete(*missing)
     if wrong := roles.wrong(database):
         return Problem("; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid")
-    return Problem("; ".join(there.refused), "Refused") if there.refused else None
+    return Problem("; ".join(stored.refused), "Refused") if stored.refused else None
 
 
-def _status(database: PostgreSQL, observed: Observed, there: Volumes, *, is_up: bool) -> PostgreSQLStatus:
+def _status(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool) -> PostgreSQLStatus:
     child = observed.child(STATEFUL_SET, database.name)
     return PostgreSQLStatus(
         phase=_phase(database, observed, is_up=is_up),
         replicas=(child or {}).get("status", {}).get("replicas", 0),
         ready_replicas=ready_replicas(child),
-        version=there.version,
-        storage=there.smallest,
+        version=stored.version,
+        storage=stored.smallest,
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",
         secret=credentials(database),
         selector=",".join(f"{key}={value}" for key, value in selector(database, "database").items()),
@@ -133,7 +141,7 @@ def _phase(database: PostgreSQL, observed: Observed, *, is_up: bool) -> Phase:
 
 
 def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
-    """Tell whether as many instances as asked for are ready, each as it should be now."""
+    """Return whether the requested number of instances is ready and up to date."""
     stored = observed.child(STATEFUL_SET, database.name) or {"metadata": {}}
     status, wanted = stored.get("status", {}), database.spec.replicas
     is_current = status.get("observedGeneration") == stored["metadata"].get("generation")

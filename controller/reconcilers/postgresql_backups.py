@@ -41,25 +41,25 @@ BACKUP_ORIGIN = {
 
 
 def name_of(database: PostgreSQL) -> str:
-    """Return the name that all objects of backups have."""
+    """Return the name of all objects that make backups."""
     return f"{database.name}-backup"
 
 
 def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write]:
-    """Return all that makes backups as asked, and the removal of what does so no more."""
+    """Return the writes for the requested backups, and the deletions of objects no longer needed."""
     spec = database.spec.backup
     if not spec.enabled:
         return [*_removed(database, observed, CRON_JOB), *_removed(database, observed, BACKUP)]
     if spec.destination is not None:
         return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, observed, CRON_JOB)]
-    storage, said = (spec.storage, "spec.backup.storage") if spec.storage else (database.spec.storage, "spec.storage")
+    storage, field = (spec.storage, "spec.backup.storage") if spec.storage else (database.spec.storage, "spec.storage")
     claim = {**KIND, "metadata": metadata(database, name_of(database), "backup")}
     claim["spec"] = claim_spec(storage, database.spec.storage_class_name)
     return [
         CreateOnly(
             claim,
             adopt_labels=selector(database, "backup"),
-            origin=origin() | claim_origin(said, "spec.storageClassName"),
+            origin=origin() | claim_origin(field, "spec.storageClassName"),
         ),
         *(patch(each, database, storage, observed) for each in claims_of(database, observed, "backup")),
         Apply(_cron_job(database, observed, version), CRON_JOB_ORIGIN),
@@ -94,14 +94,14 @@ def _cron_job(database: PostgreSQL, observed: Observed, version: str) -> Object:
 
 
 def missing(database: PostgreSQL) -> Iterator[str]:
-    """Yield the fields of the destination without which the Backup object has nothing to do."""
+    """Yield the required fields of the destination that are unset."""
     if database.spec.backup.enabled and database.spec.backup.destination is not None:
         for field in backup_env.missing(Backup.model_validate(_backup(database))):
             yield field.replace("spec.", "spec.backup.", 1)
 
 
 def are_made(database: PostgreSQL, observed: Observed) -> bool:
-    """Tell whether backups will be made as asked."""
+    """Return whether the objects that make the requested backups exist and are ready."""
     spec = database.spec.backup
     if not spec.enabled:
         return True
@@ -112,7 +112,7 @@ def are_made(database: PostgreSQL, observed: Observed) -> bool:
 
 
 def failure(database: PostgreSQL, observed: Observed) -> Problem | None:
-    """Return why the claim gets no volume, or the Backup object cannot do its work."""
+    """Return why the claim gets no volume, or why the Backup object fails."""
     spec = database.spec.backup
     if not spec.enabled:
         return None
@@ -130,19 +130,19 @@ def _ready(database: PostgreSQL, observed: Observed) -> Object | None:
 
 
 def last_time(database: PostgreSQL, observed: Observed) -> datetime | None:
-    """Return when the last good backup was made."""
+    """Return the time of the last successful backup."""
     children = (observed.child(resource, name_of(database)) for resource in (CRON_JOB, BACKUP))
     times = [child.get("status", {}).get("lastSuccessfulTime") for child in children if child]
     return max((datetime.fromisoformat(time) for time in times if time), default=None)
 
 
 def kept(database: PostgreSQL, observed: Observed) -> list[Object]:
-    """Return the claim that outlives the object unless it is asked to go."""
+    """Return the claim of the backups, which is retained when the object is deleted."""
     return [each for each in claims_of(database, observed, "backup") if "deletionTimestamp" not in each["metadata"]]
 
 
 def removal(database: PostgreSQL, observed: Observed) -> list[Delete]:
-    """Return the removal of that claim, where all data is to go with the object."""
+    """Return the deletion of that claim, where the deletion policy deletes all data."""
     if database.metadata.deletion_timestamp is None or database.spec.deletion_policy == "Retain":
         return []
     return [

@@ -18,7 +18,7 @@ KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
 
 
 class Volumes(NamedTuple):
-    """What there is, and what of the spec it allows."""
+    """The existing volumes, and what of the spec they allow."""
 
     version: str
     template: Object
@@ -28,18 +28,18 @@ class Volumes(NamedTuple):
 
     @property
     def smallest(self) -> str | None:
-        """The size that all volumes have at least, as far as there are any."""
+        """The smallest size of the existing volumes; None where there are none."""
         capacities = [capacity for claim in self.claims if (capacity := _capacity(claim))]
         return min(capacities, key=amount, default=None)
 
     @property
     def are_grown(self) -> bool:
-        """Whether no claim is still to be made larger."""
+        """Whether no claim still has to be expanded."""
         return all(not grows(claim, write.fields) for claim, write in zip(self.claims, self.patches, strict=True))
 
 
 def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
-    """Hold the spec against the volumes that there are."""
+    """Compare the spec with the existing volumes."""
     stateful_set = observed.child(STATEFUL_SET, database.name)
     claims = claims_of(database, observed, "database")
     template = _template(database, claims) if stateful_set is None else _stored_template(stateful_set)
@@ -57,14 +57,14 @@ def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
 
 
 def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[Object]:
-    """Return the claims that there are for the instances, or for backups."""
+    """Return the existing claims of the instances or of backups."""
     found = observed.find(CLAIM, "instance", database.name)
-    mine = [claim for claim in found if claim["metadata"]["labels"].get(COMPONENT) == component]
-    return sorted(mine, key=lambda claim: str(claim["metadata"]["name"]))
+    matching = [claim for claim in found if claim["metadata"]["labels"].get(COMPONENT) == component]
+    return sorted(matching, key=lambda claim: str(claim["metadata"]["name"]))
 
 
 def patch(claim: Object, database: PostgreSQL, storage: str, observed: Observed) -> Patch:
-    """Return what a claim lacks: labels, and its new size where that can be asked for now."""
+    """Return the patch with a claim's labels, and its new size where the claim can be expanded now."""
     about = claim["metadata"]
     fields: Object = {"metadata": {"labels": inherited(database)}}
     bound = claim.get("status", {}).get("phase") == "Bound"
@@ -74,12 +74,12 @@ def patch(claim: Object, database: PostgreSQL, storage: str, observed: Observed)
 
 
 def grows(claim: Object, fields: Object) -> bool:
-    """Tell whether a patch makes a claim larger."""
+    """Return whether a patch expands a claim."""
     return "spec" in fields and amount(fields["spec"]["resources"]["requests"]["storage"]) > asked(claim)
 
 
 def _template(database: PostgreSQL, claims: Sequence[Object]) -> Object:
-    """Return the template of a new StatefulSet; volumes that an earlier one left hold data of their version."""
+    """Return the claim template of a new StatefulSet; retained volumes hold data of their own version."""
     about = {**labels(database, "database"), VERSION: database.spec.version}
     left = (claim["metadata"]["labels"].get(VERSION) for claim in claims)
     if version := next(filter(None, left), None):
@@ -96,7 +96,7 @@ def _stored_template(stateful_set: Object) -> Object:
 
 
 def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str]:
-    """Yield what of the spec would need other volumes than those there are."""
+    """Yield the problems of a spec that the existing volumes cannot satisfy."""
     spec, class_name = database.spec, _class_of(volume)
     if refused := refusal("postgresql", spec.version, version):
         yield f"spec.version: {spec.version}; {refused}"

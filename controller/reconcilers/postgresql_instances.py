@@ -27,7 +27,7 @@ from controller.reconcilers.resources import SECRET, STATEFUL_SET
 from controller.runtime.plan import Object, Observed
 
 DATA = "/var/lib/postgresql/data"
-MOST = 5  # instances that the schema allows
+MAX_INSTANCES = 5  # instances that the schema allows
 EXPORTER = "v0.17.1"
 METRICS = 9187
 CREDENTIALS = "database.example.com/credentials"  # the annotation with the uid of the Secret of the passwords
@@ -51,17 +51,17 @@ SERVICE_ORIGIN = {**origin(), "spec.ports[name=metrics]": "spec.monitoring.enabl
 
 
 def primary(database: PostgreSQL) -> str:
-    """Return the name of the pod that is the primary."""
+    """Return the name of the primary's pod."""
     return f"{database.name}-0"
 
 
 def headless(database: PostgreSQL) -> str:
-    """Return the name of the Service that gives each pod a name of its own."""
+    """Return the name of the headless Service, which gives each pod a DNS name."""
     return f"{database.name}-headless"
 
 
 def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: Object) -> Object:
-    """Return the StatefulSet: `version` and the template of the claims are what its data has."""
+    """Return the StatefulSet; `version` and the claim template are those of its data."""
     about = metadata(database, database.name, "database")
     return {
         "apiVersion": STATEFUL_SET.api_version,
@@ -83,7 +83,7 @@ def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: 
 
 
 def _pod_metadata(database: PostgreSQL, observed: Observed) -> Object:
-    """Return the metadata of the pods; a recreated Secret restarts them, so that its passwords are set."""
+    """Return the pods' metadata; a recreated Secret restarts the pods, which sets its passwords."""
     secret = observed.child(SECRET, credentials(database))
     stored = (observed.child(STATEFUL_SET, database.name) or {}).get("spec", {}).get("template", {}).get("metadata", {})
     of = secret["metadata"]["uid"] if secret else stored.get("annotations", {}).get(CREDENTIALS)
@@ -121,7 +121,7 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
 
 
 def _instance(database: PostgreSQL, observed: Observed, version: str, name: str, command: list[str]) -> Object:
-    standbys = (f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MOST))
+    standbys = (f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MAX_INSTANCES))
     secret = credentials(database)
     return {
         **container(observed, version, name, command),
@@ -163,7 +163,7 @@ def _exporter(observed: Observed) -> Object:
 
 
 def services(database: PostgreSQL) -> tuple[Object, Object]:
-    """Return the Service that gives pods their names, and the one of the primary."""
+    """Return the headless Service of the pods and the Service of the primary."""
     ports = [{"name": "postgresql", "port": PORT, "targetPort": PORT, "protocol": "TCP"}]
     metrics = [{"name": "metrics", "port": METRICS, "targetPort": METRICS, "protocol": "TCP"}]
     of_all, of_primary = (

@@ -14,19 +14,19 @@ INSTANCE = "app.kubernetes.io/instance"
 VERSION = "app.kubernetes.io/version"
 OURS = {"app.kubernetes.io/name": "postgresql", "app.kubernetes.io/managed-by": "gatewright"}
 PORT = 5432
-USER = 999  # of the official image
+USER = 999  # the official image's user
 SCRIPTS = "/etc/gatewright"
 RUN = "/var/run/postgresql"
 TEMPORARY = "/tmp"  # noqa: S108  (a volume of its own)
 
 
 def metadata(database: PostgreSQL, name: str, component: str) -> Object:
-    """Return the metadata of something that is made for a database."""
+    """Return the metadata of a database's child."""
     return {"name": name, "namespace": database.namespace, "labels": labels(database, component)}
 
 
 def origin(*templates: str) -> dict[str, str]:
-    """Return where name and labels of something that is made for a database come from, and those of its pods."""
+    """Return the origins of the name and the labels of a database's child and of its pods."""
     return metadata_origin(*templates, own=OURS)
 
 
@@ -36,17 +36,17 @@ def labels(database: PostgreSQL, component: str) -> dict[str, str]:
 
 
 def selector(database: PostgreSQL, component: str) -> dict[str, str]:
-    """Return the labels by which pods are found; they never change."""
+    """Return the labels that select the pods; they never change."""
     return {"app.kubernetes.io/name": "postgresql", INSTANCE: database.name, COMPONENT: component}
 
 
 def credentials(database: PostgreSQL) -> str:
-    """Return the name of the Secret with the superuser's password, and that of the standbys."""
+    """Return the name of the Secret with the passwords of the superuser and of the standbys."""
     return f"{database.name}-credentials"
 
 
 def scripts(database: PostgreSQL) -> Object:
-    """Return the ConfigMap with all that is run: a new release changes it, and restarts nothing."""
+    """Return the ConfigMap with the scripts; a new release changes it without a restart."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -67,7 +67,7 @@ def _scripts() -> dict[str, str]:
 
 
 def container(observed: Observed, version: str, name: str, command: list[str]) -> Object:
-    """Return a container of the database's image."""
+    """Return a container with the database's image."""
     return {
         "name": name,
         "image": image(observed.settings, "postgres", version),
@@ -83,7 +83,7 @@ def script(name: str) -> list[str]:
 
 
 def client(database: PostgreSQL, observed: Observed, version: str, name: str) -> Object:
-    """Return a container that reaches the primary over the network, as superuser, and runs the script of its name."""
+    """Return a container that connects to the primary as superuser and runs the script with its name."""
     return {
         **container(observed, version, name, script(f"{name}.sh")),
         "env": [
@@ -98,7 +98,7 @@ def client(database: PostgreSQL, observed: Observed, version: str, name: str) ->
 
 
 def pod(containers: list[Object], volumes: list[Object]) -> Object:
-    """Return a pod that has no more rights than it needs, and knows nothing of the cluster."""
+    """Return a pod spec at the Pod Security Standard "restricted", without a service account token."""
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
@@ -114,7 +114,7 @@ def secret_value(name: str, secret: str, key: str) -> Object:
 
 
 def mount(volume: str, path: str) -> Object:
-    """Return where a container has a volume."""
+    """Return the mount of a volume."""
     return {"name": volume, "mountPath": path}
 
 

@@ -23,13 +23,13 @@ JOB_ORIGIN = {
 
 
 def wrong(database: PostgreSQL) -> list[Fault]:
-    """Return what is wrong with users and databases."""
+    """Return the faults of users and databases."""
     databases = [(each.name, each.owner) for each in database.spec.databases]
     return list(faults([user.name for user in database.spec.users], databases))
 
 
 def secrets(database: PostgreSQL) -> list[CreateOnly]:
-    """Return the Secrets, each made once: the superuser's and the standbys' passwords, and one for each user."""
+    """Return the Secrets, which are only created: one for the superuser and the standbys, and one for each user."""
     keys = ("password", "replication-password")
     own = {"username": SUPERUSER, "replication-username": "replicator"}
     return [
@@ -69,7 +69,7 @@ def _users(database: PostgreSQL) -> dict[str, str]:
 
 
 def job(database: PostgreSQL, observed: Observed, version: str) -> Object | None:
-    """Return the Job that makes users and databases; None where there are none, or wrong ones."""
+    """Return the Job that creates users and databases; None where there are none, or where some are invalid."""
     if not _has_any(database) or wrong(database):
         return None
     spec = {
@@ -107,7 +107,7 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
 
 
 def superseded(database: PostgreSQL, observed: Observed, wanted: Object | None) -> list[Delete]:
-    """Return the removal of Jobs that another has taken the place of."""
+    """Return the deletions of Jobs that a newer one replaced."""
     if wanted is None and _has_any(database):
         return []
     jobs = [
@@ -125,12 +125,12 @@ def superseded(database: PostgreSQL, observed: Observed, wanted: Object | None) 
 
 
 def is_done(observed: Observed, wanted: Object | None) -> bool:
-    """Tell whether the Job has come to its end."""
+    """Return whether the Job has finished."""
     return wanted is None or _condition(observed, wanted, "Complete") is not None
 
 
 def failure(observed: Observed, wanted: Object | None) -> Problem | None:
-    """Return why the Job was given up."""
+    """Return why the Job failed."""
     found = None if wanted is None else _condition(observed, wanted, "Failed")
     if wanted is None or found is None:
         return None

@@ -5,12 +5,12 @@ from controller.runtime.plan import Object, Problem
 
 def progress(ready: int, wanted: int) -> str:
     """Return the condition message for pods that are not ready; it changes only with one of the numbers."""
-    told = f"{ready} of {wanted} replicas are ready"
-    return told if ready < wanted else f"{told}, and old ones are still to go"
+    text = f"{ready} of {wanted} replicas are ready"
+    return text if ready < wanted else f"{text}, and old ones are still to go"
 
 
 def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Problem]:
-    """Tell whether a Deployment or StatefulSet runs what it says, and what a condition is to say of that."""
+    """Return whether a Deployment or StatefulSet is rolled out, and the text for the condition."""
     if workload is None:
         return False, ""
     status = workload.get("status") or {}
@@ -25,12 +25,12 @@ def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Prob
 
 
 def ready_replicas(deployment: Object | None) -> int:
-    """Return how many pods are ready."""
+    """Return the number of ready pods."""
     return int(deployment.get("status", {}).get("readyReplicas", 0)) if deployment else 0
 
 
 def is_rolling_out(deployment: Object) -> bool:
-    """Tell whether pods are still to be replaced, by what the Deployment's own controller says, if it said anything."""
+    """Return whether pods of an earlier template remain, by the status of the Deployment."""
     status = deployment.get("status", {})
     if "observedGeneration" not in status:
         return False
@@ -40,13 +40,13 @@ def is_rolling_out(deployment: Object) -> bool:
 
 
 def old_replicas(workload: Object) -> int:
-    """Return how many pods are of an earlier template: a Deployment keeps them until new ones are ready."""
+    """Return the number of pods with an earlier template: a Deployment keeps them until new ones are ready."""
     status = workload.get("status", {})
     return max(0, int(status.get("replicas", 0) - status.get("updatedReplicas", 0)))
 
 
 def obstacle(workload: Object) -> Problem | None:
-    """Return why the pods of a Deployment or StatefulSet do not come to be, where it says so."""
+    """Return why the pods of a Deployment or StatefulSet cannot be created, where its conditions say so."""
     if workload["spec"].get("paused") and is_rolling_out(workload):
         name = workload["metadata"]["name"]
         resume = f"kubectl rollout resume deployment/{name}"

@@ -8,13 +8,13 @@ from controller.runtime.plan import Object
 
 
 def completed(given: ResourceRequirements | None, default: Object) -> Object:
-    """Return what is given with the rest of `default`; of that, what would contradict it gives way.
+    """Return the given requirements, completed by `default` where that does not contradict them.
 
     A request may not be above its limit: a limit by default is raised to a request that is given, a request by default
     lowered to a limit that is given.
     """
-    said = {} if given is None else given.to_api()
-    requests, limits = (dict(said.get(each) or {}) for each in ("requests", "limits"))
+    chosen = {} if given is None else given.to_api()
+    requests, limits = (dict(chosen.get(each) or {}) for each in ("requests", "limits"))
     both = {
         "requests": {**default["requests"], **requests},
         "limits": {**default["limits"], **limits},
@@ -25,7 +25,7 @@ def completed(given: ResourceRequirements | None, default: Object) -> Object:
                 both["limits"][name] = both["requests"][name]
             elif name not in requests:
                 both["requests"][name] = both["limits"][name]
-    return {**said, **both}
+    return {**chosen, **both}
 
 
 def _amount(quantity: int | str) -> Fraction:

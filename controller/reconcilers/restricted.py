@@ -7,7 +7,7 @@ from controller.runtime.plan import Object
 
 
 def container(**more: object) -> Object:
-    """Return a container's securityContext: restricted, with a read-only root filesystem unless `more` says else."""
+    """Return a container's securityContext: restricted, with a read-only root filesystem unless `more` overrides it."""
     return {
         "runAsNonRoot": True,
         "allowPrivilegeEscalation": False,

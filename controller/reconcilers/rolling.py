@@ -41,7 +41,7 @@ def rolled(
     observed: Observed,
     now: datetime,
 ) -> Plan:
-    """Plan a ConfigMap with this data, and the restart of what used it when its data last changed."""
+    """Plan a ConfigMap with this data, and the restart of the workloads that used it at its last change."""
     known = _observed(status) if status.config_map_name in (None, name) else ConfigMapStatus()
     users = [(kind, each) for kind in WORKLOADS for each in sorted(observed.find(kind, INDEX, name), key=_name)]
     stored = _annotations(observed.child(CONFIG_MAP, name))
@@ -67,7 +67,7 @@ def rolled(
 
 
 def _told(stored: Mapping[str, str]) -> dict[str, str]:
-    """Return what the ConfigMap remembers of its last change, as it stands there."""
+    """Return the ConfigMap's annotations about its last change."""
     revision = stored.get(REVISION, "")
     kept = {key: stored[key] for key in (CHECKSUM, RESTARTS) if key in stored}
     return kept | {REVISION: revision if revision.isdecimal() else "1"}
@@ -76,7 +76,7 @@ def _told(stored: Mapping[str, str]) -> dict[str, str]:
 def _change(
     stored: Mapping[str, str], known: ConfigMapStatus, checksum: str, users: Sequence[Object]
 ) -> dict[str, str]:
-    """Return what the ConfigMap is to remember of data that it does not hold yet: a change, if there was other data."""
+    """Return the annotations for new data: they record a change where the ConfigMap held other data before."""
     revision = stored.get(REVISION, "")
     last = int(revision) if revision.isdecimal() else known.revision or 0
     before = stored.get(CHECKSUM) or known.checksum
@@ -87,12 +87,12 @@ def _change(
 
 
 def refused(status: ConfigMapStatus, problem: Problem) -> Plan:
-    """Plan nothing: what exists stays as it is until the object is mended."""
+    """Return a plan without writes: children stay as they are until the object is corrected."""
     return Plan((), _observed(status), problem=problem)
 
 
 def _observed(status: ConfigMapStatus) -> ConfigMapStatus:
-    """Return a stored status without what the runtime adds."""
+    """Return a stored status without the fields that the runtime adds."""
     return status.model_copy(update={"conditions": None, "observed_generation": None})
 
 
@@ -114,7 +114,7 @@ def _restart(kind: Resource, workload: Object, name: str, checksum: str) -> Step
 
 
 def _after(known: ConfigMapStatus, name: str, checksum: str, revision: int | None, now: datetime) -> ConfigMapStatus:
-    """Return the status once the ConfigMap holds the data; it is of now only where that is new."""
+    """Return the status once the ConfigMap holds the data; its time is `now` only where the data is new."""
     is_new = known.checksum != checksum or known.last_updated is None
     return ConfigMapStatus(
         config_map_name=name,
@@ -125,7 +125,7 @@ def _after(known: ConfigMapStatus, name: str, checksum: str, revision: int | Non
 
 
 def config_maps_of(workload: Object) -> list[str]:
-    """Return the names of the ConfigMaps that the pods of a workload read."""
+    """Return the names of the ConfigMaps that a workload's pods read."""
     pod = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}
     names = []
     for container in (*_list(pod, "containers"), *_list(pod, "initContainers")):
@@ -138,12 +138,12 @@ def config_maps_of(workload: Object) -> list[str]:
 
 
 def checksum_of(data: Mapping[str, str]) -> str:
-    """Return what tells data from other data, in whatever order."""
+    """Return a hash of the data; the order of keys does not matter."""
     return hashlib.sha256(orjson.dumps(dict(data), option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def annotation_key(name: str) -> str:
-    """Return the annotation by which a ConfigMap restarts pods: one for each, however long its name is."""
+    """Return the annotation by which a ConfigMap restarts pods; the key is unique and short enough for any name."""
     if len(name) > LONGEST_KEY:
         name = f"{name[:46].rstrip('.-')}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return f"{DOMAIN}/{name}"
@@ -169,7 +169,7 @@ def _name(object: Object) -> str:
 
 
 def _short(workload: Object) -> str:
-    """Return enough of a uid to know a workload again among those of one namespace."""
+    """Return the start of a uid: enough to identify a workload within a namespace."""
     return str(workload["metadata"]["uid"])[:8]
 
 

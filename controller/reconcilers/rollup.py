@@ -10,30 +10,30 @@ from config.api.ecommerceplatform import EcommercePlatform
 from controller.reconcilers.components import Component
 from controller.runtime.plan import Plan, Problem
 
-WAITING = timedelta(seconds=30)
-LOOK_AGAIN = timedelta(minutes=10)
+WAITING_INTERVAL = timedelta(seconds=30)
+RUNNING_INTERVAL = timedelta(minutes=10)
 
 
 def rolled_up(
     parent: AppStack | EcommercePlatform, components: Sequence[tuple[Component, Sequence[Component]]]
 ) -> Plan:
-    """Return the plan; each component stands with those that must be ready before it is made."""
-    wanted = [component for component, _ in components if component.is_wanted]
-    runs, otherwise = all(each.ready for each in wanted), _phase(parent, wanted)
+    """Return the plan; each component is paired with those that must be ready before it is created."""
+    wanted = [component for component, _ in components if component.enabled]
+    is_running, otherwise = all(each.ready for each in wanted), _phase(parent, wanted)
     return Plan(
         steps=[component.step(needs) for component, needs in components],
         status=ComponentsStatus(
-            phase="Running" if runs else otherwise,
+            phase="Running" if is_running else otherwise,
             endpoints={each.name: each.url for each in wanted if each.url},
         ),
         problem=_problem(wanted),
-        requeue_after=LOOK_AGAIN if runs else WAITING,
+        requeue_after=RUNNING_INTERVAL if is_running else WAITING_INTERVAL,
         failing=otherwise,
     )
 
 
 def _problem(components: Sequence[Component]) -> Problem | None:
-    """Return what only a change of the spec can mend, all of it that is of one reason."""
+    """Return the problems that only a change of the spec can solve, joined where they have the same reason."""
     problems = [each.problem for each in components if each.problem]
     alike = [each.message for each in problems if each.reason == problems[0].reason]
     return Problem("; ".join(alike), problems[0].reason) if problems else None
@@ -42,7 +42,7 @@ def _problem(components: Sequence[Component]) -> Problem | None:
 def _phase(
     parent: AppStack | EcommercePlatform, components: Sequence[Component]
 ) -> Literal["Deploying", "Degraded", "Failed"]:
-    """Return the phase of what does not run: it failed for good, did run as it is now, or is on its way."""
+    """Return the phase of a parent that is not ready: failed, degraded after it was ready, or progressing."""
     if any(each.is_failed for each in components):
         return "Failed"
     did_run = parent.status.phase in ("Running", "Degraded") and parent.status.observed_generation == parent.generation

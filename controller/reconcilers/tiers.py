@@ -7,7 +7,7 @@ from controller.runtime.plan import Object
 
 
 class Tier(NamedTuple):
-    """One environment's sizes, and how much is done against loss."""
+    """The sizes and the redundancy of one environment."""
 
     replicas: int
     storage: str
@@ -15,7 +15,7 @@ class Tier(NamedTuple):
     workload: Object
     cache: Object
     database: Object
-    spread: bool = False  # pods of a workload keep off each other's nodes, and are not all evicted at once
+    spread: bool = False  # anti-affinity and a PodDisruptionBudget for workloads
     alerts: bool = False
 
 

@@ -37,13 +37,13 @@ def _living(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
         return refused(voteconfig.status, incomplete(*missing))
     data, faults = votes(question, spec.options)
     if faults:
-        said = "; ".join(f"{path}: {text}" for path, text in faults)
-        return refused(voteconfig.status, Problem(said, "Invalid"))
+        message = "; ".join(f"{path}: {text}" for path, text in faults)
+        return refused(voteconfig.status, Problem(message, "Invalid"))
     return rolled(voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, observed, now)
 
 
 def by_config_map(voteconfig: Object) -> Iterator[str]:
-    """Yield the name of its ConfigMap, by which the workloads that use it wake it."""
+    """Yield the name of its ConfigMap: workloads that read it enqueue the VoteConfig."""
     yield votes_name(voteconfig["metadata"]["name"])
 
 

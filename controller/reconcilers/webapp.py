@@ -42,7 +42,7 @@ def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
 
 
 def application_of(webapp: WebApp) -> Application:
-    """Return what runs: exactly what the spec says, and nothing beside it."""
+    """Return the application exactly as the spec describes it, without defaults."""
     metadata, spec = webapp.metadata, webapp.spec
     security_context = spec.security_context
     return Application(
@@ -59,7 +59,7 @@ def application_of(webapp: WebApp) -> Application:
 
 
 def by_image(webapp: Object) -> Iterator[str]:
-    """Yield the image, as `kubectl get webapps --field-selector spec.image=…` finds it."""
+    """Yield the image, for `kubectl get webapps --field-selector spec.image=…`."""
     if image := webapp.get("spec", {}).get("image"):
         yield image
 

@@ -12,7 +12,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, Object, Observed, Plan, Step
 
 ORIGIN = {"spec.replicas": "spec.replicas", **metadata_origin("spec.template")}
-USER = 65535  # whom the image runs as by itself
+USER = 65535  # the image's user
 
 
 def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
