@@ -113,7 +113,8 @@ class _Server:
             return await asyncio.start_server(self._connected, host, port, limit=MAX_HEAD)
         except OSError as error:
             reason = str(error.strerror or error).rpartition(": ")[2]
-            raise ListenError(f"cannot listen on {host or '*'}:{port}: {reason}") from error
+            choose = "choose another address with --metrics-listen or --health-listen"
+            raise ListenError(f"cannot listen on {host or '*'}:{port}: {reason}; {choose}") from error
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         transport = writer.transport

@@ -73,10 +73,19 @@ async def _run_together(parts: Mapping[str, Part], background: Mapping[str, Back
                 task.cancel()
     except ExceptionGroup as failures:
         for task in ending + endless:
-            if not task.cancelled() and (error := task.exception()):
+            for error in _errors(None if task.cancelled() else task.exception()):
                 expected = isinstance(error, OSError | ProcessFailedError)
                 log.critical("%s failed: %s", task.get_name(), error, exc_info=None if expected else error)
         raise ProcessFailedError from failures
+
+
+def _errors(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, or each error of a group."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _errors(each)
+    elif error is not None:
+        yield error
 
 
 async def _until(stop: asyncio.Event, name: str, part: Part) -> None:

@@ -1,5 +1,6 @@
 """Unusable files, addresses and command lines: one clear line each, never a traceback."""
 
+import json
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -165,18 +166,27 @@ def _told(process: Gatewright, problem: str) -> None:
     process.until(problem, lambda: f"[-] {problem}\n" in process.get("/readyz")[1])
 
 
-@pytest.mark.parametrize("option", ["--listen", "--health-listen"])
-def test_a_port_in_use_ends_the_process_with_one_line(option: str, tmp_path: Path) -> None:
-    """The exit code is 1, with the address."""
+@pytest.mark.parametrize("verb", ["webhook", "run"])
+@pytest.mark.parametrize(
+    ("option", "others"),
+    [("--listen", "--listen"), ("--health-listen", "--metrics-listen or --health-listen")],
+)
+def test_a_port_in_use_ends_the_process_with_one_line(verb: str, option: str, others: str, tmp_path: Path) -> None:
+    """The exit code is 1; the line has the address, the reason and the option that changes it."""
     assert once("certs", str(tmp_path)).returncode == 0
-    pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
+    (tmp_path / "nowhere").write_text(yaml.safe_dump(NOWHERE))
+    of_verb = {
+        "webhook": ("--no-cluster", "--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key")),
+        "run": ("--kubeconfig", str(tmp_path / "nowhere")),
+    }
     free = dict.fromkeys(("--listen", "--health-listen", "--metrics-listen"), "127.0.0.1:0")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         listen = [part for each in (free | {option: address}).items() for part in each]
-        ended = once("webhook", *POLICIES, "--no-cluster", *pair, *listen)
+        ended = once(verb, *POLICIES, *of_verb[verb], *listen)
     assert ended.returncode == 1
-    critical = [line for line in ended.stderr.splitlines() if '"level":"critical"' in line]
-    assert len(critical) == 1
-    assert f"cannot listen on {address}: address already in use" in critical[0]
+    critical = [json.loads(line) for line in ended.stderr.splitlines() if '"level":"critical"' in line]
+    assert [line["message"].partition(" failed: ")[2] or line["message"] for line in critical] == [
+        f"cannot listen on {address}: address already in use; choose another address with {others}"
+    ]
     assert "Traceback" not in ended.stderr

@@ -80,6 +80,7 @@ def test_a_second_signal_ends_the_process_at_once():
     [
         ("1 / 0", "webhook failed: division by zero", True),
         ('raise OSError("the disk is gone")', "webhook failed: the disk is gone", False),
+        ('raise ExceptionGroup("", [OSError("the disk is gone")])', "webhook failed: the disk is gone", False),
     ],
 )
 def test_a_part_that_fails_ends_the_process(end, message, traceback):
@@ -108,5 +109,8 @@ def test_a_port_in_use_is_one_clear_line():
         code, _, logged = Running(port=port).end()
     assert code == 1
     assert [line["level"] for line in logged] == ["critical"]
-    assert logged[0]["message"] == f"cannot listen on 127.0.0.1:{port}: address already in use"
+    assert logged[0]["message"] == (
+        f"cannot listen on 127.0.0.1:{port}: address already in use; "
+        "choose another address with --metrics-listen or --health-listen"
+    )
     assert "exception" not in logged[0]

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -109,8 +110,9 @@ async def listening(
     try:
         sockets = await _listening_sockets(config.host, config.port)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise OSError(f"cannot listen on {config.host or '*'}:{config.port}: {reason}") from error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror or error)
+        where = f"{config.host or '*'}:{config.port}"
+        raise OSError(f"cannot listen on {where}: {reason.lower()}; choose another address with --listen") from error
     accepting = [asyncio.create_task(connections.accept(each)) for each in sockets]
     try:
         yield Listener(config, sockets[0].getsockname()[1], connections, certificate)
