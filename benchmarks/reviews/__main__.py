@@ -69,7 +69,8 @@ def _run(arguments: argparse.Namespace, directory: Path) -> dict[str, Any]:
 
 def _machine() -> dict[str, Any]:
     go = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, check=True)  # noqa: S607
-    return {"cores": os.cpu_count(), "python": platform.python_version(), "go": go.stdout.strip()}
+    python = f"{platform.python_version()} ({Path(sys.executable).resolve()})"
+    return {"cores": os.cpu_count(), "python": python, "go": go.stdout.strip()}
 
 
 if __name__ == "__main__":
