@@ -5,12 +5,15 @@ from pathlib import Path
 
 import click
 
+from config.documents import Document
 from config.faults import did_you_mean
 from config.settings import Settings
 from gatewright.options import POLICIES, settings_options
 from gatewright.pages import does, parameters, summary, targets
-from gatewright.policies import policy_set
+from gatewright.policies import policy_documents
 from gatewright.terminal import columns, echo, say, table
+from webhook.engine.policy_set import read
+from webhook.engine.rules import find_native
 from webhook.policies import catalogue
 
 CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
@@ -22,7 +25,7 @@ CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):)
 def command(settings: Settings, policy: str | None) -> None:
     """List the policies, or print the page of one POLICY: its rule, the reason, the fix, and its parameters.
 
-    With a file of policy objects as POLICY, list the rules in it and the kinds they apply to.
+    With a file or directory of policy objects as POLICY, list the rules in it and the kinds they apply to.
     """
     del settings  # settings_options has added the policies to the catalogue
     policies = catalogue()
@@ -30,10 +33,8 @@ def command(settings: Settings, policy: str | None) -> None:
         rows = [(name, each.category, does(each), summary(each)) for name, each in sorted(policies.items())]
         table(rows, ("POLICY", "CATEGORY", "DOES", "SUMMARY"))
         return
-    if policy not in policies and Path(policy).is_file():
-        for bound in policy_set([Path(policy)]).policies:
-            echo(bound.title, "bold")
-            say(f"\n{bound.policy.documentation}\n\nApplies to: {', '.join(targets(bound.policy))}\n")
+    if policy not in policies and Path(policy).exists():
+        _explain_objects(policy_documents([Path(policy)]))
         return
     if policy not in policies:
         raise click.BadParameter(f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY")
@@ -47,6 +48,18 @@ def command(settings: Settings, policy: str | None) -> None:
     if found:
         say("\nParameters", "bold")
         table(found, ("NAME", "DEFAULT", "MEANING"))
+
+
+def _explain_objects(documents: list[Document]) -> None:
+    """Print the rules of policy objects, and which of Kubernetes' own policies no binding puts in force."""
+    for bound in read(documents, catalogue()).policies:
+        echo(bound.title, "bold")
+        say(f"\n{bound.policy.documentation}\n\nApplies to: {', '.join(targets(bound.policy))}\n")
+    for native in find_native(documents)[0]:
+        if not native.policies:
+            kind, name = native.document.value["kind"], native.document.value["metadata"]["name"]
+            echo(name, "bold")
+            say(f"\nNot in force: no {kind}Binding beside it names this {kind}.\n")
 
 
 def _flowed(documentation: str) -> str:

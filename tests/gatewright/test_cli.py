@@ -422,6 +422,37 @@ def test_explain_lists_every_policy(run):
     assert [line.split()[0] for line in lines] == sorted(catalogue())
 
 
+UNBOUND = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: replicas}
+spec: {validations: [{expression: object.spec.replicas <= 3}]}
+"""
+BINDING = """\
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: replicas}
+spec: {policyName: replicas}
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (UNBOUND, "Not in force: no ValidatingAdmissionPolicyBinding beside it names this ValidatingAdmissionPolicy."),
+        (UNBOUND + BINDING, "Rules in CEL, written in the policy object.\n\n- object.spec.replicas <= 3"),
+    ],
+    ids=["without a binding", "bound"],
+)
+def test_explain_shows_whether_a_policy_of_kubernetes_is_in_force(run, tmp_path, written, shown):
+    """It lists the rules of a policy that a binding puts in force."""
+    (tmp_path / "replicas.yaml").write_text(written)
+    code, out, err = run("explain", str(tmp_path / "replicas.yaml"))
+    assert (code, err) == (0, "")
+    assert out.startswith(f"replicas\n\n{shown}\n")
+
+
 def test_explain_prints_every_policys_page(run):
     """The page is the documentation and the parameters."""
     for name, policy in catalogue().items():

@@ -72,6 +72,7 @@ class Known:
         """
         named = [each for each in objects if each["metadata"].get("name")]
         own = _labels_of(each for each in named if each["kind"] == "Namespace")
+        self.plurals = dict(_plurals(named))  # by group and kind
         told = {**labels, **own}
         self._stored = {name: each for each in stored if (name := each["metadata"]["name"]) not in told}
         known = {**_labels_of(self._stored.values()), **told}
@@ -108,6 +109,17 @@ class Known:
 
 def _labels_of(namespaces: Iterable[Object]) -> dict[str, Labels | None]:
     return {each["metadata"]["name"]: each["metadata"].get("labels") for each in namespaces}
+
+
+def _plurals(objects: Iterable[Object]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield group and kind of each CustomResourceDefinition with its plural."""
+    for each in objects:
+        match each:
+            case {
+                "kind": "CustomResourceDefinition",
+                "spec": {"group": str(group), "names": {"kind": str(kind), "plural": str(plural)}},
+            }:
+                yield (group, kind), plural
 
 
 def identity(object: Object, namespace: str) -> tuple[str, str, str]:

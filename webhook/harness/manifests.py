@@ -83,6 +83,8 @@ class Judge:
         self._ask_engine = ask_stored if stored else ask
         self._engine = engine
         self._known = known
+        kinds = (target.kind for each in engine.policies for target in each.policy.targets)
+        self._plurals = {(kind.group, kind.kind): kind.plural for kind in kinds} | known.plurals
         self._namespace = namespace
         self._always = {NOW: now, SERVED: served}
         self._anywhere: dict[frozenset[str], Engine | None] = {}
@@ -95,7 +97,8 @@ class Judge:
             sent = group_version_kind(document.value)
             object = defaulted(stored(as_served(document.value)))
             namespace = reviewed_namespace(object["kind"], object, where)
-            admission = Admission(object, namespace=namespace, sent=sent)
+            resource = self._plurals.get((sent[0], sent[2]), "")
+            admission = Admission(object, namespace=namespace, sent=sent, resource=resource)
             answer = self._ask(admission, where)
         except (ConversionError, MalformedRequestError) as error:
             raise DocumentError(f"{document.where()}: {error}") from None

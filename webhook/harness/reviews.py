@@ -25,6 +25,7 @@ class Admission:
     username: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:authenticated",)
     sent: tuple[str, str, str] | None = None  # group, version and kind of the request, if they differ from the object's
+    resource: str = ""  # of the object, where a policy or a CustomResourceDefinition names it; else the regular plural
 
     @property
     def about(self) -> dict[str, Any]:
@@ -52,7 +53,7 @@ def review(admission: Admission) -> bytes:
         "resource": {
             "group": parent_group,
             "version": version if admission.parent_kind is None else "v1",
-            "resource": kinds.resource_of(parent_group, parent_kind),
+            "resource": admission.resource or kinds.resource_of(parent_group, parent_kind),
         },
         "subResource": admission.subresource,
         "operation": admission.operation,

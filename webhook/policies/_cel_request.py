@@ -37,10 +37,6 @@ class Partial(dict[str, Any]):
     def __contains__(self, key: object) -> bool:
         return super().__contains__(self[str(key)] if key in self.unknown else key)
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return the value at `key`, or `default` where it is known to be absent."""
-        return self[key] if key in self.unknown else super().get(key, default)
-
 
 def activation(
     environment: Environment,

@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies in a cluster: the audit, `check` and `impact` judge by them what stands there."""
+"""Kubernetes' own admission policies in a cluster: the audit, `check` and `impact` judge by them."""
 
 import itertools
 import json
@@ -84,6 +84,27 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: annotated}
 spec: {policyName: annotated, validationActions: [Deny]}
+"""
+
+MUTATING = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: defaults}
+spec:
+  reinvocationPolicy: Never
+  matchConstraints:
+    resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}]
+  mutations:
+    - patchType: ApplyConfiguration
+      applyConfiguration: {expression: "Object{spec: Object.spec{paused: true}}"}
+    - patchType: JSONPatch
+      jsonPatch:
+        expression: "[JSONPatch{op: 'replace', path: '/spec/replicas', value: object.spec.paused ? 2 : 9}]"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: defaults}
+spec: {policyName: defaults}
 """
 
 
@@ -188,6 +209,27 @@ def test_impact_compares_with_the_policies_of_a_cluster(plane: ControlPlane, tmp
     report = json.loads(ended.stdout)
     found = [(each["name"], each["verdict"]) for each in report["results"] if each["verdict"] != "unchanged"]
     assert (ended.returncode, report["problems"], found) == (1, [], [("many", "newly denied")])
+
+
+def test_check_changes_a_manifest_as_the_api_server_does(plane: ControlPlane, tmp_path: Path) -> None:
+    """By a MutatingAdmissionPolicy in the cluster, whose second mutation sees the result of the first."""
+    plane.kubectl("apply", "-f", "-", input=MUTATING)
+    manifest = plane.kubectl("get", "deployment", "few", "-n", "shop", "-o", "json").stdout
+    deployment = json.loads(manifest)
+    deployment["metadata"] = {"name": "new", "namespace": "shop"}
+    (tmp_path / "new.json").write_text(json.dumps(deployment))
+    deadline = time.monotonic() + WITHIN
+    create = ("create", "--dry-run=server", "-o", "json", "-f", str(tmp_path / "new.json"))
+    while (created := json.loads(plane.kubectl(*create).stdout)["spec"])["replicas"] == 1:
+        assert time.monotonic() < deadline, "the API server does not apply the policy"
+        time.sleep(0.2)
+    _, report = check(plane, str(tmp_path / "new.json"))
+    (result,) = report["results"]
+    assert (created["paused"], created["replicas"]) == (True, 2)
+    assert sorted(result["patch"], key=lambda each: each["path"]) == [
+        {"op": "add", "path": "/spec/paused", "value": True},
+        {"op": "replace", "path": "/spec/replicas", "value": 2},
+    ]
 
 
 def test_audit_annotations_reach_the_audit_log(plane: ControlPlane, tmp_path: Path) -> None:

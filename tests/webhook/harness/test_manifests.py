@@ -379,3 +379,41 @@ spec:
         ("Namespace toys", "denied"),
         ("Namespace toys", "unmatched"),
     ]
+
+
+RULE = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: gizmo-names}
+spec:
+  match: {any: [{kinds: [gizmoes.example.test/v1/Gizmo]}]}
+  validations: [{expression: "object.metadata.name != 'bad'", message: a bad name}]
+"""
+OF_KUBERNETES = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: gizmo-names}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [example.test], operations: [CREATE], resources: [gizmoes]}]}
+  validations: [{expression: "object.metadata.name != 'bad'", message: a bad name}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: gizmo-names}
+spec: {policyName: gizmo-names}
+"""
+GIZMO = "apiVersion: example.test/v1\nkind: Gizmo\nmetadata: {name: bad}\n"
+DEFINITION = """\
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gizmoes.example.test}
+spec: {group: example.test, names: {kind: Gizmo, plural: gizmoes}}
+"""
+
+
+@pytest.mark.parametrize(("policy", "manifests"), [(RULE, GIZMO), (OF_KUBERNETES, GIZMO + DEFINITION)])
+def test_an_irregular_plural_comes_from_the_policy_or_from_a_definition_in_the_files(policy, manifests):
+    """A policy of Kubernetes names only the plural, so that the kind must be defined in the files."""
+    names = Engine(load(parse_documents(policy.encode(), "p.yaml"), catalogue()))
+    assert said(judged(names, manifests)[0]) == (("gizmo-names", "", "a bad name"),)
