@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from config.documents import Document, parse_documents
 from controller.audit.inventory import NAMESPACE, look_ups_of, resource_named
 from controller.audit.kubernetes_policies import kubernetes_policies
-from controller.audit.listing import Lister, rate_limit
+from controller.audit.listing import Lister, RateLimit
 from controller.audit.objects import objects, served
 from controller.audit.scope import Scope
 from controller.reconcilers import planned_kinds
@@ -36,7 +36,7 @@ class Live:
         """Take a client of the API server, and the namespace that Gatewright is installed in."""
         self.problems: list[Problem] = []
         self._home = home
-        limit = rate_limit(QPS)
+        limit = RateLimit(QPS)
         self._lister, self._at_home = Lister(client, limit), Lister(client, limit, [home])
 
     async def policies(self) -> list[Document]:

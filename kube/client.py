@@ -8,6 +8,7 @@ import orjson
 
 from kube.endpoint import Endpoint
 from kube.errors import NotFound, ServerError
+from kube.page import Page
 from kube.resource import Resource, target
 from kube.transport import JSON, Lines, Transport
 
@@ -69,34 +70,27 @@ class Client:
     ) -> AsyncIterator[Object]:
         """Yield all objects, page after page; Gone if the list changed too much in the meantime."""
         async for page in self.pages(resource, namespace, **selection):
-            for item in page["items"]:
+            for item in page:
                 yield item
 
     async def pages(
         self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]
-    ) -> AsyncIterator[Object]:
-        """Yield the List objects of a collection."""
+    ) -> AsyncIterator[Page]:
+        """Yield the pages of a collection."""
         token = ""
         while True:
             page = await self.page(resource, namespace, token, **selection)
             yield page
-            if not (token := page["metadata"].get("continue", "")):
+            if not (token := page.token):
                 return
 
     async def page(
         self, resource: Resource, namespace: str | None = None, token: str = "", **selection: Unpack[Selection]
-    ) -> Object:
-        """Return one List object of a collection: the first, or the one after that whose `continue` is `token`."""
+    ) -> Page:
+        """Return one page of a collection: the first, or the one that a page's `token` asks for."""
         query = selected(selection) | {"limit": selection.get("limit", PAGE), "continue": token}
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
-        page = await self._transport.request("GET", target(resource.path(namespace), query), accept=accept)
-        if not isinstance(page.get("metadata"), dict):
-            raise ServerError(200, "NotAList", "the response is not a List")
-        page["items"] = page.get("items") or []
-        for item in page["items"]:
-            item.setdefault("apiVersion", resource.api_version)  # a built-in kind's List leaves both out
-            item.setdefault("kind", resource.kind)
-        return page
+        return Page(resource, await self._transport.read("GET", target(resource.path(namespace), query), accept=accept))
 
     async def create(
         self, resource: Resource, object: Object, *, field_manager: str | None = None, dry_run: bool = False

@@ -5,7 +5,7 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from inspect import isawaitable
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 from weakref import WeakSet
 
 import aiohttp
@@ -20,6 +20,15 @@ JSON = "application/json"
 CLOSING_STEPS = 5  # of 10 ms at most, until every socket is closed
 
 Lines = list[bytes]
+
+
+class Options(TypedDict, total=False):
+    """The body of a request and its type, the type of the response, and what is asked before the body is sent."""
+
+    body: bytes
+    content_type: str
+    accept: str
+    gate: Gate | None
 
 
 class Transport:
@@ -54,7 +63,14 @@ class Transport:
                     break
                 await asyncio.sleep(0.01)  # aiohttp does not wait for the connections of cancelled requests
 
-    async def request(
+    async def request(self, method: str, target: str, **options: Unpack[Options]) -> dict[str, Any]:
+        """Send one request and return the decoded response, as `read` does undecoded."""
+        decoded = decode(await self.read(method, target, **options))
+        if decoded is None:
+            raise ServerError(200, "NotJSON", "the response is not a JSON object")
+        return decoded
+
+    async def read(
         self,
         method: str,
         target: str,
@@ -63,8 +79,8 @@ class Transport:
         content_type: str = JSON,
         accept: str = JSON,
         gate: Gate | None = None,
-    ) -> dict[str, Any]:
-        """Send one request and return the decoded response; raise an error of `kube.errors` for anything but 2xx.
+    ) -> bytes:
+        """Send one request and return the response's body; raise an error of `kube.errors` for anything but 2xx.
 
         `target` is the path with its query. `gate` is asked when the first byte is about to be sent, and may raise.
         """
@@ -76,15 +92,11 @@ class Transport:
             with self._errors():
                 async with asyncio.timeout(self._timeout):
                     async with await self._open(method, target, headers, data) as response:
-                        answer = await response.read()
+                        return await response.read()
         except Unreachable:
             if gate is not None:
                 gate()  # aiohttp reports what a payload raises as a failed connection
             raise
-        decoded = decode(answer)
-        if decoded is None:
-            raise ServerError(response.status, "NotJSON", "the response is not a JSON object")
-        return decoded
 
     @asynccontextmanager
     async def stream(self, target: str, accept: str = JSON) -> AsyncIterator[AsyncIterator[Lines]]:
@@ -165,7 +177,7 @@ class Transport:
             raise Unreachable(f"cannot reach the API server at {host}: {reason_of(error, self._timeout)}") from error
 
 
-def decode(answer: bytes) -> dict[str, Any] | None:
+def decode(answer: bytes | memoryview) -> dict[str, Any] | None:
     """Return the JSON object in `answer`, or None for anything else."""
     try:
         decoded = orjson.loads(answer)

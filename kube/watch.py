@@ -99,11 +99,11 @@ class Watch:
         try:
             async for page in self._client.pages(self.resource, self._namespace, **self._selection):
                 self._hear()
-                for number, object in enumerate(page["items"], start=1):
+                for number, object in enumerate(page, start=1):
                     self.store.put(object)
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
-                version = page["metadata"]["resourceVersion"]
+                version = page.version
         except Gone:
             self._selection["limit"] = 0  # the next attempt reads everything at once
             raise

@@ -4,19 +4,19 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 from prometheus_client import CollectorRegistry
 
 from controller.audit.inventory import take_inventory
 from controller.audit.judge import Judge, Judged
 from controller.audit.kubernetes_policies import VALIDATING, joined, kubernetes_policies
-from controller.audit.listing import Lister, Object, RateLimit, rate_limit
+from controller.audit.listing import Lister, Object, RateLimit
 from controller.audit.metrics import AuditMetrics
 from controller.audit.objects import objects, served
 from controller.audit.reports import (
@@ -102,12 +102,12 @@ class Audit:
         `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too.
         """
         self._client, self._engine, self._now = client, engine, now
-        self._interval, self._qps, self._format = interval, qps, format
+        self._interval, self._format = interval, format
         self._namespaces, self._excluded = tuple(namespaces), frozenset(excluded_namespaces)
         self._planned, self._optional, self._kubernetes = planned, tuple(optional), kubernetes
         self._metrics = AuditMetrics(registry)
         self.on_finished: Callable[[], None] = lambda: None
-        self._limit: RateLimit | None = None
+        self._limit = RateLimit(qps)
         self._started: datetime | None = None
         self.totals: Totals | None = None
 
@@ -127,7 +127,6 @@ class Audit:
         if self._started is not None and now - self._started < SOON:
             return Result(self._started + SOON - now)
         self._started = now
-        self._limit = self._limit or rate_limit(self._qps)
         began = time.monotonic()
         lister = Lister(self._client, self._limit, self._namespaces)
         if self._kubernetes:
@@ -202,8 +201,9 @@ class Audit:
             with suppress(NotFound):  # it is gone with its object, or its namespace
                 await self._apply(report, is_there=report["metadata"]["name"] in there)
         for each in planned.delete:
+            resource, namespace = self._resource(each.namespace), each.namespace or None
             with suppress(NotFound):
-                await self._send(self._client.delete, self._resource(each.namespace), each.name, each.namespace or None)
+                await self._limit.send(partial(self._client.delete, resource, each.name, namespace))
         return planned
 
     async def _apply(self, report: Object, *, is_there: bool) -> None:
@@ -211,12 +211,10 @@ class Audit:
         namespace = metadata.get("namespace")
         resource = self._resource(namespace)
         if is_there:
-            report = with_first_seen(report, await self._send(self._client.get, resource, metadata["name"], namespace))
-        await self._send(self._client.apply, resource, report, field_manager=FIELD_MANAGER, force=True)
+            get = partial(self._client.get, resource, metadata["name"], namespace)
+            report = with_first_seen(report, await self._limit.send(get))
+        apply = partial(self._client.apply, resource, report, field_manager=FIELD_MANAGER, force=True)
+        await self._limit.send(apply)
 
     def _resource(self, namespace: str | None) -> Resource:
         return KINDS[self._format].namespaced if namespace else KINDS[self._format].cluster
-
-    async def _send(self, method: Callable[..., Awaitable[Object | None]], *arguments: Any, **options: Any) -> Object:
-        assert self._limit is not None
-        return await self._limit.send(partial(method, *arguments, **options))

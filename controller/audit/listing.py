@@ -1,51 +1,47 @@
 """Lists objects from the API server for an audit: page by page, at a bounded rate, and never all of them at once."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
-
-import orjson
+from typing import Any, TypeVar
 
 from kube.client import PAGE, Client
 from kube.errors import Gone, TooManyRequests
+from kube.page import Page
 from kube.resource import Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
-PAGE_BYTES = 3 * 1024 * 1024  # of JSON that a later page has at most, if its objects are as large as those before
+PAGE_BYTES = 6 * 1024 * 1024  # of JSON that a later page has at most, if its objects are as large as those before
 ATTEMPTS = 3  # at a list whose continue token expires, and at a request that an overloaded server refuses
 RETRY_AFTER = 1.0  # seconds, where the server names none
 
 Object = dict[str, Any]
+Answer = TypeVar("Answer")
 
 
 class RateLimit:
     """At most `qps` requests a second, evenly spread: each request gets its turn."""
 
-    def __init__(self, qps: float, now: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Take the rate, a clock in seconds, and how to sleep."""
-        self._interval, self._now, self._sleep = 1 / qps, now, sleep
+    def __init__(self, qps: float) -> None:
+        """Take the rate."""
+        self._interval = 1 / qps
         self._next = 0.0
 
-    async def send(self, request: Callable[[], Awaitable[Object | None]]) -> Object:
+    async def send(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
         """Send a request in its turn, and again when the server asks for that. TooManyRequests after ATTEMPTS."""
         for attempt in range(1, ATTEMPTS + 1):
-            turn = max(self._next, self._now())
+            now = time.monotonic()
+            turn = max(self._next, now)
             self._next = turn + self._interval
-            if (delay := turn - self._now()) > 0:
-                await self._sleep(delay)
+            await asyncio.sleep(turn - now)
             try:
-                return await request() or {}
+                return await request()
             except TooManyRequests as error:
                 if attempt == ATTEMPTS:
                     raise
-                await self._sleep(RETRY_AFTER if error.retry_after is None else error.retry_after)
+                await asyncio.sleep(RETRY_AFTER if error.retry_after is None else error.retry_after)
         raise AssertionError  # the last attempt returned or raised
-
-
-def rate_limit(qps: float) -> RateLimit:
-    """Return a rate limit by the clock of the running event loop."""
-    return RateLimit(qps, asyncio.get_running_loop().time, asyncio.sleep)
 
 
 class Lister:
@@ -93,20 +89,13 @@ class Lister:
                     if attempt == ATTEMPTS:
                         raise
 
-    async def _items(self, request: Callable[..., Awaitable[Object]], limit: int) -> AsyncIterator[Object]:
+    async def _items(self, request: Callable[..., Awaitable[Page]], limit: int) -> AsyncIterator[Object]:
         token = ""
         while True:
             page = await self._limit.send(partial(request, token=token, limit=limit))
-            token, items = page["metadata"].get("continue", ""), page["items"]
-            limit = next_limit(items) if token else limit
-            items.reverse()
-            while items:
-                yield items.pop()  # no object is kept when the next page is read
-            if not token:
+            for item in page:
+                yield item
+            if not (token := page.token):
                 return
-
-
-def next_limit(items: Sequence[Object]) -> int:
-    """Return how many objects to ask for after a page: twice as many while PAGE_BYTES and MAX_PAGE allow it."""
-    fitting = PAGE_BYTES * len(items) // len(orjson.dumps(items))
-    return max(1, min(fitting, 2 * len(items), MAX_PAGE))
+            limit = max(1, min(PAGE_BYTES * len(page) // page.size, 2 * len(page), MAX_PAGE))
+            del page  # its memory is free while the next one is read

@@ -211,7 +211,9 @@ async def test_a_page_is_no_answer(code: int) -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("answer", ["", "[]", "{", "null", "{}"])
+@pytest.mark.parametrize(
+    "answer", ["", "[]", "{", "null", "{}", '{"metadata":{},"items":{}}', '{"metadata":{},"items":[{"a":NaN}]}']
+)
 async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> None:
     """An answer without objects because it is none of the API's is an error."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:

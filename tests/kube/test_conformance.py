@@ -287,8 +287,8 @@ async def test_a_list_comes_in_pages_that_agree(api: Api) -> None:
     async for page in api.client.pages(GIZMO, api.namespace, limit=2):
         if not names:
             await api.client.delete(GIZMO, "c", api.namespace)
-        names += [item["metadata"]["name"] for item in page["items"]]
-        versions.add(page["metadata"]["resourceVersion"])
+        names += [item["metadata"]["name"] for item in page]
+        versions.add(page.version)
     assert names == ["a", "b", "c"]
     assert len(versions) == 1
 

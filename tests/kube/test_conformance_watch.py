@@ -114,7 +114,7 @@ async def test_metadata_alone_can_be_listed(api: Api) -> None:
     """A list of metadata has no data either."""
     await api.config_map("one", {"a": "hunter2"})
     pages = [page async for page in api.client.pages(CONFIG_MAP, api.namespace, metadata_only=True)]
-    found = [item for page in pages for item in page["items"] if item["metadata"]["name"] == "one"]
+    found = [item for page in pages for item in page if item["metadata"]["name"] == "one"]
     assert [set(item) for item in found] == [{"apiVersion", "kind", "metadata"}]
 
 

@@ -1,0 +1,52 @@
+"""A page of a collection: one List of the API server, whose objects are decoded one at a time."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from kube.errors import ServerError
+from kube.resource import Resource
+from kube.transport import decode
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    token: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct):
+    metadata: _Metadata
+    items: list[msgspec.Raw] | None = None
+
+
+LIST = msgspec.json.Decoder(_List)
+
+
+class Page:
+    """One List: decoded objects need several times the memory of their JSON, so they are decoded when they are read."""
+
+    def __init__(self, resource: Resource, body: bytes) -> None:
+        """Take the response about a collection. ServerError where it is not a List."""
+        try:
+            found = LIST.decode(body)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ServerError(200, "NotAList", f"the response is not a List: {error}") from None
+        self.version = found.metadata.resource_version
+        self.token = found.metadata.token
+        """What asks for the next page; empty on the last one."""
+        self.size = len(body)
+        """Bytes of JSON."""
+        self._resource, self._items = resource, found.items or []
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Decode each object; add its apiVersion and kind, which the List of a built-in kind leaves out."""
+        defaults = {"apiVersion": self._resource.api_version, "kind": self._resource.kind}
+        for item in self._items:
+            object = decode(memoryview(item))
+            if object is None:
+                raise ServerError(200, "NotAList", "an item of the List is not a JSON object")
+            yield defaults | object
