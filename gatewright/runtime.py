@@ -109,7 +109,7 @@ def manager_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, e
         workers=settings.workers,
         per_object_metrics=settings.object_metrics,
     )
-    observed.ready["controller"] = manager.readiness.check
+    observed.ready["controller"] = manager.unready
     return manager
 
 

@@ -60,7 +60,6 @@ class Controller:
         self.caches: list[Cache] = []
         """The caches that must be synced before the first reconcile."""
         self._primary: Cache | None = None
-        self._dirty: dict[Request, list[tuple[Cache, Change]]] = {}  # changes during a reconcile, judged after it
 
     def watch(self, cache: Cache, mapper: Mapper, predicate: Predicate = any_change, *, primary: bool = False) -> None:
         """Enqueue what `mapper` returns for each change of a cache that passes the predicate.
@@ -70,7 +69,7 @@ class Controller:
 
         def on_change(change: Change) -> None:
             for request in mapper(change) if predicate(change) else ():
-                self._enqueue(request, cache, change)
+                self.add(request, priority=LOW if change.initial else NORMAL)
 
         cache.subscribe(on_change)
         if primary:
@@ -79,7 +78,7 @@ class Controller:
             self.caches.append(cache)
             cache.subscribe(partial(self._wake_waiting, cache))
 
-    def add(self, request: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
+    def add(self, request: Request, *, priority: float = NORMAL, after: float = 0.0) -> None:
         """Enqueue a request in `after` seconds."""
         self.queue.add(request, priority=priority, after=after)
 
@@ -105,16 +104,6 @@ class Controller:
         """Begin no more reconciles."""
         self.queue.close()
 
-    def _enqueue(self, request: Request, cache: Cache, change: Change) -> None:
-        """Enqueue a request because something changed, unless the change is exactly what was written for it.
-
-        Changes during its reconcile are judged afterwards, when the answers to its writes are known.
-        """
-        if request in self.queue.processing:
-            self._dirty.setdefault(request, []).append((cache, change))
-        elif cache is self._primary or not self._expectations.is_own_write(request, cache, change):
-            self.queue.add(request, priority=LOW if change.initial else NORMAL)
-
     def _wake_waiting(self, cache: Cache, change: Change) -> None:
         """Enqueue the requests that wait for just this object; they wait again if that was not the change."""
         for request in self._expectations.woken(cache, change.key):
@@ -130,8 +119,6 @@ class Controller:
                 await self._process(taken)
             finally:
                 self.queue.done(taken.key)
-                for cache, change in self._dirty.pop(taken.key, ()):
-                    self._enqueue(taken.key, cache, change)
             await asyncio.sleep(0)  # a reconcile with nothing to do never waits: let other tasks run
 
     async def _process(self, taken: Taken[Request]) -> None:
@@ -173,8 +160,7 @@ class Controller:
             fields |= {"error": text, "retry_seconds": round(wait, 3)}
             traceback = None if expected else error
             LOG.warning("Retryable error occurred, requeuing", extra={"fields": fields}, exc_info=traceback)
-            self._metrics.failed(self.name, timed_out=limit.expired(), expected=expected)
-            return "error", wait
+            return "timeout" if limit.expired() else "error" if expected else "panic", wait
         self._backoff.forget(request)
         duration = round(time.monotonic() - started, 4)
         LOG.info("Reconciliation completed", extra={"fields": {**fields, "duration": duration}})

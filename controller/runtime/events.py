@@ -22,7 +22,7 @@ LOG = logging.getLogger("gatewright.events")
 EVENT = Resource("events.k8s.io", "v1", "events", "Event")
 REPORTER = "gatewright.io/controller"
 MAX_QUEUED = 1000
-MAX_SERIES = 4096
+MAX_SERIES = 1024
 SERIES_WINDOW = 360.0  # seconds: a repetition within six minutes belongs to the series
 REFRESH_INTERVAL = 1800.0  # seconds between two writes of a long series
 MAX_NOTE = 1024
@@ -32,11 +32,11 @@ Identity = tuple[str, ...]  # what the occurrences of one event have in common
 
 @dataclass(slots=True)
 class _Series:
-    name: str
-    namespace: str
+    event: Object
     count: int
     seen_at: float
     written_at: float
+    is_stored: bool = False
 
 
 class EventRecorder:
@@ -55,34 +55,39 @@ class EventRecorder:
         self._clock = clock
         self._now = now
         self._series: OrderedDict[Identity, _Series] = OrderedDict()
-        self._queue: asyncio.Queue[tuple[Identity, Object]] = asyncio.Queue(MAX_QUEUED)
+        self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
 
-    def record(self, regarding: Object, event: Event, *, action: str = "Reconcile") -> None:
+    def record(self, regarding: Object, event: Event) -> None:
         """Record an event about an object; it is dropped where too many wait to be written."""
-        about = regarding["metadata"]
-        identity = (about["uid"], event.type, event.reason, action, event.note)
+        identity = (regarding["metadata"]["uid"], event.type, event.reason, event.note)
         now = self._clock()
         series = self._series.get(identity)
         if series is not None and now - series.seen_at < SERIES_WINDOW:
             self._series.move_to_end(identity)
             series.count += 1
             series.seen_at = now
-            if series.count == 2 or now - series.written_at >= REFRESH_INTERVAL:
-                series.written_at = now
-                self._put(identity, self._repeated(series))
+            if series.count > 2 and now - series.written_at < REFRESH_INTERVAL:
+                return
+            series.written_at = now
         else:
-            name, namespace = f"{about['name'][:220]}.{secrets.token_hex(8)}", about.get("namespace") or "default"
-            self._series[identity] = _Series(name, namespace, 1, now, now)
+            series = self._series[identity] = _Series(self._object(regarding, event), 1, now, now)
             if len(self._series) > MAX_SERIES:
                 self._series.popitem(last=False)
-            self._put(identity, self._first(regarding, event, action, name, namespace))
+        try:
+            self._queue.put_nowait((identity, series))
+        except asyncio.QueueFull:
+            self._series.pop(identity, None)
+            LOG.warning("an event was dropped: too many wait to be written")
 
     async def run(self) -> Never:
-        """Write events until cancelled."""
+        """Write events until cancelled; after a failure the next one starts a new series."""
         while True:
-            identity, object = await self._queue.get()
+            identity, series = await self._queue.get()
             try:
-                await self._write(identity, object)
+                await self._write(series)
+            except (ApiError, NotLeadingError) as error:
+                LOG.debug("an event was not written: %s", error)
+                self._series.pop(identity, None)
             finally:
                 self._queue.task_done()
 
@@ -90,28 +95,20 @@ class EventRecorder:
         """Wait until all recorded events are written; `run` must be running."""
         await self._queue.join()
 
-    async def _write(self, identity: Identity, object: Object) -> None:
-        """Write an event, or the count of its series; after a failure the next one starts a new series."""
-        try:
-            if "regarding" in object:
-                await self._client.create(EVENT, object)
-            else:
-                about = object["metadata"]
-                await self._client.patch(EVENT, about["name"], {"series": object["series"]}, about["namespace"])
-        except (ApiError, NotLeadingError) as error:
-            LOG.debug("an event was not written: %s", error)
-            self._series.pop(identity, None)
+    async def _write(self, series: _Series) -> None:
+        """Write an event, or the count of its series."""
+        repeated = {"series": {"count": series.count, "lastObservedTime": micro_time(self._now())}}
+        if series.is_stored:
+            about = series.event["metadata"]
+            await self._client.patch(EVENT, about["name"], repeated, about["namespace"])
+        else:
+            await self._client.create(EVENT, series.event | (repeated if series.count > 1 else {}))
+            series.is_stored = True
 
-    def _put(self, identity: Identity, object: Object) -> None:
-        try:
-            self._queue.put_nowait((identity, object))
-        except asyncio.QueueFull:
-            self._series.pop(identity, None)
-            LOG.warning("an event was dropped: too many wait to be written")
-
-    def _first(self, regarding: Object, event: Event, action: str, name: str, namespace: str) -> Object:
+    def _object(self, regarding: Object, event: Event) -> Object:
         about = regarding["metadata"]
         named = {key: about[key] for key in ("name", "namespace", "uid", "resourceVersion") if about.get(key)}
+        name, namespace = f"{about['name'][:220]}.{secrets.token_hex(8)}", about.get("namespace") or "default"
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
@@ -119,15 +116,9 @@ class EventRecorder:
             "eventTime": micro_time(self._now()),
             "reportingController": REPORTER,
             "reportingInstance": self._instance[:128],
-            "action": action,
+            "action": "Reconcile",
             "reason": event.reason,
             "regarding": {"apiVersion": regarding["apiVersion"], "kind": regarding["kind"], **named},
             "note": event.note[:MAX_NOTE],
             "type": event.type,
-        }
-
-    def _repeated(self, series: _Series) -> Object:
-        return {
-            "metadata": {"name": series.name, "namespace": series.namespace},
-            "series": {"count": series.count, "lastObservedTime": micro_time(self._now())},
         }

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from controller.runtime.cache import Cache
 from controller.runtime.types import Request
-from kube.store import Change
 
 PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the API server
 
@@ -72,13 +71,6 @@ class Expectations:
     def woken(self, cache: Cache, key: str) -> set[Request]:
         """Return the requests that have waited for a change of an object; they wait no more."""
         return self._waiting.pop((cache, key), set())
-
-    def is_own_write(self, request: Request, cache: Cache, change: Change) -> bool:
-        """Return whether a change is exactly what was written for `request`: its plan has seen the answer already."""
-        expected = self._expected.get(request, {}).get((cache, change.key))
-        if expected is None or change.new is None:
-            return False
-        return change.new.resource_version == expected.resource_version
 
     def forget(self, request: Request) -> None:
         """Forget all that `request` wrote and waits for."""

@@ -74,9 +74,8 @@ class Election:
         self._now = now
         self._uniform = uniform
         self._request_timeout = max(1.0, settings.renew_deadline / 2)
-        self._lease: Object | None = None
+        self._lease: Object = {"metadata": {"name": settings.name, "namespace": settings.namespace}}
         self._observed_at = 0.0
-        self._is_missing = False
         self._renewed_at: float | None = None
         self.last_heard: float | None = None
         """When (monotonic) the API server last answered about the lease."""
@@ -125,17 +124,14 @@ class Election:
 
     async def release(self) -> None:
         """Let another process lead at once; called when this one writes no more."""
-        if self.holder != self._identity or self._lease is None:
+        if self.holder != self._identity:
             return
         self.leading.clear()
         try:
             async with asyncio.timeout(self._request_timeout):
-                try:
-                    await self._client.replace(LEASE, released(self._lease, self._now()))
-                except Conflict:  # a renewal was under way when the process was stopped
-                    self._lease = await self._client.get(LEASE, self._settings.name, self._settings.namespace)
-                    if self.holder == self._identity:
-                        await self._client.replace(LEASE, released(self._lease, self._now()))
+                lease = await self._client.get(LEASE, self._settings.name, self._settings.namespace)
+                if holder_of(lease) == self._identity:
+                    await self._client.replace(LEASE, released(lease, self._now()))
         except (ApiError, TimeoutError) as error:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
 
@@ -161,9 +157,9 @@ class Election:
         return won
 
     async def _take_or_renew(self) -> bool:
-        if self.leading.is_set() and self._lease is not None and self.holder == self._identity:
+        if self.leading.is_set() and self.holder == self._identity:
             try:
-                self._observe(await self._client.replace(LEASE, self._claim(self._lease)))
+                await self._claim()
             except (Conflict, NotFound):
                 LOG.info("the lease changed: reading it again")
             else:
@@ -171,12 +167,11 @@ class Election:
         try:
             self._observe(await self._client.get(LEASE, self._settings.name, self._settings.namespace))
         except NotFound:
-            self._miss()
+            self._observe(deleted(self._lease))
         if self._is_held_by_another():
             return False
         try:
-            write = self._client.create if self._lease is None else self._client.replace
-            self._observe(await write(LEASE, self._claim(self._lease)))
+            await self._claim()
         except (Conflict, AlreadyExists):
             return False  # another process was faster
         return True
@@ -187,46 +182,39 @@ class Election:
 
     def _left(self) -> float:
         """Return for how many seconds the lease is respected, as it was observed last."""
-        seconds = spec_of(self._lease).get("leaseDurationSeconds") or self._settings.duration
+        seconds = (self._lease.get("spec") or {}).get("leaseDurationSeconds") or self._settings.duration
         return self._observed_at + float(seconds) - self._clock()
 
-    def _miss(self) -> None:
-        """Note that the Lease does not exist: if somebody deleted it, its holder leads on and creates it again."""
-        if not self._is_missing:
-            self._is_missing, self._observed_at = True, self._clock()
-        if not self._is_held_by_another():
-            self._lease = None
-
     def _observe(self, lease: Object) -> None:
-        self._is_missing = False
-        if self._lease is None or lease.get("spec") != self._lease.get("spec"):
+        if lease.get("spec") != self._lease.get("spec"):
             self._observed_at = self._clock()
         self._lease = lease
 
-    def _claim(self, lease: Object | None) -> Object:
-        settings = self._settings
-        named = {"metadata": {"name": settings.name, "namespace": settings.namespace}}
-        return claimed(lease or named, self._identity, settings.duration, self._now())
+    async def _claim(self) -> None:
+        write = self._client.replace if "resourceVersion" in self._lease["metadata"] else self._client.create
+        self._observe(await write(LEASE, claimed(self._lease, self._identity, self._settings.duration, self._now())))
 
 
-def spec_of(lease: Object | None) -> Object:
-    """Return the spec of a Lease, which may not exist or have none."""
-    return (lease or {}).get("spec") or {}
-
-
-def holder_of(lease: Object | None) -> str:
+def holder_of(lease: Object) -> str:
     """Return the identity of a Lease's holder; empty if there is none."""
-    return str(spec_of(lease).get("holderIdentity") or "")
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")
+
+
+def deleted(lease: Object) -> Object:
+    """Return a Lease that somebody deleted as if it existed: its holder may still be writing."""
+    metadata, spec = lease["metadata"], lease.get("spec") or {}
+    held = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
+    return {"metadata": {"name": metadata["name"], "namespace": metadata["namespace"]}, "spec": held}
 
 
 def claimed(lease: Object, identity: str, duration: float, now: datetime) -> Object:
     """Return a Lease as its holder writes it: taken now, or renewed if it held it already."""
-    old, is_renewal = spec_of(lease), holder_of(lease) == identity
+    old, is_renewal = lease.get("spec") or {}, holder_of(lease) == identity
     spec = {
         **old,
         "holderIdentity": identity,
         "leaseDurationSeconds": math.ceil(duration),
-        "acquireTime": old.get("acquireTime") if is_renewal else micro_time(now),
+        "acquireTime": (is_renewal and old.get("acquireTime")) or micro_time(now),
         "renewTime": micro_time(now),
         "leaseTransitions": (old.get("leaseTransitions") or 0) + (bool(old) and not is_renewal),
     }
@@ -236,7 +224,7 @@ def claimed(lease: Object, identity: str, duration: float, now: datetime) -> Obj
 def released(lease: Object, now: datetime) -> Object:
     """Return a Lease that any process may take."""
     ended = {"holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": micro_time(now)}
-    return {**lease, "spec": spec_of(lease) | ended}
+    return {**lease, "spec": lease["spec"] | ended}
 
 
 def micro_time(moment: datetime) -> str:

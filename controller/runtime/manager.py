@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -12,7 +13,7 @@ from controller.runtime.cache import Caches
 from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
-from controller.runtime.health import Readiness
+from controller.runtime.health import unready
 from controller.runtime.kind import PlannedKind
 from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings
 from controller.runtime.metrics import KindMetrics, Metrics
@@ -49,23 +50,26 @@ class Manager:
         `workers`: reconciles at the same time, for each controller that is added without a number of its own.
         """
         self.metrics = Metrics(registry, per_object=per_object_metrics)
-        on_response = self.metrics.requests_to(endpoint.host)
+        on_response = partial(self.metrics.responded, endpoint.host)
         self.election: Election | None = None
         self._clients = []
         if lease is not None:
             own = Client(endpoint, user_agent=f"{user_agent}/leader-election", on_response=on_response)
             self._clients.append(own)
             self.election = Election(own, lease, identity)
-            self.metrics.leading(lease.name, self.election.leading.is_set)
+            self.metrics.leading.labels(lease.name).set_function(self.election.leading.is_set)
         gate = self.election.check if self.election else None
         self.client = Client(endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response)
         """The controllers read and write with it; it refuses to write unless this process leads."""
         self._clients.append(self.client)
         self.caches = Caches(self.client, namespaces)
         self.recorder = EventRecorder(self.client, identity)
-        self.readiness = Readiness(self.caches, self.election)
         self.controllers: list[Controller] = []
         self._workers = workers
+
+    def unready(self) -> str | None:
+        """Return why this process is not ready; None if it is."""
+        return unready(self.caches, self.election)
 
     def add(self, controller: Controller) -> None:
         """Run a controller too; its caches are of `caches`."""

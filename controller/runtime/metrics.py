@@ -1,9 +1,8 @@
 """Metrics: those of every controller, under controller-runtime's names, and those of each kind under its own prefix."""
 
 import time
-from collections.abc import Callable
 from datetime import datetime
-from functools import partial
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -23,12 +22,7 @@ QUEUE_BUCKETS = tuple(1e-8 * 10**power for power in range(12))
 KIND_BUCKETS = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0)
 CREATION_BUCKETS = (1, 5, 10, 30, 60, 120, 300)
 RESULTS = ("success", "error", "requeue", "requeue_after")
-KIND_RESULTS: dict[Outcome, str] = {
-    "success": "success",
-    "requeue_after": "requeue",
-    "error": "error",
-    "terminal_error": "error",
-}
+KIND_RESULTS = ("success", "error", "requeue")
 
 
 class Metrics:
@@ -38,31 +32,32 @@ class Metrics:
         """`per_object`: a kind's metrics have the labels `namespace` and `name`; large clusters turn that off."""
         self.registry = registry
         self.per_object = per_object
-        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
-        histogram = partial(Histogram, registry=registry)
-        controller, name, prefix = ["controller"], ["name"], "controller_runtime_"
-        self._total = counter(f"{prefix}reconcile", "Reconciles by result.", [*controller, "result"])
-        self._errors = counter(f"{prefix}reconcile_errors", "Failed reconciles.", controller)
-        self._terminal = counter(f"{prefix}terminal_reconcile_errors", "Permanent failures.", controller)
-        self._timeouts = counter(f"{prefix}reconcile_timeouts", "Reconciles that took too long.", controller)
-        self._panics = counter(f"{prefix}reconcile_panics", "Reconciles with an unexpected exception.", controller)
-        self._workers = gauge(f"{prefix}max_concurrent_reconciles", "Workers.", controller)
-        self._active = gauge(f"{prefix}active_workers", "Workers that reconcile now.", controller)
-        time_name, about = f"{prefix}reconcile_time_seconds", "Duration of reconciles."
-        self._seconds = histogram(time_name, about, controller, buckets=RECONCILE_BUCKETS)
-        self._retries = counter("workqueue_retries", "Retries after a failure.", name)
-        self.adds = counter("workqueue_adds", "Keys added to the queue.", name)
-        self._depth = gauge("workqueue_depth", "Keys that wait.", name)
-        wait_name, work_name = "workqueue_queue_duration_seconds", "workqueue_work_duration_seconds"
-        self._waited = histogram(wait_name, "Wait of ready keys.", name, buckets=QUEUE_BUCKETS)
-        self._worked = histogram(work_name, "Processing time of keys.", name, buckets=QUEUE_BUCKETS)
-        about = "Sum of the time that unfinished work has taken."
-        self._unfinished = gauge("workqueue_unfinished_work_seconds", about, name)
-        about = "Time of the longest unfinished work."
-        self._longest = gauge("workqueue_longest_running_processor_seconds", about, name)
-        self.resources = gauge("gatewright_resources", "Custom resources by phase.", ["kind", "phase"])
-        self._requests = counter("rest_client_requests", "Requests to the API server.", ["code", "method", "host"])
-        self._leading = gauge("leader_election_master_status", "1 while leading.", name)
+        runtime: Any = {"namespace": "controller_runtime", "labelnames": ["controller"], "registry": registry}
+        queue: Any = {"namespace": "workqueue", "labelnames": ["name"], "registry": registry}
+        results = {**runtime, "labelnames": ["controller", "result"]}
+        self._total = Counter("reconcile", "Reconciles by result.", **results)
+        self._errors = Counter("reconcile_errors", "Failed reconciles.", **runtime)
+        self._by_outcome: dict[Outcome, Counter] = {
+            "terminal_error": Counter("terminal_reconcile_errors", "Permanent failures.", **runtime),
+            "timeout": Counter("reconcile_timeouts", "Reconciles that took too long.", **runtime),
+            "panic": Counter("reconcile_panics", "Reconciles with an unexpected exception.", **runtime),
+        }
+        self._workers = Gauge("max_concurrent_reconciles", "Workers.", **runtime)
+        self._active = Gauge("active_workers", "Workers that reconcile now.", **runtime)
+        about = "Duration of reconciles."
+        self._seconds = Histogram("reconcile_time_seconds", about, buckets=RECONCILE_BUCKETS, **runtime)
+        self._retries = Counter("retries", "Retries after a failure.", **queue)
+        self.adds = Counter("adds", "Keys added to the queue.", **queue)
+        self._depth = Gauge("depth", "Keys that are ready and wait for a worker.", **queue)
+        self._waited = Histogram("queue_duration_seconds", "Wait of ready keys.", buckets=QUEUE_BUCKETS, **queue)
+        self._worked = Histogram("work_duration_seconds", "Processing time of keys.", buckets=QUEUE_BUCKETS, **queue)
+        self._unfinished = Gauge("unfinished_work_seconds", "Sum of the time that unfinished work has taken.", **queue)
+        self._longest = Gauge("longest_running_processor_seconds", "Time of the longest unfinished work.", **queue)
+        labels, about = ["kind", "phase"], "Custom resources by phase."
+        self.resources = Gauge("gatewright_resources", about, labels, registry=registry)
+        labels, about = ["code", "method", "host"], "Requests to the API server."
+        self._requests = Counter("rest_client_requests", about, labels, registry=registry)
+        self.leading = Gauge("leader_election_master_status", "1 while leading.", ["name"], registry=registry)
         self._counters: dict[str, Counter] = {}
 
     def follow(self, name: str, queue: WorkQueue[Request], workers: int) -> None:
@@ -74,7 +69,7 @@ class Metrics:
 
         for result in RESULTS:
             self._total.labels(name, result)
-        for metric in (self._errors, self._terminal, self._timeouts, self._panics, self._seconds):
+        for metric in (self._errors, *self._by_outcome.values(), self._seconds):
             metric.labels(name)
         for metric in (self._retries, self._waited, self._worked):
             metric.labels(name)
@@ -86,27 +81,21 @@ class Metrics:
 
     def reconciled(self, name: str, outcome: Outcome, seconds: float, waited: float) -> None:
         """Count a reconcile of a controller."""
-        failed = outcome in ("error", "terminal_error")
+        failed = outcome not in ("success", "requeue_after")
         self._total.labels(name, "error" if failed else outcome).inc()
         self._seconds.labels(name).observe(seconds)
         self._worked.labels(name).observe(seconds)
         self._waited.labels(name).observe(waited)
         if failed:
             self._errors.labels(name).inc()
-            (self._retries if outcome == "error" else self._terminal).labels(name).inc()
+        if failed and outcome != "terminal_error":
+            self._retries.labels(name).inc()
+        if outcome in self._by_outcome:
+            self._by_outcome[outcome].labels(name).inc()
 
-    def failed(self, name: str, *, timed_out: bool, expected: bool) -> None:
-        """Count a reconcile that took too long, or raised an unexpected exception."""
-        if timed_out or not expected:
-            (self._timeouts if timed_out else self._panics).labels(name).inc()
-
-    def requests_to(self, host: str) -> Callable[[str, int], None]:
-        """Return what a client calls after each answer."""
-
-        def on_response(method: str, code: int) -> None:
-            self._requests.labels(str(code) if code else "<error>", method, host).inc()
-
-        return on_response
+    def responded(self, host: str, method: str, code: int) -> None:
+        """Count an answer of an API server; 0 is the code of no answer."""
+        self._requests.labels(str(code) if code else "<error>", method, host).inc()
 
     def counter(self, name: str, about: str) -> Counter:
         """Return the counter of this name, which several kinds may share."""
@@ -114,70 +103,53 @@ class Metrics:
             self._counters[name] = Counter(name, about, registry=self.registry)
         return self._counters[name]
 
-    def leading(self, name: str, leads: Callable[[], bool]) -> None:
-        """Show whether this process leads, whenever that is scraped."""
-        self._leading.labels(name).set_function(leads)
-
 
 class KindMetrics:
     """The metrics of one kind, under its own prefix."""
 
     def __init__(self, kind: str, metrics: Metrics, counts: Counts | None = None) -> None:
-        prefix, registry = kind.lower(), metrics.registry
+        own: Any = {"namespace": kind.lower(), "registry": metrics.registry}
         labels = ["namespace", "name"] if metrics.per_object else []
+        about = "Duration of reconciles."
         self._kind = kind
         self._per_object = metrics.per_object
-        self._total = Counter(f"{prefix}_reconcile", "Reconciles by result.", [*labels, "result"], registry=registry)
-        self._seconds = Histogram(
-            f"{prefix}_reconcile_duration_seconds",
-            "Duration of reconciles.",
-            labels,
-            buckets=KIND_BUCKETS,
-            registry=registry,
-        )
-        self._creation = Histogram(
-            f"{prefix}_creation_duration_seconds",
-            "Time from creation to first being ready.",
-            ["namespace"],
-            buckets=CREATION_BUCKETS,
-            registry=registry,
-        )
-        self._errors = Counter(f"{prefix}_errors", "Failed reconciles.", ["type"], registry=registry)
+        self._total = Counter("reconcile", "Reconciles by result.", [*labels, "result"], **own)
+        self._seconds = Histogram("reconcile_duration_seconds", about, labels, buckets=KIND_BUCKETS, **own)
+        about = "Time from creation to first being ready."
+        self._creation = Histogram("creation_duration_seconds", about, ["namespace"], buckets=CREATION_BUCKETS, **own)
+        self._errors = Counter("errors", "Failed reconciles.", ["type"], **own)
         for type in ("retryable", "permanent"):
             self._errors.labels(type)
         self._resources = metrics.resources
         self._phases: dict[Request, str] = {}
-        self._created: dict[Request, str] = {}
         self._counts = counts
         self._changes = metrics.counter(counts.name, counts.about) if counts else None
 
     def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
         """Count a reconcile."""
         labels = self._labels(request)
-        self._total.labels(*labels, KIND_RESULTS[outcome]).inc()
+        result = {"success": "success", "requeue_after": "requeue"}.get(outcome, "error")
+        self._total.labels(*labels, result).inc()
         (self._seconds.labels(*labels) if labels else self._seconds).observe(seconds)
-        if outcome in ("error", "terminal_error"):
-            self._errors.labels("retryable" if outcome == "error" else "permanent").inc()
+        if result == "error":
+            self._errors.labels("permanent" if outcome == "terminal_error" else "retryable").inc()
 
     def status(self, owner: Owner, status: Object, now: datetime) -> None:
         """Take the new status of an object, written or not."""
-        before, ready, request = owner.status, is_ready(status), owner.request
-        self._phase(request, status.get("phase") or ("Ready" if ready else "NotReady"))
+        before, ready = owner.status, is_ready(status)
+        self._phase(owner.request, status.get("phase") or ("Ready" if ready else "NotReady"))
         counted = self._counts and self._counts.field
         if self._changes and counted and status.get(counted) not in (None, before.get(counted)):
             self._changes.inc()
-        if ready and self._created.get(request) != owner.uid:
-            self._created[request] = owner.uid
-            if not was_ready(ready_in(before)):
-                age = now - datetime.fromisoformat(owner.object["metadata"]["creationTimestamp"])
-                self._creation.labels(request.namespace or "").observe(age.total_seconds())
+        if ready and not was_ready(ready_in(before)):
+            age = now - datetime.fromisoformat(owner.object["metadata"]["creationTimestamp"])
+            self._creation.labels(owner.request.namespace or "").observe(age.total_seconds())
 
     def forget(self, request: Request) -> None:
         """Remove the series of a deleted object."""
         self._phase(request, None)
-        self._created.pop(request, None)
         if labels := self._labels(request):
-            for result in set(KIND_RESULTS.values()):
+            for result in KIND_RESULTS:
                 self._total.remove(*labels, result)
             self._seconds.remove(*labels)
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any, Literal, NamedTuple
 
 Object = dict[str, Any]
-Outcome = Literal["success", "requeue_after", "error", "terminal_error"]
+Outcome = Literal["success", "requeue_after", "error", "timeout", "panic", "terminal_error"]
 
 
 class Request(NamedTuple):

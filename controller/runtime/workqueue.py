@@ -9,10 +9,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-NORMAL = 0
-LOW = -100  # initial lists and periodic passes: what users change now goes first
-SECONDS_PER_PRIORITY = 0.6  # a key 100 lower goes first once it has waited a minute longer, so nothing starves
-STALE_DELAYS = 1000  # outdated entries of the delay heap that are kept until their time comes
+NORMAL = 0.0  # a priority is a head start in seconds, so nothing starves
+LOW = -60.0  # initial lists and periodic passes: what users change now goes first
 
 FIRST_DELAY = 1.0
 MAX_DELAY = 300.0
@@ -31,16 +29,16 @@ class Taken(NamedTuple, Generic[Key]):
     """A key to process now."""
 
     key: Key
-    priority: int
+    priority: float
     waited: float
     """Seconds since it was ready."""
 
 
 @dataclass(slots=True)
 class _Entry:
-    priority: int
+    priority: float
     ready_at: float
-    order: int
+    timer: asyncio.TimerHandle | None = None
 
 
 class WorkQueue(Generic[Key]):
@@ -59,90 +57,73 @@ class WorkQueue(Generic[Key]):
         self._entries: dict[Key, _Entry] = {}
         self.processing: dict[Key, float] = {}
         """The keys being processed, with the time each was taken."""
-        self._delayed: list[tuple[float, int, Key]] = []
-        self._ready: list[tuple[float, int, Key]] = []
+        self._ready: list[tuple[float, int, Key, _Entry]] = []  # a heap, also of entries that were replaced
         self._numbers = itertools.count()
         self._changed = asyncio.Event()
         self._closed = False
 
     def __len__(self) -> int:
-        """Return how many keys wait, those that are not ready yet included."""
-        return len(self._entries)
-
-    def add(self, key: Key, *, priority: int = NORMAL, after: float = 0.0) -> None:
-        """Ask for `key` in `after` seconds."""
+        """Return how many keys are ready and wait to be taken."""
         now = self._clock()
-        ready_at = now + after if after > 0 else now
-        entry = self._entries.get(key)
-        if entry is not None:
-            if priority <= entry.priority and ready_at >= entry.ready_at:
-                return
-            priority, ready_at = max(priority, entry.priority), min(ready_at, entry.ready_at)
-        else:
+        return sum(entry.ready_at <= now for entry in list(self._entries.values()))
+
+    def add(self, key: Key, *, priority: float = NORMAL, after: float = 0.0) -> None:
+        """Ask for `key` in `after` seconds."""
+        ready_at = self._clock() + after
+        old = self._entries.get(key)
+        if old is None:
             self._on_add()
-        entry = self._entries[key] = _Entry(priority, ready_at, next(self._numbers))
+        elif priority <= old.priority and ready_at >= old.ready_at:
+            return
+        else:
+            priority, ready_at = max(priority, old.priority), min(ready_at, old.ready_at)
+            if old.timer is not None:
+                old.timer.cancel()
+        entry = self._entries[key] = _Entry(priority, ready_at)
         if key not in self.processing:
-            self._schedule(key, entry, now)
+            self._schedule(key, entry)
 
     def take(self) -> Taken[Key] | None:
         """Return the next ready key, now being processed; None when none is ready."""
-        now = self._clock()
-        while self._delayed and self._delayed[0][0] <= now:
-            _, order, key = heapq.heappop(self._delayed)
-            if (entry := self._current(key, order)) is not None:
-                self._push_ready(key, entry)
         while self._ready:
-            _, order, key = heapq.heappop(self._ready)
-            if (entry := self._current(key, order)) is not None:
-                self.processing[key] = now
+            _, _, key, entry = heapq.heappop(self._ready)
+            if self._entries.get(key) is entry:
                 del self._entries[key]
+                now = self.processing[key] = self._clock()
                 return Taken(key, entry.priority, now - entry.ready_at)
         return None
 
     async def get(self) -> Taken[Key]:
         """Wait for the next ready key; raises `QueueClosedError` after `close`."""
-        while True:
-            if self._closed:
-                raise QueueClosedError
-            taken = self.take()
-            if taken is not None:
+        while not self._closed:
+            if taken := self.take():
                 return taken
             self._changed.clear()
-            wait = self._delayed[0][0] - self._clock() if self._delayed else None
-            try:
-                async with asyncio.timeout(wait):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+            await self._changed.wait()
+        raise QueueClosedError
 
     def done(self, key: Key) -> None:
         """End the processing of `key`."""
         del self.processing[key]
         if (entry := self._entries.get(key)) is not None:
-            self._schedule(key, entry, self._clock())
+            self._schedule(key, entry)
 
     def close(self) -> None:
         """Return no more keys; those being processed may end."""
         self._closed = True
         self._changed.set()
 
-    def _schedule(self, key: Key, entry: _Entry, now: float) -> None:
-        if entry.ready_at <= now:
-            self._push_ready(key, entry)
+    def _schedule(self, key: Key, entry: _Entry) -> None:
+        """Make an entry ready when its time comes."""
+        wait = entry.ready_at - self._clock()
+        if wait > 0:
+            entry.timer = asyncio.get_running_loop().call_later(wait, self._make_ready, key, entry)
         else:
-            heapq.heappush(self._delayed, (entry.ready_at, entry.order, key))
-            if len(self._delayed) > 2 * len(self._entries) + STALE_DELAYS:
-                self._delayed = [item for item in self._delayed if self._current(item[2], item[1])]
-                heapq.heapify(self._delayed)
+            self._make_ready(key, entry)
+
+    def _make_ready(self, key: Key, entry: _Entry) -> None:
+        heapq.heappush(self._ready, (entry.ready_at - entry.priority, next(self._numbers), key, entry))
         self._changed.set()
-
-    def _push_ready(self, key: Key, entry: _Entry) -> None:
-        heapq.heappush(self._ready, (entry.ready_at - entry.priority * SECONDS_PER_PRIORITY, entry.order, key))
-
-    def _current(self, key: Key, order: int) -> _Entry | None:
-        """Return the entry of a heap's item; None if that is not the key's newest, or the key is being processed."""
-        entry = self._entries.get(key)
-        return entry if entry is not None and entry.order == order and key not in self.processing else None
 
 
 class Backoff:

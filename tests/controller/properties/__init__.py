@@ -68,7 +68,6 @@ kube/test_conformance*.py goes: each of its statements is asked of both.
 14 Memory
     controller/properties/test_memory.py::test_a_store_costs_little_more_than_the_json_in_it
     controller/properties/test_memory.py::test_nothing_is_remembered_of_what_is_gone
-    controller/runtime/test_workqueue.py::test_times_that_were_overtaken_do_not_pile_up
 15 The event loop turns
     controller/properties/test_memory.py::test_others_have_their_turn_while_much_is_read
     gatewright/test_plain_http.py::test_a_page_may_finish_in_a_thread

@@ -186,7 +186,7 @@ async def test_an_api_that_is_removed_takes_its_objects_along(
         await define(plane, user)
         await user.create(kind.resource, thing)
         await observer.until(CONFIGMAP, "thing")
-        assert manager.readiness.check() is None
+        assert manager.unready() is None
         events = await asyncio.to_thread(plane.audit_events, mark, user=f"controller-of-{place}", verb=WRITES)
     assert "patch things" in {f"{each['verb']} {each['objectRef']['resource']}" for each in events}
     await user.delete(kind.resource, "thing", place)

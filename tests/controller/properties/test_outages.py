@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 import controller.runtime.workqueue
 import kube.watch
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.health import MAX_SILENCE, Readiness
+from controller.runtime.health import MAX_SILENCE, unready
 from controller.runtime.manager import Manager
 from controller.runtime.types import Request
 from controller.runtime.workqueue import LOW, NORMAL
@@ -74,11 +74,11 @@ async def test_what_is_listed_anew_waits_for_what_people_change(running: Running
             await things.until_ready(name=f"thing-{number}")
         await things.until_quiet()
         things.server.requests.clear()
-        woken: list[tuple[str, int]] = []
+        woken: list[tuple[str, float]] = []
         queue = things.manager.controllers[0].queue
         add = queue.add
 
-        def noted(key: Request, *, priority: int = NORMAL, after: float = 0.0) -> None:
+        def noted(key: Request, *, priority: float = NORMAL, after: float = 0.0) -> None:
             woken.append((key.name, priority))
             add(key, priority=priority, after=after)
 
@@ -184,12 +184,11 @@ async def test_a_right_that_is_lost_concerns_one_resource(running: Running) -> N
         things.create("after")
         await things.until_ready(name="after")
         heard = [watch.last_heard or 0.0 for watch in things.manager.caches.of(things.resource).watches]
-        late = Readiness(things.manager.caches, clock=lambda: min(heard) + MAX_SILENCE)
-        fault = late.check() or ""
+        fault = unready(things.manager.caches, clock=lambda: min(heard) + MAX_SILENCE) or ""
         things.server.requests.faults.clear()
         await things.server.requests.until(lambda log: log.watches[-1].code == 200)
         await things.until_quiet()
-        assert things.manager.readiness.check() is None
+        assert things.manager.unready() is None
         assert time.monotonic() > min(heard)
     assert fault.startswith("configmaps: nothing heard for ")
     assert "403 Forbidden: a fault of the test: 403" in fault

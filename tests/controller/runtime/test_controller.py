@@ -105,7 +105,7 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
         configmap(server)
         await attempts.get()
         (controller,) = manager.controllers
-        assert len(controller.queue) == 0
+        assert controller.queue._entries == {}
         server.change(CONFIGMAP, "one", {"data": {"a": "b"}}, NAMESPACE)
         await attempts.get()
 
@@ -203,31 +203,6 @@ async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(server: F
         configmap(server)
         server.change(CONFIGMAP, "one", {"data": {"a": "b"}}, NAMESPACE)
         assert await observed.get() == next_but_one
-
-
-async def test_what_a_reconcile_wrote_does_not_wake_it(server: FakeApiServer) -> None:
-    """Its own change is shown while it is at work, and is no news afterwards; what somebody else changes is."""
-    expectations, looked, shown = Expectations(), asyncio.Queue[Any](), asyncio.Event()
-
-    async def reconcile(request: Request) -> Result:
-        cache = manager.caches.one(CONFIGMAP, "one", NAMESPACE)
-        cache.subscribe(lambda change: shown.set())
-        looked.put_nowait((cache.get(request.key) or {}).get("data"))
-        answer = await manager.client.patch(CONFIGMAP, "one", {"data": {"ours": "1"}}, NAMESPACE)
-        version = int(answer["metadata"]["resourceVersion"])
-        while not cache.has_seen(request.key, version):
-            shown.clear()
-            await shown.wait()
-        expectations.wrote(request, cache, request.key, version)
-        looked.put_nowait("done")
-        return Result()
-
-    async with running(server, reconcile, expectations=expectations, primary=False) as manager:
-        configmap(server)
-        assert [await looked.get(), await looked.get()] == [None, "done"]
-        server.change(CONFIGMAP, "one", {"data": {"theirs": "2"}}, NAMESPACE)
-        assert [await looked.get(), await looked.get()] == [{"ours": "1", "theirs": "2"}, "done"]
-        assert looked.empty()
 
 
 async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> None:

@@ -71,7 +71,7 @@ async def test_repetitions_become_a_series(server: FakeApiServer, recorder: Even
         recorder.record(THING, FAILED)
         clock.now += 60
     (event,) = await written(server, recorder)
-    assert event["series"]["count"] == 2
+    assert event["series"]["count"] == 10
     assert len(server.requests.writes) == 2
     for _ in range(30):
         recorder.record(THING, FAILED)

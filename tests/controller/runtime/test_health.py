@@ -6,7 +6,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.health import Readiness
+from controller.runtime.health import unready
 from controller.runtime.manager import Manager
 from tests.controller.runtime.conftest import CONFIGMAP, SECRET
 from tests.controller.runtime.test_leader import Clock
@@ -23,7 +23,7 @@ def manager(server: FakeApiServer) -> Manager:
 
 async def test_a_process_that_has_read_nothing_says_what_it_waits_for(manager: Manager) -> None:
     """Each cache by the name of its resource."""
-    assert manager.readiness.check() == "configmaps: not synced; secrets: not synced"
+    assert manager.unready() == "configmaps: not synced; secrets: not synced"
 
 
 async def test_a_synced_process_is_ready(manager: Manager) -> None:
@@ -32,11 +32,11 @@ async def test_a_synced_process_is_ready(manager: Manager) -> None:
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await manager.caches.synced()
-        assert manager.readiness.check() is None
+        assert manager.unready() is None
         heard = [watch.last_heard for cache in manager.caches for watch in cache.watches]
         clock = Clock()
         clock.now = max(each for each in heard if each is not None) + 200
-        late = Readiness(manager.caches, clock=clock).check()
+        late = unready(manager.caches, clock=clock)
         stop.set()
     assert late == "configmaps: nothing heard for 200 s; secrets: nothing heard for 200 s"
 
@@ -48,7 +48,7 @@ async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(manager: 
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
         await manager.caches.of(SECRET).synced()
-        fault = manager.readiness.check() or ""
+        fault = manager.unready() or ""
         stop.set()
     assert fault.startswith("configmaps: not synced")
     assert "secrets" not in fault

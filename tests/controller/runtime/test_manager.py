@@ -45,7 +45,7 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
         server.storage.listeners.append(note)
         server.change(LEASE, "lock", {"spec": {"holderIdentity": None}}, NAMESPACE)
         await things.until_ready()
-        assert manager.readiness.check() is None
+        assert manager.unready() is None
         stop.set()
     assert set(sizes) == {"2"}
 

@@ -459,7 +459,7 @@ async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> No
         things.create()
         await things.until_ready()
         thing = await things.until(things.resource, "thing")
-        problem = things.manager.readiness.check()
+        problem = things.manager.unready()
     assert (thing["status"]["monitors"], thing["status"]["leases"]) == (False, True)
     assert problem is None
 
