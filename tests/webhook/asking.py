@@ -1,5 +1,6 @@
 """Requests and policies in force for tests of the engine."""
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -37,8 +38,8 @@ def ask(
     looked_up: dict[str, Any] | None = None,
     **changes: Any,
 ) -> Request:
-    """Return the verdict on an object."""
-    return Request(about(kind, subresource, **changes), object, old_object, looked_up or {})
+    """Return a request about a copy of an object, which may be patched."""
+    return Request(about(kind, subresource, **changes), copy.deepcopy(object), old_object, looked_up or {})
 
 
 def in_force(policy: Policy, **changes: Any) -> BoundPolicy:

@@ -1,5 +1,6 @@
 """An object's planned children: the requests by which the controller would create them, and what comes of those."""
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -170,7 +171,7 @@ def _judged(judge: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tupl
         created = request.attributes._replace(operation="CREATE")
         first, second = (_mutated(judge, Request(created, each, None, looked_up)) for each in (request.value, old))
         request = Request(request.attributes, first, second, looked_up)
-    mutation = judge.mutate(request)
+    mutation = judge.mutate(request.with_object(copy.deepcopy(request.value)))
     object = mutation.object or request.value
     outcomes = mutation.outcomes
     if mutation.allowed:
@@ -179,4 +180,4 @@ def _judged(judge: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tupl
 
 
 def _mutated(judge: "Engine", request: Request) -> Object:
-    return judge.mutate(request).object or request.value
+    return judge.mutate(request.with_object(copy.deepcopy(request.value))).object or request.value

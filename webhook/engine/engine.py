@@ -126,22 +126,21 @@ class Engine:
     def mutate(self, request: Request) -> Verdict:
         """Ask every mutating policy that applies, in order, each seeing the result of the one before.
 
-        What has no object (DELETE), or is being deleted already, is never patched.
+        The request's object is patched in place. What has no object (DELETE), or is being deleted already, is never
+        patched.
         """
         attributes = request.attributes
         asked = self._mutating.asked(attributes).policies
         if not asked or request.object is None or request.is_being_deleted:
             return Verdict()
-        request = request.copy(self._targets[attributes.target].kind)
+        request = request.of_kind(self._targets[attributes.target].kind)
         patcher = Patcher(request)
         outcomes: list[Outcome] = []
         for bound in asked:
             outcome = _guarded(bound.title, bound.actions, bound.fails_closed, bound.mutate, request, patcher)
             if outcome is not None:
                 outcomes.append(outcome)
-        verdict = Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
-        request.forget()  # its records refer to it
-        return verdict
+        return Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
 
     @property
     def judged_kinds(self) -> frozenset[Kind]:

@@ -88,14 +88,9 @@ class Fields:
 
     def steps(self) -> tuple[Step, ...]:
         """Return that path as the steps of a patch; no field on the way may have a dot in its name."""
-        return self.steps_below() if self.above is None else (*self.above.steps(), *self.steps_below())
-
-    def steps_below(self) -> tuple[Step, ...]:
-        """Return the steps from the record above."""
-        if isinstance(self.step, tuple):
-            path, index = self.step
-            return (*steps_of(path), index)
-        return steps_of(self.step)
+        step = self.step
+        below: tuple[Step, ...] = (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)
+        return below if self.above is None else (*self.above.steps(), *below)
 
     def violation(
         self,

@@ -1,140 +1,130 @@
-"""Make a minimal JSONPatch (RFC 6902) while setting fields, without copying the object as a whole."""
+"""Set fields of an object, and describe what was set as a minimal JSONPatch (RFC 6902)."""
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from webhook.engine.fields import Fields, WrongTypeError, steps_of
+from webhook.engine.fields import WrongTypeError, steps_of
 from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Patch, Step
 
 
+def pointer(path: Iterable[Step]) -> str:
+    """Return `path` as a JSON pointer (RFC 6901)."""
+    return "".join([f"/{step}" if type(step) is int else _token(str(step)) for step in path])
+
+
 @lru_cache(maxsize=4096)
-def pointer(path: tuple[Step, ...]) -> str:
-    """Return `path` as a JSON pointer (RFC 6901): `~` and `/` in a step are escaped."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+def _token(step: str) -> str:
+    """Return a key as a part of a pointer: `~` and `/` are escaped."""
+    return f"/{step.replace('~', '~0').replace('/', '~1')}"
+
+
+class Change(NamedTuple):
+    """One field that was set, in which object or list, and what was there; no path where that was put in before."""
+
+    node: Any
+    step: Step
+    old: Any
+    path: tuple[Step, ...]
 
 
 class Patcher:
-    """One request's object that is being changed, and the operations that lead to what it has become.
-
-    The object given is never touched: what a change passes through is copied once, one level at a time.
-    """
+    """Changes one request's object in place, and knows the operations that lead from the original to the result."""
 
     def __init__(self, request: Request) -> None:
-        """Start with no operations. The request is the patcher's own: it comes to be about the patched object."""
+        """Start with no operations."""
         self._request = request
-        self._copies: dict[int, tuple[Any, Any]] = {}  # by identity: a copy, which may be changed, and its original
+        self._changes: list[Change] = []
+        self._added: dict[int, Any] = {}  # by identity: the objects and lists that patches have put in
 
     def apply(self, patches: Iterable[Patch]) -> bool:
         """Carry out all patches, or none where one of them raises; return whether anything changed.
 
         A parent of the wrong type is a WrongTypeError, a list item that is not there a LookupError.
         """
-        undo: list[tuple[Any, Step, Any]] = []
+        done = len(self._changes)
         try:
             for patch in patches:
-                self._set(patch, undo)
+                self._apply(patch)
         except Exception:
-            for node, step, old in reversed(undo):
-                if old is UNSET:
-                    del node[step]
-                else:
-                    node[step] = old
+            while len(self._changes) > done:
+                node, step, old, _ = self._changes.pop()
+                _put(node, step, old)
             raise
-        finally:
-            self._request.object = self._request.value
-            if undo:
-                self._request.forget()  # its records are of the object as it was
-        return bool(undo)
+        if len(self._changes) == done:
+            return False
+        self._request.forget()  # its records are of the object as it was
+        return True
 
     @property
     def operations(self) -> list[dict[str, Any]]:
-        """The operations, in the order of the object's fields."""
+        """The operations, one for each field that differs, in the order in which fields were set first."""
+        first: dict[tuple[int, Step], Change] = {}
+        for change in self._changes:
+            if change.path:
+                first.setdefault((id(change.node), change.step), change)
         found: list[dict[str, Any]] = []
-        if id(self._request.value) in self._copies:
-            self._compare(self._request.value, "", found)
+        for node, step, old, path in first.values():
+            value = node.get(step, UNSET) if type(node) is dict else node[step]
+            is_new = (old is None or old is UNSET) and type(node) is dict  # into a list, "add" would insert
+            if value is UNSET and old is not UNSET:
+                found.append({"op": "remove", "path": pointer(path)})
+            elif not same(value, old):
+                found.append({"op": "add" if is_new else "replace", "path": pointer(path), "value": value})
         return found
 
-    def _compare(self, node: Any, place: str, found: list[dict[str, Any]]) -> None:
-        """Find the operations that lead from the original of a copy to what it has become."""
-        original = self._copies[id(node)][1]
-        is_object = type(node) is dict
-        for step, value in node.items() if is_object else enumerate(node):
-            old = original.get(step, UNSET) if is_object else original[step]
-            if value is old:
-                continue
-            path = place + pointer((step,)) if is_object else f"{place}/{step}"
-            is_new = old is None or old is UNSET
-            if not is_new and id(value) in self._copies and self._copies[id(value)][1] is old:
-                self._compare(value, path, found)
-            elif is_new or not same(value, old):
-                adds = is_new and is_object  # into a list, "add" would insert
-                found.append({"op": "add" if adds else "replace", "path": path, "value": value})
-        if is_object and not original.keys() <= node.keys():
-            gone = [step for step in original if step not in node]
-            found += [{"op": "remove", "path": place + pointer((step,))} for step in gone]
-
-    def _set(self, patch: Patch, undo: list[tuple[Any, Step, Any]]) -> None:
-        node, step, current, missing = self._found(patch)
+    def _apply(self, patch: Patch) -> None:
+        change, missing = self._found(patch)
         value = patch.value
-        if current is None:
+        if change.old is None or change.old is UNSET:
             if value is None or value is UNSET:
                 return
-            for below in reversed(missing):
-                if type(below) is int:
-                    raise LookupError(f"no item {pointer(patch.steps)}")
-                value = {below: value}
-                self._copies[id(value)] = value, UNSET
-        elif not patch.overwrite or same(current, value):
+        elif not patch.overwrite or same(change.old, value):
             return
-        undo.append((node, step, node[step] if type(step) is int else node.get(step, UNSET)))
-        if value is UNSET:
-            del node[step]
-        else:
-            node[step] = value
+        if type(value) is dict or type(value) is list:
+            value = self._own(value)
+        for below in reversed(missing):
+            if type(below) is int:
+                raise LookupError(f"no item {pointer(patch.steps)}")
+            value = {below: value}
+            self._added[id(value)] = value
+        self._changes.append(change)
+        _put(change.node, change.step, value)
 
-    def _found(self, patch: Patch) -> tuple[Any, Step, Any, tuple[Step, ...]]:
-        """Return the last node on the way that is there, copied, the step from it, what is there, and missing steps."""
+    def _found(self, patch: Patch) -> tuple[Change, tuple[Step, ...]]:
+        """Return the field to set, of the last object or list on the way that is there, and the missing steps below."""
         holder, steps = patch.holder or self._request, patch.path
         while not holder.value and holder.above is not None and isinstance(holder.step, str):
             holder, steps = holder.above, (*steps_of(holder.step), *steps)  # an absent object is read as an empty one
-        node = self._copied(holder)
+        node: Any = holder.value
         last = len(steps) - 1
         for depth, step in enumerate(steps):
             wanted: Any = list if type(step) is int else dict
             if type(node) is not wanted:
-                raise WrongTypeError(".".join(map(str, (*holder.steps(), *steps[:depth]))), node, wanted)
-            current = node[step] if wanted is list else node.get(step)
-            if current is None or depth == last:
+                raise WrongTypeError(holder.path(".".join(map(str, steps[:depth]))), node, wanted)
+            old = node[step] if wanted is list else node.get(step, UNSET)
+            if depth == last or old is None or old is UNSET:
                 break
-            node = current if id(current) in self._copies else self._child(node, step)
-        return node, step, current, steps[depth + 1 :]
+            node = old
+        path = () if id(node) in self._added else (*holder.steps(), *steps[: depth + 1])
+        return Change(node, step, old, path), steps[depth + 1 :]
 
-    def _copied(self, record: Fields) -> Any:
-        """Return the object of a record, copied where it is still the one that was sent."""
-        node = record.value
-        if id(node) not in self._copies:
-            if record.above is None:
-                node = self._copy(node)
-            else:
-                node = self._copied(record.above)
-                for step in record.steps_below():
-                    node = self._child(node, step)
-            record.value = node
-        return node
+    def _own(self, value: Any) -> Any:
+        """Return a copy of a policy's value, which later patches may change."""
+        if type(value) is dict:
+            value = {key: self._own(each) for key, each in value.items()}
+        elif type(value) is list:
+            value = [self._own(each) for each in value]
+        self._added[id(value)] = value
+        return value
 
-    def _child(self, node: Any, step: Step) -> Any:
-        """Return what is at `step` of a copy, copied too if it has fields or items."""
-        child = node[step]
-        if id(child) not in self._copies and type(child) in (dict, list):
-            child = node[step] = self._copy(child)
-        return child
 
-    def _copy(self, node: Any) -> Any:
-        copy = node.copy()
-        self._copies[id(copy)] = copy, node
-        return copy
+def _put(node: Any, step: Step, value: Any) -> None:
+    if value is UNSET:
+        del node[step]
+    else:
+        node[step] = value
 
 
 def same(one: Any, other: Any) -> bool:

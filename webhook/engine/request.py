@@ -78,7 +78,7 @@ class Request(Fields):
         kind: Kind | None = None,
     ) -> None:
         """Keep what was asked; nothing is copied. `kind` says where pods stand, if the table does not know."""
-        self.value = (old_object if object is None else object) or {}
+        self.value = object if object is not None else old_object if old_object is not None else {}
         self.above = None
         self.step = ""
         self.attributes = attributes

@@ -27,8 +27,6 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
 
 def differences(old: dict[str, Any], new: dict[str, Any], at: tuple[Step, ...] = ()) -> Iterator[Patch]:
     """Yield the patches from one object to another: maps by their keys, anything else as a whole."""
-    for key in old.keys() - new.keys():
-        yield Patch((*at, key), UNSET, overwrite=True)
     for key, value in new.items():
         if key not in old or old[key] is None:
             yield Patch((*at, key), value, overwrite=True)
@@ -36,3 +34,6 @@ def differences(old: dict[str, Any], new: dict[str, Any], at: tuple[Step, ...] =
             yield from differences(old[key], value, (*at, key))
         elif value != old[key] or type(value) is not type(old[key]):
             yield Patch((*at, key), value, overwrite=True)
+    for key in old:
+        if key not in new:
+            yield Patch((*at, key), UNSET, overwrite=True)
