@@ -8,6 +8,7 @@ import msgspec
 import orjson
 
 from webhook.engine import Attributes, Request, Verdict
+from webhook.engine.kinds import NAMESPACES
 from webhook.messages import REASONS, audit_annotations, status, warnings
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
@@ -135,6 +136,7 @@ def envelope(body: bytes) -> Envelope:
         raise MalformedRequestError(asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}")
     kind, resource, user = asked.kind, asked.resource, asked.user_info
     judged = kind.group, kind.version, kind.kind
+    is_namespace = (resource.group, resource.resource) == NAMESPACES
     requested = asked.request_kind
     attributes = Attributes(
         asked.uid,
@@ -144,7 +146,7 @@ def envelope(body: bytes) -> Envelope:
         resource.resource,
         asked.sub_resource or "",
         asked.name or "",
-        asked.namespace or "",
+        asked.namespace or (asked.name if is_namespace else "") or "",  # missing where the API server made the name
         "" if user is None else user.username,
         () if user is None else user.groups or (),
         asked.dry_run is True,

@@ -54,8 +54,8 @@ class Call:
         for number, each in enumerate(sorted(each for each in self.place if isinstance(each, Names)), start=1):
             patterns = [name for name in each.patterns if each.match or is_glob(name)]
             if patterns and not each.is_exact:
-                matches = f"has(request.namespace) && ({matching('request.namespace', patterns)})"
-                yield f"namespaces-{number}", matches if each.match else f"!({matches})"
+                matches = matching("request.namespace", patterns)  # missing for a Namespace with a generated name
+                yield f"namespaces-{number}", f"!has(request.namespace) || {'' if each.match else '!'}({matches})"
         if self.users:
             yield "users", f"!({matching('request.userInfo.username', self.users)})"
         if self.groups:

@@ -47,6 +47,15 @@ def test_a_review_is_parsed_completely():
     assert (request.object, request.old_object) == (POD, POD)
 
 
+def test_a_namespace_with_a_generated_name_is_in_itself():
+    """The API server sends no namespace for it, and one for every other Namespace."""
+    about_it = {"kind": {"group": "", "version": "v1", "kind": "Namespace"}, "name": "team-5b9w9"}
+    resource = {"group": "", "version": "v1", "resource": "namespaces"}
+    object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "team-", "name": "team-5b9w9"}}
+    request = read(body("namespace", **about_it, resource=resource, object=object))
+    assert request.attributes.namespace == "team-5b9w9"
+
+
 def test_the_requested_kind_is_known():
     """With matchPolicy Equivalent, the API server converts the object; the request's kind is reported."""
     sent = {"group": "apps", "version": "v1beta1", "kind": "Pod"}

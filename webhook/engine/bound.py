@@ -12,6 +12,7 @@ from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
 from webhook.engine.policy import Params, Policy
 from webhook.engine.request import Request
+from webhook.engine.rules import RuleError
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
 from webhook.engine.violation import Before, Patch, Violation, is_below
 
@@ -123,15 +124,15 @@ class BoundPolicy:
     def _before(self, request: Request) -> list[Violation]:
         """Return the violations of the object as it was, if the policy denied them then.
 
-        A malformed object had none to tolerate, nor one that `match` did not select. At most ten times as many as are
-        reported are tolerated.
+        A malformed object had none to tolerate, nor one that `match` did not select, or whose conditions fail. At most
+        ten times as many as are reported are tolerated.
         """
         before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
-        if before is None or not self._applies(before):
-            return []
         try:
+            if before is None or not self._applies(before):
+                return []
             return list(islice(self._left(before, self.policy.validate), 10 * MAX_VIOLATIONS))
-        except WrongTypeError:
+        except (RuleError, WrongTypeError):
             return []
 
     def _expired(self, request: Request, violation: Violation) -> str:

@@ -17,6 +17,7 @@ _REGISTRY = re.compile(
     r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?"
 )
 _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
+_HTTPS_PORT = re.compile(r":0*443$")
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
 _TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
 _DIGEST = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
@@ -30,7 +31,7 @@ class ImageReferenceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """An image by its parts, normalised: registry in lower case, docker.io and library/ filled in."""
+    """An image by its parts, normalised: registry in lower case without port 443, docker.io and library/ filled in."""
 
     registry: str
     repository: str
@@ -84,7 +85,7 @@ def registry_name(text: str) -> str:
     """Return the normalised name of a registry host. ImageReferenceError where it is none."""
     if not _REGISTRY.fullmatch(text):
         raise ImageReferenceError("its registry is malformed")
-    registry = text.lower()
+    registry = _HTTPS_PORT.sub("", text.lower())  # the default: the same registry
     return DEFAULT_REGISTRY if registry in REGISTRY_ALIASES else registry
 
 

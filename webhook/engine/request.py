@@ -133,9 +133,10 @@ class Request(Fields):
         return self if self._kind is kind else self.copy(kind)
 
     def before(self) -> "Request | None":
-        """Return a request about the object as it was before an UPDATE; None where there was none."""
+        """Return a request to create the object as it was before an UPDATE; None where there was none."""
         if self._before is None and self.old_object is not None and self.attributes.operation == "UPDATE":
-            self._before = Request(self.attributes, self.old_object, None, self.looked_up, self._kind)
+            created = self.attributes._replace(operation="CREATE")
+            self._before = Request(created, self.old_object, None, self.looked_up, self._kind)
         return self._before
 
     @property

@@ -5,10 +5,11 @@ never as text: `registry.company.com.evil.io/x` does not come from `registry.com
 
 Judged: the images of all containers and of image volumes, and the image of a WebApp.
 
-A registry is a host, a host with its port, or either with a path: `registry.company.com/team` contains
-`registry.company.com/team/app` but not `registry.company.com/team-evil/app`. A `*` matches one whole component:
-`*.company.com`, `ghcr.io/*/approved`. With a tag, where `*` matches any part, it is one repository's images with that
-tag: `registry.company.com/base:1.*`; a tag beside a digest counts. `denied` takes precedence over `registries`.
+A registry is a host, a host with its port (443 is the same as none), or either with a path: `registry.company.com/team`
+contains `registry.company.com/team/app` but not `registry.company.com/team-evil/app`. A `*` matches one whole
+component: `*.company.com`, `ghcr.io/*/approved`. With a tag, where `*` matches any part, it is one repository's images
+with that tag: `registry.company.com/base:1.*`; a tag beside a digest counts. `denied` takes precedence over
+`registries`.
 
 Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`.
 Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`; `image: sha256:…`, the id of an image

@@ -84,7 +84,7 @@ OPEN = (NAME, "NotIn", EXCLUDED)
                 (
                     [OPEN],
                     [
-                        'has(request.namespace) && (request.namespace in ["production"] || request.namespace.matches("^(shop-.*)$"))'
+                        '!has(request.namespace) || (request.namespace in ["production"] || request.namespace.matches("^(shop-.*)$"))'
                     ],
                     ["deployments"],
                 )
@@ -107,7 +107,7 @@ OPEN = (NAME, "NotIn", EXCLUDED)
             [
                 (
                     [("env", "Exists"), OPEN],
-                    ['has(request.namespace) && (request.namespace.matches("^(shop-.*)$"))'],
+                    ['!has(request.namespace) || (request.namespace.matches("^(shop-.*)$"))'],
                     ["deployments"],
                 )
             ],

@@ -197,6 +197,30 @@ def test_an_update_tolerates_an_existing_violation():
         assert (len(outcome.violations), len(outcome.tolerated)) == (new, tolerated)
 
 
+CHANGED = "request.operation == 'CREATE' || object.spec != oldObject.spec"
+
+
+@pytest.mark.parametrize("condition", [CHANGED, "object.spec != oldObject.spec"])
+@pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
+def test_a_condition_on_the_old_object_hides_no_violation(condition, failure_policy):
+    """The object as it was has no old object: nothing is tolerated where the condition fails for it."""
+    rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3"}
+    conditions = [{"name": "changed", "expression": condition}]
+    engine = Engine([bound(validations=[rule], matchConditions=conditions, failurePolicy=failure_policy)])
+    old = DEPLOYMENT | {"spec": {"replicas": 1}}
+    (outcome,) = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")).outcomes
+    assert (outcome.error, [each.message for each in outcome.violations]) == (None, ["spec.replicas: 5; at most 3"])
+
+
+def test_a_condition_for_creations_selects_the_object_as_it_was():
+    """It is judged as if it were created, so that its violation is tolerated."""
+    rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas"}
+    engine = Engine([bound(validations=[rule], matchConditions=[{"name": "changed", "expression": CHANGED}])])
+    old = DEPLOYMENT | {"spec": DEPLOYMENT["spec"] | {"paused": True}}
+    (outcome,) = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")).outcomes
+    assert (outcome.violations, len(outcome.tolerated)) == ((), 1)
+
+
 def test_an_error_is_never_tolerated():
     """An error has no old state to compare with."""
     engine = Engine([bound(validations=[{"expression": "object.nope == 1"}])])
