@@ -25,9 +25,9 @@ class QuantityError(ValueError):
 
 
 class Quantity(NamedTuple):
-    """An amount of a resource: its value in whole thousandths, and its original text."""
+    """An amount of a resource: its value in thousandths, and its original text."""
 
-    value: Fraction
+    millis: int
     text: str
 
     def __str__(self) -> str:
@@ -48,14 +48,15 @@ def parse_quantity(text: str) -> Quantity:
     digits = int(f"{match['whole']}{match['part']}")
     exponent = min(max(int(match["exponent"] or 0), -2 * LONGEST), 2 * LONGEST)  # beyond, digits change nothing
     exact = digits * Fraction(10) ** (exponent - len(match["part"])) * SUFFIXES[match["suffix"] or ""]
-    value = min(Fraction(ceil(exact * MILLI), MILLI), Fraction(LARGEST))
-    return Quantity(-value if match["sign"] == "-" else value, text.strip())
+    millis = min(ceil(exact * MILLI), LARGEST * MILLI)
+    return Quantity(-millis if match["sign"] == "-" else millis, text.strip())
 
 
-def written(value: Fraction) -> Quantity:
-    """Return `value`, in whole thousandths, as the shortest usual quantity."""
-    if value.denominator > 1:
-        return parse_quantity(f"{int(value * MILLI)}m")
+def written(millis: int) -> Quantity:
+    """Return a number of thousandths as the shortest usual quantity."""
+    if millis % MILLI:
+        return parse_quantity(f"{millis}m")
+    value = millis // MILLI
     units = (f"{unit}i" for unit in "EPTGMK")
-    unit = next((unit for unit in units if value and not value % int(SUFFIXES[unit])), "")
+    unit = next((unit for unit in units if value and not value % SUFFIXES[unit]), "")
     return parse_quantity(f"{int(value / SUFFIXES[unit])}{unit}")

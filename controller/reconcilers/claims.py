@@ -1,7 +1,6 @@
 """PersistentVolumeClaims: their spec, their size, and whether their StorageClass exists."""
 
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 
 from config.quantities import parse_quantity
 from controller.reconcilers.indexes import by_name
@@ -28,14 +27,14 @@ def origin(storage: str, class_name: str, at: str = "") -> dict[str, str]:
     return {f"{at}spec.resources": storage, f"{at}spec.storageClassName": class_name}
 
 
-def asked(claim: Object) -> Fraction:
-    """Return the requested size of a claim in bytes."""
+def asked(claim: Object) -> int:
+    """Return how much a claim requests, in thousandths of a byte."""
     return amount(claim["spec"]["resources"]["requests"]["storage"])
 
 
-def amount(storage: str | int) -> Fraction:
-    """Return the value of a quantity in bytes."""
-    return parse_quantity(str(storage)).value
+def amount(storage: str | int) -> int:
+    """Return a quantity in thousandths of a byte."""
+    return parse_quantity(str(storage)).millis
 
 
 def by_default(storage_class: Object) -> Iterator[str]:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from config.api.components import Cache, Workload
-from config.quantities import parse_quantity
+from config.quantities import MILLI, parse_quantity
 from controller.reconcilers import restricted
 from controller.reconcilers.application import ORIGIN, Application, applied, origins
 from controller.reconcilers.images import image
@@ -138,7 +138,7 @@ def without_cache(parent: Parent) -> Component:
 
 def _memory(resources: Object) -> list[str]:
     limit = (resources.get("limits") or {}).get("memory")
-    most = [] if limit is None else ["--maxmemory", str(int(parse_quantity(str(limit)).value * CACHE_SHARE))]
+    most = [] if limit is None else ["--maxmemory", str(int(parse_quantity(str(limit)).millis * CACHE_SHARE / MILLI))]
     return [*most, "--maxmemory-policy", "allkeys-lru"]
 
 

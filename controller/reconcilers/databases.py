@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from fractions import Fraction
-from math import ceil
 
 from config.api.components import Database
+from config.quantities import MILLI
 from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.claims import amount, without_class
 from controller.reconcilers.components import Component, Parent, Place, removed, without
@@ -26,7 +25,7 @@ BACKUPS = (CRON_JOB, BACKUP)
 PORTS = {"postgresql": 5432, "mysql": mysql.PORT}
 DEFAULT_POSTGRESQL = "17"
 NAME = LOGIN = "app"  # the one database and its owner
-GIBI = Fraction(2**30)
+GIBI = 2**30 * MILLI  # in thousandths of a byte
 WAITING = frozenset({"Progressing", "Updating", "Degraded"})  # a child that starts, changes, or was ready
 FIELD = re.compile(r"(^|; )(spec\.\w+)")  # the field at the start of each problem's text
 POSTGRESQL_ORIGIN = {
@@ -196,4 +195,4 @@ def _storage(parent: Parent, spec: Database, had: str | None) -> str:
 
 def whole_gibi(storage: int | str) -> str:
     """Return a size in whole Gi, rounded up: 1Ti is 1024Gi."""
-    return f"{ceil(amount(storage) / GIBI)}Gi"
+    return f"{-(-amount(storage) // GIBI)}Gi"  # rounded up

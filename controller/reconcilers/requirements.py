@@ -1,7 +1,5 @@
 """Compute resources of containers whose image Gatewright chooses, with a default for each unset amount."""
 
-from fractions import Fraction
-
 from config.api.core import ResourceRequirements
 from config.quantities import parse_quantity
 from controller.runtime.plan import Object
@@ -28,5 +26,5 @@ def completed(given: ResourceRequirements | None, default: Object) -> Object:
     return {**chosen, **both}
 
 
-def _amount(quantity: int | str) -> Fraction:
-    return parse_quantity(str(quantity)).value
+def _amount(quantity: int | str) -> int:
+    return parse_quantity(str(quantity)).millis

@@ -76,7 +76,7 @@ AMOUNT_MAPS = st.none() | st.dictionaries(NAMES, AMOUNTS | st.none(), max_size=3
 
 def value(amount):
     """Return an amount as a number."""
-    return parse_quantity(str(amount)).value
+    return parse_quantity(str(amount)).millis
 
 
 def possible(resources):

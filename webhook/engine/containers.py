@@ -2,19 +2,22 @@
 
 from typing import Any, NamedTuple
 
+from config.quantities import Quantity
 from webhook.engine.fields import Fields, WrongTypeError
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 NOTHING: dict[str, Any] = {}
 
+Amounts = dict[str, Quantity]
+
 
 class Container(Fields):
-    """One container: the list that it is in, and what most policies read. An absent mapping is empty.
+    """One container: the list that it is in, and what most policies read. An absent securityContext is empty.
 
     `list` is one of CONTAINER_LISTS, or empty where an object is itself one container (WebApp).
     """
 
-    __slots__ = ("image", "list", "name", "resources", "security_context")
+    __slots__ = ("_resources", "image", "list", "name", "security_context")
 
     def __init__(self, value: dict[str, Any], above: Fields, step: str | tuple[str, int]) -> None:
         """Read the container at `step` below the pod, or below the object. WrongTypeError names a wrong JSON type."""
@@ -25,13 +28,20 @@ class Container(Fields):
         self.name: str | None = value.get("name")
         self.image: str | None = value.get("image")
         self.security_context: dict[str, Any] = value.get("securityContext") or NOTHING
-        self.resources: dict[str, Any] = value.get("resources") or NOTHING
-        if type(self.security_context) is not dict or type(self.resources) is not dict:
+        self._resources: tuple[Amounts, Amounts] | None = None
+        if type(self.security_context) is not dict:
             self.mapping("securityContext")
-            self.mapping("resources")
         if type(self.image) is not str or type(self.name) is not str:
             self.string("name")
             self.string("image")
+
+    @property
+    def resources(self) -> tuple[Amounts, Amounts]:
+        """Its limits and its requests, parsed when they are first read; a request that is left out is the limit."""
+        if self._resources is None:
+            limits = self.quantities("resources.limits")
+            self._resources = limits, limits | self.quantities("resources.requests")
+        return self._resources
 
     @property
     def runs_once(self) -> bool:

@@ -24,11 +24,11 @@ def of_resources(container: Fields) -> Violations:
     for part, amounts in both.items():
         for name, amount in amounts.items():
             field = entry(f"resources.{part}", name)
-            if amount.value < 0:
+            if amount.millis < 0:
                 rule, fix = "an amount cannot be negative", "write 0 or more"
                 yield container.violation(field, amount.text, rule, fix, found=amount.text)
             limit = both["limits"].get(name, amount)
-            if part == "requests" and amount.value > limit.value:
+            if part == "requests" and amount.millis > limit.millis:
                 found = f"{amount}, and the limit is {limit}"
                 rule = "no container may ask for more than it may use"
                 yield container.violation(field, found, rule, "lower the request, or raise the limit", found=found)

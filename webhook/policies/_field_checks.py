@@ -40,7 +40,7 @@ def of_object_name(record: Fields, field: str) -> Violations:
 def of_storage(record: Fields, field: str) -> Violations:
     """Yield a violation where the size of a volume is none."""
     size = record.quantity(field)
-    if size is not None and size.value <= 0:
+    if size is not None and size.millis <= 0:
         yield record.violation(field, size.text, "a volume has a size", "write 1Gi or more", found=size.text)
 
 

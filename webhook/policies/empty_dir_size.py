@@ -31,11 +31,11 @@ def validate(request: Request, params: EmptyDirSize) -> Violations:
         if params.memory_only and volume.string("emptyDir.medium") != "Memory":
             continue
         path, limit = "emptyDir.sizeLimit", volume.quantity("emptyDir.sizeLimit")
-        if limit is None or not limit.value:
+        if limit is None or not limit.millis:
             up_to = "" if params.maximum is None else f" to {params.maximum} or less"
             found = "missing" if limit is None else limit.text
             yield volume.violation(path, found, "a size limit is required", f"set it{up_to}", found=found)
-        elif params.maximum is not None and (over := limit.value - amount(params.maximum).value) > 0:
+        elif params.maximum is not None and (over := limit.millis - amount(params.maximum).millis) > 0:
             rule, fix = f"must be at most {params.maximum}", f"lower it to {params.maximum} or less"
             yield volume.violation(path, limit.text, rule, fix, found=limit.text, excess=over)
 

@@ -9,11 +9,9 @@ Denied:  `memory: 100m`; `memory: 512`.
 Fix: write Mi or Gi.
 """
 
-from functools import lru_cache
-
 from pydantic import Field
 
-from config.quantities import Quantity, parse_quantity
+from config.quantities import MILLI, Quantity
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.fields import entry
 from webhook.policies._resources import Amount, amount, of_all
@@ -29,24 +27,24 @@ class MemoryUnits(Params):
 
 def validate(request: Request, params: MemoryUnits) -> Violations:
     """Yield one violation for each amount that is too small to be meant."""
+    smallest = amount(params.smallest).millis
     for each in of_all(request):
-        for part in ("limits", "requests"):
-            for name, found in each.owner.quantities(f"resources.{part}").items():
-                if name.startswith(BYTES) and _is_too_small(found.text, params.smallest):
+        for part, amounts in (("limits", each.limits), ("requests", each.requests)):
+            for name, found in amounts.items():
+                if (
+                    0 < found.millis < smallest
+                    and name.startswith(BYTES)
+                    and each.owner.is_set(f"resources.{part}.{name}")
+                ):
                     yield _violation(each.owner, entry(f"resources.{part}", name), found, params)
     for volume in request.volumes():
         limit = volume.quantity("emptyDir.sizeLimit")
-        if limit is not None and _is_too_small(limit.text, params.smallest):
+        if limit is not None and 0 < limit.millis < smallest:
             yield _violation(volume, "emptyDir.sizeLimit", limit, params)
 
 
-@lru_cache(maxsize=4096)
-def _is_too_small(text: str, smallest: str | int | float) -> bool:
-    return 0 < parse_quantity(text).value < amount(smallest).value
-
-
 def _violation(holder: Fields, field: str, found: Quantity, params: MemoryUnits) -> Violation:
-    said = f"{found}, which is {float(found.value):.8g} bytes"
+    said = f"{found}, which is {found.millis / MILLI:.8g} bytes"
     rule = f"amounts below {params.smallest} are taken for a wrong unit"
     return holder.violation(field, found.text, rule, "write Ki, Mi or Gi", found=said)
 

@@ -32,7 +32,7 @@ class QosGuaranteed(Completed):
 def validate(request: Request, params: QosGuaranteed) -> Violations:
     """Yield one violation for each resource of each container that is not guaranteed."""
     whole = of_pod(request)
-    if whole is not None and whole.requests:
+    if whole.requests:
         yield from _judge(whole, params)
     else:
         for each in of_containers(request, limit_ranges=params.limit_ranges):
@@ -43,12 +43,12 @@ def _judge(resources: Resources, params: QosGuaranteed) -> Violations:
     for resource in params.resources:
         limit = resources.limits.get(resource)
         rule = f"{resource} must be guaranteed, its request equal to its limit"
-        if limit is None or not limit.value:
+        if limit is None or not limit.millis:
             found = "missing" if limit is None else limit.text
-            yield resources.violation("limits", resource, found, rule, "set it, and no other request", found=found)
-        elif (asked := resources.requests[resource]).value != limit.value:
+            yield resources.violation("limits", resource, found, rule, "set it, and no other request")
+        elif (asked := resources.requests[resource]).millis != limit.millis:
             found = f"{asked} with a limit of {limit}"
-            yield resources.violation("requests", resource, found, rule, "set both to the same amount", found=found)
+            yield resources.violation("requests", resource, found, rule, "set both to the same amount")
 
 
 POLICY = Policy("qos-guaranteed", QosGuaranteed, validate=validate, category="capacity", needs=needs)

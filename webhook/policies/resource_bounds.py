@@ -10,11 +10,13 @@ Denied:  `resources: {limits: {cpu: 2001m}}`.
 Fix: stay within the bounds, or ask for an exception.
 """
 
+from functools import cached_property
+
 from pydantic import Field, model_validator
 
-from config.quantities import Quantity
+from config.quantities import LARGEST, MILLI
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._resources import Amount, Completed, Part, Resources, amount, needs, of_all
+from webhook.policies._resources import Amount, Completed, Part, amount, needs, of_all
 
 
 class Bounds(Params):
@@ -27,9 +29,16 @@ class Bounds(Params):
     def _is_possible(self) -> "Bounds":
         if self.min is None and self.max is None:
             raise ValueError("expected min or max")
-        if self.min is not None and self.max is not None and amount(self.min).value > amount(self.max).value:
+        low, high = self.range
+        if low > high:
             raise ValueError("min must not be above max")
         return self
+
+    @cached_property
+    def range(self) -> tuple[int, int]:
+        """The smallest and the largest amount, in thousandths."""
+        low = -LARGEST * MILLI if self.min is None else amount(self.min).millis
+        return low, LARGEST * MILLI if self.max is None else amount(self.max).millis
 
 
 class ResourceBounds(Completed):
@@ -51,18 +60,16 @@ def validate(request: Request, params: ResourceBounds) -> Violations:
     for each in of_all(request, limit_ranges=params.limit_ranges):
         for part, by_resource in parts:
             for resource, bounds in by_resource.items():
-                if (found := each.of(part).get(resource)) is not None:
-                    yield from _judge(each, part, resource, found, bounds)
-
-
-def _judge(resources: Resources, part: Part, resource: str, found: Quantity, bounds: Bounds) -> Violations:
-    what = f"{part} of {resource} must be"
-    if bounds.min is not None and (short := amount(bounds.min).value - found.value) > 0:
-        rule, fix = f"{what} at least {bounds.min}", f"raise it to {bounds.min} or more"
-        yield resources.violation(part, resource, found.text, rule, fix, found=found.text, excess=short)
-    if bounds.max is not None and (over := found.value - amount(bounds.max).value) > 0:
-        rule, fix = f"{what} at most {bounds.max}", f"lower it to {bounds.max} or less"
-        yield resources.violation(part, resource, found.text, rule, fix, found=found.text, excess=over)
+                found = each.of(part).get(resource)
+                if found is None:
+                    continue
+                (low, high), what = bounds.range, f"{part} of {resource} must be"
+                if found.millis < low:
+                    rule, fix = f"{what} at least {bounds.min}", f"raise it to {bounds.min} or more"
+                    yield each.violation(part, resource, found.text, rule, fix, low - found.millis)
+                elif found.millis > high:
+                    rule, fix = f"{what} at most {bounds.max}", f"lower it to {bounds.max} or less"
+                    yield each.violation(part, resource, found.text, rule, fix, found.millis - high)
 
 
 POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, category="capacity", needs=needs)

@@ -27,7 +27,7 @@ class ResourceDefaults(Params):
         if not self.limits and not self.requests:
             raise ValueError("expected limits or requests")
         for name, asked in self.requests.items():
-            if name in self.limits and amount(asked).value > amount(self.limits[name]).value:
+            if name in self.limits and amount(asked).millis > amount(self.limits[name]).millis:
                 raise ValueError(f"the request of {name} must not be above its limit")
         return self
 
@@ -37,8 +37,7 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
     before = request.before()
     if before is not None and request.resource_kind == "Pod":
         return
-    whole = of_pod(request)
-    shared = whole.requests if whole is not None else {}
+    shared = of_pod(request).requests
     known = {each.path(): each.mapping("resources") for each in before.containers()} if before is not None else {}
     for each in of_containers(request):
         container = each.owner
@@ -47,7 +46,7 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
         for name, limit in params.limits.items():
             if name not in each.limits and name not in shared:
                 own = each.requests.get(name)
-                raised = own is not None and own.value > amount(limit).value
+                raised = own is not None and own.millis > amount(limit).millis
                 yield _patch(container, "limits", name, own if raised else limit)
         for name, asked in params.requests.items():
             if name not in each.requests and name not in shared:

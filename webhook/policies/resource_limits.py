@@ -42,8 +42,7 @@ def validate(request: Request, params: ResourceLimits) -> Violations:
         for resource in params.forbidden:
             if resource in each.limits:
                 rule = f"no limit of {resource} is allowed in {params.tier}"
-                limit = each.limits[resource].text
-                yield each.violation("limits", resource, limit, rule, "remove it", found=limit)
+                yield each.violation("limits", resource, each.limits[resource].text, rule, "remove it")
 
 
 POLICY = Policy("resource-limits", ResourceLimits, validate=validate, category="capacity", needs=needs)

@@ -9,9 +9,11 @@ Denied:  `resources: {requests: {cpu: 250m}, limits: {cpu: "1"}}`; any limit wit
 Fix: raise the request or lower the limit.
 """
 
+from fractions import Fraction
+
 from pydantic import Field
 
-from config.quantities import LARGEST
+from config.quantities import LARGEST, MILLI
 from webhook.engine import Policy, Request, Violations
 from webhook.policies._resources import Amount, Completed, amount, needs, of_all
 
@@ -29,12 +31,12 @@ def validate(request: Request, params: ResourceRatios) -> Violations:
             limit = each.limits.get(resource)
             if limit is None:
                 continue
-            asked, largest = each.requests[resource], amount(ratio).value
-            if limit.value > largest * asked.value:
+            asked = each.requests[resource]
+            if limit.millis * MILLI > amount(ratio).millis * asked.millis:
                 found, fix = f"{limit} with a request of {asked}", "raise the request or lower the limit"
                 rule = f"a limit of {resource} must be at most {ratio} times its request"
-                excess = limit.value / asked.value if asked.value else LARGEST
-                yield each.violation("limits", resource, limit.text, rule, fix, found=found, excess=excess)
+                excess = Fraction(limit.millis, asked.millis) if asked.millis else LARGEST
+                yield each.violation("limits", resource, found, rule, fix, excess)
 
 
 POLICY = Policy("resource-ratios", ResourceRatios, validate=validate, category="capacity", needs=needs)
