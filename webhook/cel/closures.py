@@ -1,10 +1,10 @@
-"""The closures of selections, lists and maps, and of the operators that decide themselves what is evaluated."""
+"""The closures of selections, lists and maps, and of the operators that decide what of their operands is evaluated."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import Code, Frame, charge, function, weigh
+from webhook.cel.functions import Code, Frame, charge, declare_forms, weigh
 from webhook.cel.values import KEYS, NONE, Optional, equal, field, index, optional_index, type_name
 
 _SCALARS = frozenset({bool, int, float})
@@ -69,17 +69,6 @@ def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
     return not absorbing
 
 
-@function("_&&_(bool...) -> bool", compiles=True)
-def _all(*terms: Code) -> Code:
-    return lambda frame: decide(frame, terms, False)
-
-
-@function("_||_(bool...) -> bool", compiles=True)
-def _any(*terms: Code) -> Code:
-    return lambda frame: decide(frame, terms, True)
-
-
-@function("_?_:_(bool, A, A) -> A", compiles=True)
 def _conditional(condition: Code, yes: Code, no: Code) -> Code:
     def chosen(frame: Frame) -> Any:
         found = condition(frame)
@@ -102,34 +91,6 @@ def _same(frame: Frame, one: Any, two: Any) -> bool:
     return equal(one, two)
 
 
-@function("_==_(A, A) -> bool", compiles=True)
-def _equal(left: Code, right: Code) -> Code:
-    return lambda frame: _same(frame, left(frame), right(frame))
-
-
-@function("_!=_(A, A) -> bool", compiles=True)
-def _unequal(left: Code, right: Code) -> Code:
-    return lambda frame: not _same(frame, left(frame), right(frame))
-
-
-@function(
-    "_[_](list(A), int) -> A",
-    "_[_](map(A, B), A) -> B",
-    "_[_](optional_type(list(A)), int) -> optional_type(A)",
-    "_[_](optional_type(map(A, B)), A) -> optional_type(B)",
-    compiles=True,
-)
-def _indexed(container: Code, key: Code) -> Code:
-    return lambda frame: index(container(frame), key(frame))
-
-
-@function(
-    "_[?_](list(A), int) -> optional_type(A)",
-    "_[?_](map(A, B), A) -> optional_type(B)",
-    "_[?_](optional_type(list(A)), int) -> optional_type(A)",
-    "_[?_](optional_type(map(A, B)), A) -> optional_type(B)",
-    compiles=True,
-)
 def optionally_indexed(container: Code, key: Code) -> Code:
     """Return `container[?key]`, or `container.?key` where the key is a constant."""
     return lambda frame: optional_index(container(frame), key(frame))
@@ -164,3 +125,25 @@ def _present(value: Any, optional: bool) -> tuple[Any, ...]:
     if type(value) is Optional:
         return () if value is NONE else (value.value,)
     raise EvaluationError(f"cannot initialize optional entry from non-optional value {type_name(value)}")
+
+
+_OF_OPTIONALS = (
+    "{0}(optional_type(list(A)), int) -> optional_type(A); {0}(optional_type(map(A, B)), A) -> optional_type(B)"
+)
+
+declare_forms(
+    ("_&&_(bool...) -> bool", lambda *terms: lambda frame: decide(frame, terms, False)),
+    ("_||_(bool...) -> bool", lambda *terms: lambda frame: decide(frame, terms, True)),
+    ("_?_:_(bool, A, A) -> A", _conditional),
+    ("_==_(A, A) -> bool", lambda left, right: lambda frame: _same(frame, left(frame), right(frame))),
+    ("_!=_(A, A) -> bool", lambda left, right: lambda frame: not _same(frame, left(frame), right(frame))),
+    (
+        "_[_](list(A), int) -> A; _[_](map(A, B), A) -> B; " + _OF_OPTIONALS.format("_[_]"),
+        lambda container, key: lambda frame: index(container(frame), key(frame)),
+    ),
+    (
+        "_[?_](list(A), int) -> optional_type(A); _[?_](map(A, B), A) -> optional_type(B); "
+        + _OF_OPTIONALS.format("_[?_]"),
+        optionally_indexed,
+    ),
+)

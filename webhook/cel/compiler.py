@@ -9,9 +9,8 @@ from webhook.cel.errors import CompileError
 from webhook.cel.functions import FUNCTIONS, Code, fault
 from webhook.cel.library.formatting import format_fault
 from webhook.cel.macros import MACROS, Macro
-from webhook.cel.signatures import Signature, applied, result_type
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
-from webhook.cel.types import BOOL, DYN, STRING, Type, assignable, joined, parse_type
+from webhook.cel.types import BOOL, DYN, STRING, Signature, Type, applied, assignable, parse_type, result_type
 from webhook.cel.values import NAMES, TypeValue
 
 if TYPE_CHECKING:
@@ -202,7 +201,8 @@ class Compiler:
         for each in types if self.homogeneous else ():
             if each != types[0] and not (each.params and assignable(types[0], each, {})):
                 self.fail(node, f"expected type '{types[0]}' but found '{each}'")
-        return joined(types)
+        same = types and DYN not in types and all(assignable(types[0], each, {}) for each in types)
+        return types[0] if same else DYN
 
     def _map(self, node: MapNode) -> Typed:
         is_struct = node.name == "JSONPatch" or node.name.split(".")[0] == "Object"

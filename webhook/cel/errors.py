@@ -2,7 +2,7 @@
 
 
 class CelError(Exception):
-    """What `compile_expression` and `Program` raise, and nothing else."""
+    """What compiling and evaluating an expression raise, and nothing else."""
 
 
 class CompileError(CelError):
@@ -35,6 +35,11 @@ def line_and_column(source: str, at: int) -> tuple[int, int]:
     return source.count("\n", 0, at) + 1, at - source.rfind("\n", 0, at)
 
 
-def no_overload() -> EvaluationError:
-    """Return the error of an operation that is not defined for the types of its operands."""
-    return EvaluationError("no such overload")
+def no_overload(call: str = "") -> EvaluationError:
+    """Return the error of a `call` that is not defined for the types of its operands."""
+    return EvaluationError(f"no such overload: {call}" if call else "no such overload")
+
+
+def unconvertible(type_: str, to: str) -> EvaluationError:
+    """Return the error of a value that cannot be converted from one type to another."""
+    return EvaluationError(f"type conversion error from '{type_}' to '{to}'")

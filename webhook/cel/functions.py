@@ -1,28 +1,31 @@
-"""The table of functions: what an expression may call, with which types, what it costs, and how it is done."""
+"""The table of functions: what an expression may call, with which types, what it costs, and how it is evaluated."""
 
 import operator
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
-from webhook.cel.errors import BudgetError, CelError, EvaluationError, no_overload
-from webhook.cel.signatures import Signature, parse_signature
-from webhook.cel.types import Type
+from webhook.cel.errors import BudgetError, CelError, no_overload
+from webhook.cel.types import Signature, Type, parse_signatures
 from webhook.cel.values import type_name
 
 Frame = list[Any]  # of an evaluation: the meter of its cost, the declared variables in order, then what macros bind
 Code = Callable[[Frame], Any]
-Implementation = TypeVar("Implementation", bound=Callable[..., Any])
+Implementation = Callable[..., Any]
+Cost = Callable[..., int]  # what a call costs, in units, from its arguments
+Row = tuple[str, Implementation] | tuple[str, Implementation, Cost]
 
+# As in cel-go, an operator says only "no such overload" where its first operand has a method for it, and else its name;
+# other functions name themselves and their arguments' types.
 _RECEIVERS = " string google.protobuf.Timestamp google.protobuf.Duration"
-_OPERATORS = {
-    "_+_": "int uint double bytes list",
+_TERSE = {
+    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), "bool int uint double bytes"),
     **dict.fromkeys(("_-_", "_*_", "_/_"), "int uint double"),
+    **dict.fromkeys(("size", "sort"), ""),
+    "_+_": "int uint double bytes list",
     "_%_": "int uint",
     "-_": "int double",
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), "bool int uint double bytes"),
-    **dict.fromkeys(("size", "sort"), ""),
 }
-_TERSE = {name: frozenset((types + _RECEIVERS).split()) for name, types in _OPERATORS.items()}
+_TERSE_TYPES = {name: frozenset((types + _RECEIVERS).split()) for name, types in _TERSE.items()}
 _ALWAYS_TERSE = frozenset({"!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"})
 
 
@@ -32,16 +35,16 @@ class Function:
     def __init__(self, name: str) -> None:
         self.name = name
         self.form: Callable[..., Code] | None = None
-        self.cost: Callable[..., int] | None = None
-        self.versions: list[tuple[Signature, Callable[..., Any]]] = []
-        self.table: dict[tuple[type, ...], Callable[..., Any]] = {}
+        self.cost: Cost | None = None
+        self.versions: list[tuple[Signature, Implementation]] = []
+        self.table: dict[tuple[type, ...], Implementation] = {}
 
     def __call__(self, *args: Any) -> Any:
         """Return what the version for these values returns."""
         return (self.table.get(tuple(map(type, args))) or self.resolve(*args))(*args)
 
-    def resolve(self, *args: Any) -> Callable[..., Any]:
-        """Return the version that takes these values. EvaluationError where none does."""
+    def resolve(self, *args: Any) -> Implementation:
+        """Return the version that takes these values. EvaluationError where none does, in cel-go's words."""
         names = [type_name(value) for value in args]
         for signature, call in self.versions:
             types = signature.types(len(args))
@@ -49,21 +52,16 @@ class Function:
                 if not signature.is_variadic:  # of which there are as many types as there are lists of arguments
                     self.table[tuple(map(type, args))] = call
                 return call
-        raise self._no_version(names)
-
-    def _no_version(self, names: list[str]) -> EvaluationError:
-        """Return the error for arguments of these types, in cel-go's words."""
-        if self.name in _ALWAYS_TERSE or (names and names[0] in _TERSE.get(self.name, ())):
-            return no_overload()
-        shown = "" if self.name in _TERSE else f"({', '.join(names)})"
-        return EvaluationError(f"no such overload: {self.name}{shown}")
+        if self.name in _ALWAYS_TERSE or (names and names[0] in _TERSE_TYPES.get(self.name, ())):
+            raise no_overload()
+        raise no_overload(self.name if self.name in _TERSE else f"{self.name}({', '.join(names)})")
 
     def code(self, args: list[Code]) -> Code:
         """Return the closure of a call, which chooses the version by the types of the arguments."""
         if self.form is not None:
             return self.form(*args)
         table, resolve, cost = self.table, self.resolve, self.cost
-        if len(args) == 2:
+        if len(args) == 2:  # as most calls; without a list of values a third faster
             left, right = args
 
             def binary(frame: Frame) -> Any:
@@ -88,31 +86,44 @@ class Function:
 FUNCTIONS: dict[str, Function] = {}
 
 
-def function(
-    *signatures: str, cost: Callable[..., int] | None = None, compiles: bool = False
-) -> Callable[[Implementation], Implementation]:
-    """Declare what the decorated function implements.
-
-    `cost` returns what a call costs, in units, from its arguments. With `compiles`, the function takes the closures of
-    its operands and returns the closure of the call, so that it decides what is evaluated.
-    """
-
-    def declared(call: Implementation) -> Implementation:
-        for signature in (each for text in signatures for each in parse_signature(text)):
+def declare(*rows: Row) -> None:
+    """Add functions to the table: signatures, what evaluates a call, and what it costs (nothing if left out)."""
+    for signatures, call, *cost in rows:
+        for signature in parse_signatures(signatures):
             entry = FUNCTIONS.setdefault(signature.name, Function(signature.name))
             entry.versions.append((signature, call))
-            entry.cost = cost or entry.cost
-            entry.form = call if compiles else entry.form
-        return call
-
-    return declared
+            entry.cost = cost[0] if cost else entry.cost
 
 
-def ordered(type_: str) -> None:
-    """Declare `isGreaterThan`, `isLessThan` and `compareTo` of a type of a library, whose values Python can order."""
-    function(f"({type_}).isGreaterThan({type_}) -> bool")(operator.gt)
-    function(f"({type_}).isLessThan({type_}) -> bool")(operator.lt)
-    function(f"({type_}).compareTo({type_}) -> int")(lambda one, two: (one > two) - (one < two))
+def declare_forms(*rows: tuple[str, Callable[..., Code]]) -> None:
+    """Add functions that decide what of their operands is evaluated: they take closures and return one."""
+    for signatures, form in rows:
+        declare((signatures, form))
+        for signature in parse_signatures(signatures):
+            FUNCTIONS[signature.name].form = form
+
+
+def ordered(type_: str) -> list[Row]:
+    """Return the rows that compare values of a library's type, which Python can order."""
+    return [
+        (f"({type_}).isGreaterThan({type_}) -> bool", operator.gt),
+        (f"({type_}).isLessThan({type_}) -> bool", operator.lt),
+        (f"({type_}).compareTo({type_}) -> int", lambda one, two: (one > two) - (one < two)),
+    ]
+
+
+def succeeds(call: Callable[..., Any]) -> Callable[..., bool]:
+    """Return the function that says whether `call` returns without an error."""
+    return lambda *args: fault(call, *args) is None
+
+
+def fault(call: Callable[..., Any], *args: Any) -> CelError | None:
+    """Return the error that a call ends with, if any."""
+    try:
+        call(*args)
+    except CelError as error:
+        return error
+    return None
 
 
 def charge(frame: Frame, cost: int) -> None:
@@ -149,12 +160,3 @@ def compared(*values: Any) -> int:
 def product(one: list[Any], two: list[Any]) -> int:
     """Cost of comparing each item with each."""
     return weigh(one) * max(len(two), 1)
-
-
-def fault(call: Callable[..., Any], *args: Any) -> CelError | None:
-    """Return the error that a call ends with, if any."""
-    try:
-        call(*args)
-    except CelError as error:
-        return error
-    return None

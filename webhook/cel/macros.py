@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from webhook.cel.closures import decide
 from webhook.cel.errors import BudgetError, EvaluationError, no_overload
 from webhook.cel.functions import Code, Frame
-from webhook.cel.signatures import Signature, parse_signature
-from webhook.cel.types import DYN, INT, Type
+from webhook.cel.types import DYN, INT, Signature, Type, parse_signatures
 from webhook.cel.values import NONE, Optional, sorted_by, type_name
 
 Rounds = Callable[[Frame], Iterator[Any]]  # binds the variables to one item after the other, and yields the first
@@ -80,7 +79,7 @@ def _with_keys(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def _of_list(value: Any) -> Iterable[tuple[Any, Any]]:
     if isinstance(value, dict):
-        raise EvaluationError("no such overload: @sortByAssociatedKeys")
+        raise no_overload("@sortByAssociatedKeys")
     return _one_by_one(value)
 
 
@@ -144,5 +143,5 @@ MACROS = {  # by name and number of arguments, variables included
     (signature.name, count + len(signature.params) - 1): Macro(count, signature, _BUILDS[signature.name])
     for count, texts in _SIGNATURES.items()
     for text in texts.split(";")
-    for signature in parse_signature(f"(R).{text.strip()}")
+    for signature in parse_signatures(f"(R).{text.strip()}")
 }

@@ -1,5 +1,7 @@
-"""Static types such as `list(string)`."""
+"""Static types such as `list(string)`, and signatures of functions such as `(string).charAt(int) -> string`."""
 
+import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -25,17 +27,49 @@ class Type(NamedTuple):
         return self.name in {"dyn", *names} or self.is_parameter
 
 
+class Signature(NamedTuple):
+    """One version of a function: the types of its arguments (a target first) and of its result.
+
+    The last argument of a variadic one can repeat.
+    """
+
+    name: str
+    params: tuple[Type, ...]
+    result: Type
+    is_member: bool
+    is_variadic: bool
+
+    def types(self, count: int) -> tuple[Type, ...] | None:
+        """Return the types of `count` arguments, None where it does not take as many."""
+        if self.is_variadic and count > len(self.params):
+            return self.params + self.params[-1:] * (count - len(self.params))
+        return self.params if len(self.params) == count else None
+
+    @property
+    def takes(self) -> str:
+        """What it is applied to, as messages write it."""
+        shown = applied(self.params, is_member=self.is_member)
+        return f"{shown[:-1]}...)" if self.is_variadic else shown
+
+
 _ALIASES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
+_FAMILIES = {  # names in signatures that stand for several types, one signature for each
+    "N": ("int", "uint", "double"),
+    "M": ("int", "uint", "double"),
+    "I": ("int", "uint"),
+    "C": ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"),
+}
+_SIGNATURE = re.compile(r"(?:\((?P<target>.+)\)\.(?=\w))?(?P<name>[^()]+)\((?P<params>.*)\) -> (?P<result>.+)")
 
 
 @cache
 def parse_type(text: str) -> Type:
     """Return the type that `text` says, such as `map(string, list(A))`."""
     name, _, params = text.partition("(")
-    return Type(_ALIASES.get(name, name), tuple(map(parse_type, split(params[:-1]))))
+    return Type(_ALIASES.get(name, name), tuple(map(parse_type, _split(params[:-1]))))
 
 
-def split(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     """Return the parts between the commas that stand in no parentheses."""
     parts, depth = [""], 0
     for character in text.replace(" ", ""):
@@ -47,7 +81,36 @@ def split(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-DYN, BOOL, INT, STRING = map(Type, ("dyn", "bool", "int", "string"))
+DYN, BOOL, INT, STRING = map(parse_type, ("dyn", "bool", "int", "string"))
+
+
+def parse_signatures(text: str) -> list[Signature]:
+    """Return the signatures that `text` says, separated by semicolons.
+
+    N, M, I and C are several types, with one signature for each; `?` marks an argument that can be left out, `...` one
+    that can repeat.
+    """
+    return [signature for each in text.split(";") for signature in _versions(each.strip())]
+
+
+def _versions(text: str) -> Iterable[Signature]:
+    family = next((each for each in _FAMILIES if re.search(rf"\b{each}\b", text)), None)
+    if family is not None:
+        return parse_signatures(";".join(re.sub(rf"\b{family}\b", type_, text) for type_ in _FAMILIES[family]))
+    match = _SIGNATURE.fullmatch(text)
+    assert match is not None, text
+    params = [*([match["target"]] if match["target"] else []), *_split(match["params"])]
+    types, result = [parse_type(each.strip("?.")) for each in params], parse_type(match["result"])
+    return [
+        Signature(match["name"], tuple(types[:count]), result, bool(match["target"]), match["params"].endswith("..."))
+        for count in range(sum(not each.startswith("?") for each in params), len(params) + 1)
+    ]
+
+
+def applied(types: Sequence[Type], *, is_member: bool) -> str:
+    """Return how messages write arguments of these types."""
+    shown = ", ".join(map(str, types[1:] if is_member else types))
+    return f"{types[0]}.({shown})" if is_member else f"({shown})"
 
 
 def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
@@ -72,15 +135,20 @@ def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
     )
 
 
-def substituted(type_: Type, bound: dict[str, Type]) -> Type:
-    """Return `type_` with its parameters replaced by what they are bound to, or dyn."""
+def result_type(signatures: Iterable[Signature], types: Sequence[Type], bound: dict[str, Type]) -> Type | None:
+    """Return the type of the result for arguments of these types, dyn where several fit; None where none fits.
+
+    `bound` has the type parameters that are known before.
+    """
+    results = []
+    for signature in signatures:
+        wanted, known = signature.types(len(types)), dict(bound)
+        if wanted is not None and all(assignable(*pair, known) for pair in zip(wanted, types, strict=True)):
+            results.append(_substituted(signature.result, known))
+    return next((each if results.count(each) == len(results) else DYN for each in results), None)
+
+
+def _substituted(type_: Type, bound: dict[str, Type]) -> Type:
     if type_.is_parameter:
         return bound.get(type_.name, DYN)
-    return Type(type_.name, tuple(substituted(param, bound) for param in type_.params)) if type_.params else type_
-
-
-def joined(types: list[Type]) -> Type:
-    """Return the type that all of `types` have, or dyn."""
-    if not types or DYN in types:
-        return DYN
-    return types[0] if all(assignable(types[0], each, {}) for each in types) else DYN
+    return Type(type_.name, tuple(_substituted(param, bound) for param in type_.params))

@@ -1,48 +1,37 @@
-"""Kubernetes' `authorizer`: declared, so that expressions compile; a check is an error, never an answer."""
+"""Kubernetes' `authorizer`: declared, so that expressions compile; reading it is an error, never an answer."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function
+from webhook.cel.functions import declare
 from webhook.cel.values import NAMES
 
-_PACKAGE = "kubernetes.authorization."
-_PATH, _GROUP, _RESOURCE = "PathCheck", "GroupCheck", "ResourceCheck"
 
-
-class Check:
-    """The authorizer, or a check that is being built."""
+class Authorizer:
+    """The value of `authorizer`."""
 
     def __getitem__(self, field: str) -> Any:
-        """Return `authorizer.requestResource`, the only field."""
-        return _CHECKS[_RESOURCE]
+        """Refuse `authorizer.requestResource`, the only field."""
+        _undecided()
 
 
-_CHECKS: dict[str, Check] = {}
-for _name in ("Authorizer", _PATH, _GROUP, _RESOURCE):
-    _kind = type(_name, (Check,), {})
-    _CHECKS[_name], NAMES[_kind] = _kind(), f"{_PACKAGE}{_name}"
-AUTHORIZER = _CHECKS["Authorizer"]
+AUTHORIZER = Authorizer()
+NAMES[Authorizer] = _OF = "kubernetes.authorization.Authorizer"
+_PATH, _GROUP, _RESOURCE, _DECISION = (
+    f"kubernetes.authorization.{name}" for name in ("PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+)
+_STEPS = ("subresource", "namespace", "name", "fieldSelector", "labelSelector")
 
 
-def _step(target: str, call: str, result: str) -> None:
-    function(f"({_PACKAGE}{target}).{call} -> {_PACKAGE}{result}")(lambda *_: _CHECKS[result])
+def _undecided(*_: Any) -> NoReturn:
+    raise EvaluationError("authorizer: what is allowed cannot be decided outside the API server")
 
 
-_step("Authorizer", "path(string)", _PATH)
-_step("Authorizer", "group(string)", _GROUP)
-_step("Authorizer", "serviceAccount(string, string)", "Authorizer")
-_step(_GROUP, "resource(string)", _RESOURCE)
-for _name in ("subresource", "namespace", "name", "fieldSelector", "labelSelector"):
-    _step(_RESOURCE, f"{_name}(string)", _RESOURCE)
-
-
-@function(*(f"({_PACKAGE}{target}).check(string) -> {_PACKAGE}Decision" for target in (_PATH, _RESOURCE)))
-def _check(_: Any, verb: str) -> Any:
-    raise EvaluationError(f"authorizer: whether {verb!r} is allowed cannot be decided outside the API server")
-
-
-@function(*(f"({_PACKAGE}Decision).{call} -> bool" for call in ("allowed()", "errored()")))
-@function(*(f"({_PACKAGE}Decision).{call} -> string" for call in ("reason()", "error()")))
-def _decision(_: Any) -> Any:
-    raise AssertionError
+declare(
+    (f"({_OF}).path(string) -> {_PATH}; ({_OF}).group(string) -> {_GROUP}", _undecided),
+    (f"({_OF}).serviceAccount(string, string) -> {_OF}; ({_GROUP}).resource(string) -> {_RESOURCE}", _undecided),
+    *((f"({_RESOURCE}).{step}(string) -> {_RESOURCE}", _undecided) for step in _STEPS),
+    *((f"({each}).check(string) -> {_DECISION}", _undecided) for each in (_PATH, _RESOURCE)),
+    *((f"({_DECISION}).{field}() -> bool", _undecided) for field in ("allowed", "errored")),
+    *((f"({_DECISION}).{field}() -> string", _undecided) for field in ("reason", "error")),
+)

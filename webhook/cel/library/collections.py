@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import FUNCTIONS, compared, function, product, weigh
+from webhook.cel.functions import FUNCTIONS, compared, declare, product, weigh
 from webhook.cel.values import NONE, ORDERED, Optional, Timestamp, compare, equal, sorted_by, type_name
 
 _UNORDERED = {"list", "map", "null_type", "type", "optional_type"}
@@ -25,16 +25,14 @@ def _order(one: Any, two: Any) -> int:
 def _check_first(name: str, items: list[Any], unknown: set[str]) -> None:
     """Refuse what the first item decides: that there is no such function for this list."""
     if items and type_name(items[0]) in unknown:
-        raise EvaluationError(f"no such overload: {name}(list)")
+        raise no_overload(f"{name}(list)")
 
 
-@function("(list(C)).isSorted() -> bool", cost=compared)
 def _is_sorted(items: list[Any]) -> bool:
     _check_first("isSorted", items, _UNORDERED)
     return all(_order(one, two) <= 0 for one, two in pairwise(items))
 
 
-@function("(list(N)).sum() -> N", "(list(duration)).sum() -> duration", cost=compared)
 def _sum(items: list[Any]) -> Any:
     _check_first("sum", items, _WITHOUT_SUM)
     return reduce(FUNCTIONS["_+_"], items) if items else 0
@@ -47,19 +45,10 @@ def _best(name: str, items: list[Any], worse: int) -> Any:
     return reduce(lambda best, item: item if _order(best, item) == worse else best, items)
 
 
-def _position(items: list[Any], wanted: Any, places: range) -> int:
-    return next((place for place in places if equal(items[place], wanted)), -1)
+def _position(items: list[Any], wanted: Any, step: int = 1) -> int:
+    return next((place for place in range(len(items))[::step] if equal(items[place], wanted)), -1)
 
 
-function("(list(C)).min() -> C", cost=compared)(lambda items: _best("min", items, 1))
-function("(list(C)).max() -> C", cost=compared)(lambda items: _best("max", items, -1))
-function("(list(A)).indexOf(A) -> int", cost=compared)(lambda items, item: _position(items, item, range(len(items))))
-function("(list(A)).lastIndexOf(A) -> int", cost=compared)(
-    lambda items, item: _position(items, item, range(len(items))[::-1])
-)
-
-
-@function("(list(A)).slice(int, int) -> list(A)", cost=weigh)
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     called = f"cannot slice({start}, {end})"
     if start < 0 or end < 0:
@@ -71,14 +60,6 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     return items[start:end]
 
 
-_FLATTEN = (
-    "(list(dyn)).flatten(int) -> list(dyn)",
-    "(list(list(A))).flatten() -> list(A)",
-    "(list(A)).flatten() -> list(dyn)",
-)
-
-
-@function(*_FLATTEN, cost=weigh)
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
@@ -90,63 +71,70 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     return found
 
 
-@function("(list(C)).sort() -> list(C)", cost=lambda items: 32 * weigh(items))
-def _sort(items: list[Any]) -> list[Any]:
-    return sorted_by([(item, item) for item in items])
+def _has(items: list[Any], wanted: Any) -> bool:
+    return any(equal(item, wanted) for item in items)
 
 
-@function("(list(A)).distinct() -> list(A)", cost=lambda items: product(items, items) >> 1)
 def _distinct(items: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    for item in items:
-        if not any(equal(item, each) for each in found):
-            found.append(item)
-    return found
+    return [item for place, item in enumerate(items) if not _has(items[:place], item)]
 
 
-function("lists.range(int) -> list(int)", cost=lambda count: max(count, 0) >> 2)(lambda count: list(range(count)))
-function("(list(A)).reverse() -> list(A)", cost=weigh)(lambda items: items[::-1])
-function("(list(A)).first() -> optional_type(A)")(lambda items: Optional(items[0]) if items else NONE)
-function("(list(A)).last() -> optional_type(A)")(lambda items: Optional(items[-1]) if items else NONE)
-
-
-@function("sets.contains(list(A), list(A)) -> bool", cost=product)
 def _contains(items: list[Any], wanted: list[Any]) -> bool:
-    return all(any(equal(each, item) for item in items) for each in wanted)
+    return all(_has(items, each) for each in wanted)
 
 
-@function("sets.equivalent(list(A), list(A)) -> bool", cost=product)
-def _equivalent(one: list[Any], two: list[Any]) -> bool:
-    return _contains(one, two) and _contains(two, one)
-
-
-@function("sets.intersects(list(A), list(A)) -> bool", cost=product)
-def _intersects(one: list[Any], two: list[Any]) -> bool:
-    return any(equal(each, item) for each in one for item in two)
-
-
-function("optional.of(A) -> optional_type(A)")(Optional)
-function("optional.none() -> optional_type(A)")(lambda: NONE)
-function("(optional_type(A)).hasValue() -> bool")(lambda one: one is not NONE)
-function("(optional_type(A)).or(optional_type(A)) -> optional_type(A)")(lambda one, two: two if one is NONE else one)
-function("(optional_type(A)).orValue(A) -> A")(lambda one, value: value if one is NONE else one.value)
-
-
-@function("optional.ofNonZeroValue(A) -> optional_type(A)")
-def _of_non_zero(value: Any) -> Optional:
-    return Optional(value) if value or type(value) is Timestamp else NONE
-
-
-@function("(optional_type(A)).value() -> A")
 def _value(optional: Optional) -> Any:
     if optional is NONE:
         raise EvaluationError("optional.none() dereference")
     return optional.value
 
 
-@function("optional.unwrap(list(optional_type(A))) -> list(A)", "(list(optional_type(A))).unwrapOpt() -> list(A)")
 def _unwrap(items: list[Any]) -> list[Any]:
     for item in items:
         if type(item) is not Optional:
             raise EvaluationError(f"value {item} is not optional")
     return [item.value for item in items if item is not NONE]
+
+
+_FLATTEN = """(list(dyn)).flatten(int) -> list(dyn); (list(list(A))).flatten() -> list(A);
+    (list(A)).flatten() -> list(dyn)"""
+_UNWRAP = "optional.unwrap(list(optional_type(A))) -> list(A); (list(optional_type(A))).unwrapOpt() -> list(A)"
+
+declare(
+    ("(list(C)).isSorted() -> bool", _is_sorted, compared),
+    ("(list(N)).sum() -> N; (list(duration)).sum() -> duration", _sum, compared),
+    ("(list(C)).min() -> C", lambda items: _best("min", items, 1), compared),
+    ("(list(C)).max() -> C", lambda items: _best("max", items, -1), compared),
+    ("(list(A)).indexOf(A) -> int", _position, compared),
+    ("(list(A)).lastIndexOf(A) -> int", lambda items, wanted: _position(items, wanted, -1), compared),
+    ("(list(A)).slice(int, int) -> list(A)", _slice, weigh),
+    (_FLATTEN, _flatten, weigh),
+    (
+        "(list(C)).sort() -> list(C)",
+        lambda items: sorted_by([(item, item) for item in items]),
+        lambda items: 32 * weigh(items),
+    ),
+    ("(list(A)).distinct() -> list(A)", _distinct, lambda items: product(items, items) >> 1),
+    ("(list(A)).reverse() -> list(A)", lambda items: items[::-1], weigh),
+    ("(list(A)).first() -> optional_type(A)", lambda items: Optional(items[0]) if items else NONE),
+    ("(list(A)).last() -> optional_type(A)", lambda items: Optional(items[-1]) if items else NONE),
+    ("lists.range(int) -> list(int)", lambda count: list(range(count)), lambda count: max(count, 0) >> 2),
+    ("sets.contains(list(A), list(A)) -> bool", _contains, product),
+    (
+        "sets.equivalent(list(A), list(A)) -> bool",
+        lambda one, two: _contains(one, two) and _contains(two, one),
+        product,
+    ),
+    ("sets.intersects(list(A), list(A)) -> bool", lambda one, two: any(_has(two, each) for each in one), product),
+    ("optional.of(A) -> optional_type(A)", Optional),
+    ("optional.none() -> optional_type(A)", lambda: NONE),
+    (
+        "optional.ofNonZeroValue(A) -> optional_type(A)",
+        lambda value: Optional(value) if value or type(value) is Timestamp else NONE,
+    ),
+    ("(optional_type(A)).hasValue() -> bool", lambda one: one is not NONE),
+    ("(optional_type(A)).value() -> A", _value),
+    ("(optional_type(A)).or(optional_type(A)) -> optional_type(A)", lambda one, two: two if one is NONE else one),
+    ("(optional_type(A)).orValue(A) -> A", lambda one, value: value if one is NONE else one.value),
+    (_UNWRAP, _unwrap),
+)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import fault, function, weigh
+from webhook.cel.errors import EvaluationError, unconvertible
+from webhook.cel.functions import Row, declare, fault, weigh
 from webhook.cel.library.times import written_duration, written_timestamp
 from webhook.cel.values import (
     MAX_INT,
@@ -22,46 +22,22 @@ from webhook.cel.values import (
     type_name,
 )
 
-_TRUE = ("1", "t", "T", "true", "TRUE", "True")
-_BOOL = "[01tTfF]|true|TRUE|True|false|FALSE|False"
 _DOUBLE = r"[+-]?(?:(?i:inf(?:inity)?|nan)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
 
-def _from_text(name: str, pattern: str, read: Callable[[str], Any]) -> None:
+def _from_text(name: str, pattern: str, read: Callable[[str], Any]) -> Row:
     expected = re.compile(pattern, re.ASCII)
 
-    @function(f"{name}(string) -> {name}")
     def converted(text: str) -> Any:
         if len(text) <= 400 and expected.fullmatch(text) and fault(read, text) is None:
             return read(text)
-        raise EvaluationError(f"type conversion error from 'string' to '{name}'")
+        raise unconvertible("string", name)
+
+    return f"{name}(string) -> {name}", converted
 
 
-_from_text("int", r"[+-]?\d{1,20}", lambda text: checked(int, int(text)))
-_from_text("uint", r"\d{1,20}", lambda text: checked(Uint, int(text)))
-_from_text("double", _DOUBLE, float)
-_from_text("bool", _BOOL, lambda text: text in _TRUE)
-function("int(int) -> int", "int(uint) -> int")(lambda value: checked(int, value))
-function("int(timestamp) -> int")(lambda value: int(value) // SECOND)
-function("int(duration) -> int")(int)
-function("uint(uint) -> uint", "uint(int) -> uint")(lambda value: checked(Uint, value))
-function("double(N) -> double")(float)
-function("bool(bool) -> bool", "bytes(bytes) -> bytes", "dyn(A) -> dyn")(lambda value: value)
-function("bytes(string) -> bytes", cost=weigh)(str.encode)
-function("type(A) -> type(A)")(lambda value: TypeValue(type_name(value)))
-
-
-@function("int(double) -> int")
-def _int_of_double(value: float) -> int:
-    return checked(int, value if MIN_INT < value < MAX_INT else math.inf)
-
-
-@function("uint(double) -> uint")
-def _uint_of_double(value: float) -> Uint:
-    return checked(Uint, value if 0 <= value < MAX_UINT else math.inf)
-
-
-@function("string(C) -> string")
 def to_text(value: Any) -> str:
     """Return `value` as `string()` writes it."""
     match value:
@@ -91,3 +67,22 @@ def _written_double(value: float) -> str:
     if not value or -4 <= exact.adjusted() < 6:
         return f"{exact:f}"
     return f"{value:.{len(exact.as_tuple().digits) - 1}e}"
+
+
+declare(
+    _from_text("int", r"[+-]?\d{1,20}", lambda text: checked(int, int(text))),
+    _from_text("uint", r"\d{1,20}", lambda text: checked(Uint, int(text))),
+    _from_text("double", _DOUBLE, float),
+    _from_text("bool", "|".join(_TRUE + _FALSE), _TRUE.__contains__),
+    ("int(int) -> int; int(uint) -> int", lambda value: checked(int, value)),
+    ("int(double) -> int", lambda value: checked(int, value if MIN_INT < value < MAX_INT else math.inf)),
+    ("int(timestamp) -> int", lambda value: int(value) // SECOND),
+    ("int(duration) -> int", int),
+    ("uint(I) -> uint", lambda value: checked(Uint, value)),
+    ("uint(double) -> uint", lambda value: checked(Uint, value if 0 <= value < MAX_UINT else math.inf)),
+    ("double(N) -> double", float),
+    ("bytes(string) -> bytes", str.encode, weigh),
+    ("bool(bool) -> bool; bytes(bytes) -> bytes; dyn(A) -> dyn", lambda value: value),
+    ("type(A) -> type(A)", lambda value: TypeValue(type_name(value))),
+    ("string(C) -> string", to_text),
+)

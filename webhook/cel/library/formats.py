@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from webhook.cel.functions import fault, function, parsing
+from webhook.cel.functions import declare, fault, parsing
 from webhook.cel.library.times import parse_timestamp
 from webhook.cel.library.urls import parse_url
 from webhook.cel.values import NAMES, NONE, Optional
@@ -117,18 +117,16 @@ class Format(str):
     __slots__ = ()
 
 
-NAMES[Format] = "kubernetes.NamedFormat"
-
-for _name in FORMATS:
-    function(f"format.{_name}() -> kubernetes.NamedFormat")(lambda name=_name: Format(name))
+NAMES[Format] = _OF = "kubernetes.NamedFormat"
 
 
-@function("format.named(string) -> optional_type(kubernetes.NamedFormat)")
-def _named(name: str) -> Optional:
-    return Optional(Format(name)) if name in FORMATS else NONE
-
-
-@function("(kubernetes.NamedFormat).validate(string) -> optional_type(list(string))", cost=parsing)
 def _validate(form: Format, text: str) -> Optional:
     found = FORMATS[form](text)
     return Optional(found) if found else NONE
+
+
+declare(
+    *((f"format.{name}() -> {_OF}", lambda name=name: Format(name)) for name in FORMATS),
+    (f"format.named(string) -> optional_type({_OF})", lambda name: Optional(Format(name)) if name in FORMATS else NONE),
+    (f"({_OF}).validate(string) -> optional_type(list(string))", _validate, parsing),
+)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, weigh
+from webhook.cel.functions import declare, weigh
 from webhook.cel.library.conversions import to_text
 from webhook.cel.library.text import quote
 from webhook.cel.types import Type, parse_type
@@ -99,7 +99,6 @@ def _refused(verb: str, value: Any) -> EvaluationError:
     return EvaluationError(f"error during formatting: {text}")
 
 
-@function("(string).format(list(dyn)) -> string", cost=lambda text, args: (len(text) >> 3) + 4 * weigh(args))
 def _format(text: str, args: list[Any]) -> str:
     parts, at, used = [], 0, 0
     for match in _CLAUSE.finditer(text):
@@ -141,3 +140,6 @@ def format_fault(text: str, types: list[Type]) -> tuple[int | None, str]:
     if len(types) > len(verbs):
         return None, f"too many arguments supplied to string.format (expected {len(verbs)}, got {len(types)})"
     return None, ""
+
+
+declare(("(string).format(list(dyn)) -> string", _format, lambda text, args: (len(text) >> 3) + 4 * weigh(args)))

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import fault, function, parsing
+from webhook.cel.functions import declare, parsing, succeeds
 from webhook.cel.values import NAMES
 
 Address = IPv4Address | IPv6Address
@@ -16,12 +16,6 @@ _CONVERSION = "parse error during conversion from string"
 NAMES |= {IPv4Address: "net.IP", IPv6Address: "net.IP", IPv4Interface: "net.CIDR", IPv6Interface: "net.CIDR"}
 
 
-def valid(signature: str, parse: Callable[..., Any]) -> None:
-    """Declare a function that returns whether `parse` takes its arguments."""
-    function(signature, cost=parsing)(lambda *args: fault(parse, *args) is None)
-
-
-@function("ip(string) -> net.IP", cost=parsing)
 def parse_ip(text: str) -> Address:
     """Return the address that `text` says."""
     try:
@@ -35,7 +29,6 @@ def parse_ip(text: str) -> Address:
     return found
 
 
-@function("cidr(string) -> net.CIDR", cost=parsing)
 def parse_cidr(text: str) -> Prefix:
     """Return the prefix that `text` says."""
     address, slash, bits = text.rpartition("/")
@@ -71,24 +64,6 @@ def _is_global_unicast(address: Address) -> bool:
     return not special and str(address) != "255.255.255.255"
 
 
-valid("isIP(string) -> bool", parse_ip)
-function("ip.isCanonical(string) -> bool")(lambda text: str(parse_ip(text)) == text)
-function("string(net.IP) -> string")(str)
-function("(net.IP).family() -> int")(lambda address: address.version)
-function("(net.IP).isUnspecified() -> bool")(lambda address: address.is_unspecified)
-function("(net.IP).isLoopback() -> bool")(lambda address: address.is_loopback)
-function("(net.IP).isLinkLocalUnicast() -> bool")(lambda address: address.is_link_local)
-function("(net.IP).isLinkLocalMulticast() -> bool")(_is_link_local_multicast)
-function("(net.IP).isGlobalUnicast() -> bool")(_is_global_unicast)
-valid("isCIDR(string) -> bool", parse_cidr)
-function("string(net.CIDR) -> string")(str)
-function("(net.CIDR).ip() -> net.IP")(lambda prefix: prefix.ip)
-function("(net.CIDR).prefixLength() -> int")(lambda prefix: prefix.network.prefixlen)
-function("(net.CIDR).masked() -> net.CIDR")(lambda prefix: ip_interface(prefix.network))
-function("(net.CIDR).containsIP(net.IP) -> bool", cost=parsing)(lambda prefix, address: address in prefix.network)
-
-
-@function("(net.CIDR).containsCIDR(net.CIDR) -> bool", cost=parsing)
 def _contains(prefix: Prefix, other: Prefix) -> bool:
     one, two = prefix.network, other.network
     return one.version == two.version and one.prefixlen <= two.prefixlen and two.network_address in one
@@ -101,11 +76,24 @@ def _parsed(parse: Callable[[str], Any], text: str) -> Any:
         raise no_overload() from None  # the API server has no further message
 
 
-@function("(net.CIDR).containsIP(string) -> bool", cost=parsing)
-def _contains_text(prefix: Prefix, text: str) -> bool:
-    return _parsed(parse_ip, text) in prefix.network
-
-
-@function("(net.CIDR).containsCIDR(string) -> bool", cost=parsing)
-def _contains_prefix(prefix: Prefix, text: str) -> bool:
-    return _contains(prefix, _parsed(parse_cidr, text))
+declare(
+    ("ip(string) -> net.IP", parse_ip, parsing),
+    ("isIP(string) -> bool", succeeds(parse_ip), parsing),
+    ("ip.isCanonical(string) -> bool", lambda text: str(parse_ip(text)) == text),
+    ("string(net.IP) -> string; string(net.CIDR) -> string", str),
+    ("(net.IP).family() -> int", lambda address: address.version),
+    ("(net.IP).isUnspecified() -> bool", lambda address: address.is_unspecified),
+    ("(net.IP).isLoopback() -> bool", lambda address: address.is_loopback),
+    ("(net.IP).isLinkLocalUnicast() -> bool", lambda address: address.is_link_local),
+    ("(net.IP).isLinkLocalMulticast() -> bool", _is_link_local_multicast),
+    ("(net.IP).isGlobalUnicast() -> bool", _is_global_unicast),
+    ("cidr(string) -> net.CIDR", parse_cidr, parsing),
+    ("isCIDR(string) -> bool", succeeds(parse_cidr), parsing),
+    ("(net.CIDR).ip() -> net.IP", lambda prefix: prefix.ip),
+    ("(net.CIDR).prefixLength() -> int", lambda prefix: prefix.network.prefixlen),
+    ("(net.CIDR).masked() -> net.CIDR", lambda prefix: ip_interface(prefix.network)),
+    ("(net.CIDR).containsIP(net.IP) -> bool", lambda prefix, address: address in prefix.network, parsing),
+    ("(net.CIDR).containsIP(string) -> bool", lambda prefix, text: _parsed(parse_ip, text) in prefix.network),
+    ("(net.CIDR).containsCIDR(net.CIDR) -> bool", _contains, parsing),
+    ("(net.CIDR).containsCIDR(string) -> bool", lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text))),
+)

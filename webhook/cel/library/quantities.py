@@ -8,8 +8,7 @@ from math import ceil
 
 from config.quantities import SUFFIXES
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, ordered, parsing
-from webhook.cel.library.network import valid
+from webhook.cel.functions import declare, ordered, parsing, succeeds
 from webhook.cel.values import MAX_INT, MIN_INT, NAMES
 
 _QUANTITY = re.compile(
@@ -18,7 +17,6 @@ _QUANTITY = re.compile(
 _LIKE = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
 _FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"  # apimachinery's
 _POWERS = {suffix: 3 * power for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), start=-3)}  # of ten
-_OF = "kubernetes.Quantity"
 NANO = 10**9
 
 
@@ -30,10 +28,9 @@ class Quantity:
     is_integer: bool = field(compare=False)
 
 
-NAMES[Quantity] = _OF
+NAMES[Quantity] = _OF = "kubernetes.Quantity"
 
 
-@function("quantity(string) -> kubernetes.Quantity", cost=parsing)
 @lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> Quantity:
     """Return the amount that `text` says. EvaluationError where it says none."""
@@ -57,17 +54,20 @@ def _sum(one: Quantity, two: Quantity | int, sign: int = 1) -> Quantity:
     return _amount(one.value + sign * other.value, one.is_integer and other.is_integer)
 
 
-@function(f"({_OF}).asInteger() -> int")
 def _as_integer(quantity: Quantity) -> int:
     if not quantity.is_integer:
         raise EvaluationError("cannot convert value to integer")
     return int(quantity.value)
 
 
-valid("isQuantity(string) -> bool", parse_quantity)
-function(f"sign({_OF}) -> int")(lambda one: (one.value > 0) - (one.value < 0))
-function(f"({_OF}).isInteger() -> bool")(lambda one: one.is_integer)
-function(f"({_OF}).asApproximateFloat() -> double")(lambda one: float(one.value))
-function(f"({_OF}).add({_OF}) -> {_OF}", f"({_OF}).add(int) -> {_OF}")(_sum)
-function(f"({_OF}).sub({_OF}) -> {_OF}", f"({_OF}).sub(int) -> {_OF}")(lambda one, two: _sum(one, two, -1))
-ordered(_OF)
+declare(
+    (f"quantity(string) -> {_OF}", parse_quantity, parsing),
+    ("isQuantity(string) -> bool", succeeds(parse_quantity), parsing),
+    (f"sign({_OF}) -> int", lambda one: (one.value > 0) - (one.value < 0)),
+    (f"({_OF}).isInteger() -> bool", lambda one: one.is_integer),
+    (f"({_OF}).asInteger() -> int", _as_integer),
+    (f"({_OF}).asApproximateFloat() -> double", lambda one: float(one.value)),
+    (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum),
+    (f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}", lambda one, two: _sum(one, two, -1)),
+    *ordered(_OF),
+)

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, ordered, parsing
-from webhook.cel.library.network import valid
+from webhook.cel.functions import declare, ordered, parsing, succeeds
 from webhook.cel.values import MAX_UINT, NAMES
 
 _PRE = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
 _SEMVER = re.compile(rf"\d+\.\d+\.\d+(?:-({_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?", re.ASCII)
 _LONGEST = 256
-_OF = "kubernetes.Semver"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,10 +22,9 @@ class Semver:
     pre: tuple[Any, ...]
 
 
-NAMES[Semver] = _OF
+NAMES[Semver] = _OF = "kubernetes.Semver"
 
 
-@function("semver(string, ?bool) -> kubernetes.Semver", cost=parsing)
 def parse_semver(text: str, normalize: bool = False) -> Semver:
     """Return the version that `text` says; `normalize` allows a leading v, missing parts and leading zeros."""
     text = _normalized(text) if normalize else text
@@ -60,8 +57,11 @@ def _normalized(text: str) -> str:
     return ".".join([*parts, "0", "0"][: max(len(parts), 3)])
 
 
-valid("isSemver(string, ?bool) -> bool", parse_semver)
-function(f"({_OF}).major() -> int")(lambda version: version.core[0])
-function(f"({_OF}).minor() -> int")(lambda version: version.core[1])
-function(f"({_OF}).patch() -> int")(lambda version: version.core[2])
-ordered(_OF)
+declare(
+    (f"semver(string, ?bool) -> {_OF}", parse_semver, parsing),
+    ("isSemver(string, ?bool) -> bool", succeeds(parse_semver), parsing),
+    (f"({_OF}).major() -> int", lambda version: version.core[0]),
+    (f"({_OF}).minor() -> int", lambda version: version.core[1]),
+    (f"({_OF}).patch() -> int", lambda version: version.core[2]),
+    *ordered(_OF),
+)

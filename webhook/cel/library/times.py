@@ -5,9 +5,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, parsing
-from webhook.cel.values import SECOND, Duration, Timestamp, checked
+from webhook.cel.errors import EvaluationError, unconvertible
+from webhook.cel.functions import Row, declare, parsing
+from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, checked
 
 _UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 10**6, "us": 1000, "µs": 1000, "μs": 1000, "ns": 1}
 _DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d{1,19}(?:\.\d{0,30})?|\.\d{1,30})(?:ns|us|µs|μs|ms|s|m|h))+)")
@@ -17,42 +17,31 @@ _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _unreadable(from_: str, to: str) -> EvaluationError:
-    return EvaluationError(f"type conversion error from '{from_}' to 'google.protobuf.{to}'")
-
-
-@function("timestamp(string) -> timestamp", cost=parsing)
 def parse_timestamp(text: str) -> Timestamp:
     """Return the moment that RFC 3339 text says."""
     match = _TIMESTAMP.fullmatch(text)
-    if match is None:
-        raise _unreadable("string", "Timestamp")
     try:
+        if match is None:
+            raise ValueError
         whole = datetime.fromisoformat(match[1] + match[3]) - _EPOCH
     except (ValueError, OverflowError):
-        raise _unreadable("string", "Timestamp") from None
+        raise unconvertible("string", NAMES[Timestamp]) from None
     fraction = int((match[2] or "").ljust(9, "0")[:9])
     return checked(Timestamp, whole // timedelta(seconds=1) * SECOND + fraction)
 
 
-@function("duration(string) -> duration", cost=parsing)
 def parse_duration(text: str) -> Duration:
     """Return the duration that text such as `1h30m` says."""
     if len(text) > 256 or not _DURATION.fullmatch(text):
-        raise _unreadable("string", "Duration")
+        raise unconvertible("string", NAMES[Duration])
     total = 0
     for whole, fraction, unit in _PART.findall(text):
         total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
     return checked(Duration, -total if text.startswith("-") else total)
 
 
-@function("duration(int) -> duration")
 def _duration_of_int(_: int) -> Duration:
-    raise _unreadable("int", "Duration")
-
-
-function("timestamp(int) -> timestamp")(lambda seconds: checked(Timestamp, seconds * SECOND))
-function("timestamp(timestamp) -> timestamp", "duration(duration) -> duration")(lambda value: value)
+    raise unconvertible("int", NAMES[Duration])
 
 
 def written_timestamp(value: Timestamp) -> str:
@@ -71,6 +60,10 @@ def _fraction(nanoseconds: int) -> str:
     return f".{nanoseconds:09}".rstrip("0") if nanoseconds else ""
 
 
+def _part(name: str, read: Callable[[datetime], int]) -> Row:
+    return f"(timestamp).{name}(?string) -> int", lambda value, zone="UTC": read(_local(value, zone))
+
+
 def _local(value: Timestamp, zone: str) -> datetime:
     try:
         return (_EPOCH + timedelta(microseconds=int(value) // 1000)).astimezone(_zone(zone))
@@ -86,27 +79,28 @@ def _zone(name: str) -> tzinfo:
     return timezone(-offset if match[1] == "-" else offset)
 
 
-def _part(name: str, read: Callable[[datetime], int]) -> None:
-    function(f"(timestamp).{name}(?string) -> int")(lambda value, zone="UTC": read(_local(value, zone)))
+def _whole(name: str, unit: int) -> Row:
+    return f"(duration).{name}() -> int", lambda value: abs(int(value)) // unit * (-1 if value < 0 else 1)
 
 
-_part("getFullYear", lambda local: local.year)
-_part("getMonth", lambda local: local.month - 1)
-_part("getDayOfYear", lambda local: local.timetuple().tm_yday - 1)
-_part("getDayOfMonth", lambda local: local.day - 1)
-_part("getDate", lambda local: local.day)
-_part("getDayOfWeek", lambda local: local.isoweekday() % 7)
-_part("getHours", lambda local: local.hour)
-_part("getMinutes", lambda local: local.minute)
-_part("getSeconds", lambda local: local.second)
-_part("getMilliseconds", lambda local: local.microsecond // 1000)
-
-
-def _whole(name: str, unit: int) -> None:
-    function(f"(duration).{name}() -> int")(lambda value: abs(int(value)) // unit * (-1 if value < 0 else 1))
-
-
-_whole("getHours", 3600 * SECOND)
-_whole("getMinutes", 60 * SECOND)
-_whole("getSeconds", SECOND)
-_whole("getMilliseconds", 10**6)
+declare(
+    ("timestamp(string) -> timestamp", parse_timestamp, parsing),
+    ("timestamp(int) -> timestamp", lambda seconds: checked(Timestamp, seconds * SECOND)),
+    ("duration(string) -> duration", parse_duration, parsing),
+    ("duration(int) -> duration", _duration_of_int),
+    ("timestamp(timestamp) -> timestamp; duration(duration) -> duration", lambda value: value),
+    _part("getFullYear", lambda local: local.year),
+    _part("getMonth", lambda local: local.month - 1),
+    _part("getDayOfYear", lambda local: local.timetuple().tm_yday - 1),
+    _part("getDayOfMonth", lambda local: local.day - 1),
+    _part("getDate", lambda local: local.day),
+    _part("getDayOfWeek", lambda local: local.isoweekday() % 7),
+    _part("getHours", lambda local: local.hour),
+    _part("getMinutes", lambda local: local.minute),
+    _part("getSeconds", lambda local: local.second),
+    _part("getMilliseconds", lambda local: local.microsecond // 1000),
+    _whole("getHours", 3600 * SECOND),
+    _whole("getMinutes", 60 * SECOND),
+    _whole("getSeconds", SECOND),
+    _whole("getMilliseconds", 10**6),
+)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, quote
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import function, parsing
-from webhook.cel.library.network import valid
+from webhook.cel.functions import declare, parsing, succeeds
 from webhook.cel.values import NAMES
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -29,10 +28,9 @@ class URL:
     query: str = ""
 
 
-NAMES[URL] = "kubernetes.URL"
+NAMES[URL] = _OF = "kubernetes.URL"
 
 
-@function("url(string) -> kubernetes.URL", cost=parsing)
 def parse_url(text: str) -> URL:
     """Return the URL that `text` says. EvaluationError where Go's url.ParseRequestURI has one."""
     fail = f'URL parse error during conversion from string: parse "{text}": '
@@ -87,19 +85,22 @@ def _port(url: URL) -> str:
     return url.host[url.host.rfind("]") + 1 :].rpartition(":")[2] if ":" in url.host else ""
 
 
-def _size(url: URL) -> int:
-    return parsing(url.text)
-
-
-valid("isURL(string) -> bool", parse_url)
-function("(kubernetes.URL).getScheme() -> string")(lambda url: url.scheme)
-function("(kubernetes.URL).getHost() -> string")(lambda url: url.host)
-function("(kubernetes.URL).getHostname() -> string")(_hostname)
-function("(kubernetes.URL).getPort() -> string")(_port)
-function("(kubernetes.URL).getEscapedPath() -> string", cost=_size)(lambda url: quote(url.path, safe=_PATH_SAFE))
-
-
-@function("(kubernetes.URL).getQuery() -> map(string, list(string))", cost=_size)
 def _query(url: URL) -> dict[str, list[str]]:
     pairs = [part for part in url.query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part)]
     return parse_qs("&".join(pairs), keep_blank_values=True)
+
+
+def _cost(url: URL) -> int:
+    return parsing(url.text)
+
+
+declare(
+    (f"url(string) -> {_OF}", parse_url, parsing),
+    ("isURL(string) -> bool", succeeds(parse_url), parsing),
+    (f"({_OF}).getScheme() -> string", lambda url: url.scheme),
+    (f"({_OF}).getHost() -> string", lambda url: url.host),
+    (f"({_OF}).getHostname() -> string", _hostname),
+    (f"({_OF}).getPort() -> string", _port),
+    (f"({_OF}).getEscapedPath() -> string", lambda url: quote(url.path, safe=_PATH_SAFE), _cost),
+    (f"({_OF}).getQuery() -> map(string, list(string))", _query, _cost),
+)
