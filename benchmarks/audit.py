@@ -124,9 +124,10 @@ async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
             await audit.reconcile(REQUEST)
             grown = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
             assert audit.totals is not None
+            judged = next(iter(audit.totals.values()))["auditedObjects"]
             print(
                 f"{title:<22}{time.process_time() - cpu:>8.2f}{time.monotonic() - wall:>8.1f}{grown:>9.1f}"
-                f"{requests['GET']:>7}{requests['PATCH']:>7}{requests['DELETE']:>8}{audit.totals.objects:>9}",
+                f"{requests['GET']:>7}{requests['PATCH']:>7}{requests['DELETE']:>8}{judged:>9}",
                 flush=True,
             )
 
@@ -141,7 +142,7 @@ async def measure_etcd(plane: ControlPlane, objects: int, qps: float) -> None:
         after = database_size(plane)
         assert audit.totals is not None
         reports, summaries = [[each async for each in client.list(resource)] for resource in KINDS["openreports"]]
-    print(f"{sum(number for number, _ in audit.totals.policies.values()):,} violations of {objects:,} objects")
+    print(f"{sum(each['violations'] for each in audit.totals.values()):,} violations of {objects:,} objects")
     print(f"{len(reports):,} reports with {sum(len(each['results']) for each in reports):,} results")
     print(*(f"{each['metadata']['name']}: {each['results'][0]['message']}" for each in summaries), sep="\n")
     print(f"etcd: {before / MB:.1f} MB before, {after / MB:.1f} MB after: {(after - before) / MB:.1f} MB of reports")

@@ -71,7 +71,7 @@ class Checker:
             async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
                 live = Live(client, self._home)
                 await self._policies_of(live)
-                context, served = await live.context(self._engine), await live.served()
+                context, served = await live.context(self._engine), await live.served(self._engine)
                 if sources is not None:
                     self._judge_files(sources, namespace, labels, context, served)
                 else:

@@ -3,15 +3,12 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from config.documents import Document, parse_documents
-from controller.audit.inventory import NAMESPACE, look_ups_of, resource_named
+from controller.audit.inventory import NAMESPACE, look_ups_of, objects, resource_named, served
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
-from controller.audit.objects import objects, served
 from controller.audit.scope import Scope
-from controller.reconcilers import planned_kinds
 from controller.registration.configurations import SYSTEM_NAMESPACES
 from gatewright.outputs import Place, Problem
-from gatewright.planning import optional_resources
 from gatewright.sources import Sources
 from kube.client import Client, Object
 from kube.errors import ApiError, Forbidden, NotFound
@@ -71,14 +68,13 @@ class Live:
         resources = [NAMESPACE, *map(resource_named, sorted(kinds))]
         return [each for resource in resources for each in await self._all(resource, self._lister)]
 
-    async def served(self) -> Served:
+    async def served(self, engine: Engine) -> Served:
         """Return which of the APIs that the controller can do without the cluster has."""
-        return await served(self._lister, optional_resources())
+        return await served(self._lister, engine)
 
     async def objects(self, *engines: Engine) -> AsyncIterator[tuple[Document, bool]]:
         """Yield every object that an audit by these engines judges, and whether its owner answers for it."""
-        planned = [(each.resource.group, each.resource.plural) for each in planned_kinds()]
-        scope = Scope(engines, [*SYSTEM_NAMESPACES, self._home], planned)
+        scope = Scope(engines, [*SYSTEM_NAMESPACES, self._home])
         async for kind, each in objects(self._lister, scope, lambda kind, error: self._refused(kind.plural, error)):
             yield Document.of_object(each), scope.is_owned(kind, each)
 

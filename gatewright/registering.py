@@ -13,7 +13,6 @@ from prometheus_client import CollectorRegistry
 from config.crds import of_several_versions
 from config.settings import Settings
 from controller.audit.audit import FIGURES, REQUEST, Audit
-from controller.reconcilers import planned_kinds
 from controller.registration.certificates import Certificates, Names, service_names
 from controller.registration.configurations import SYSTEM_NAMESPACES, Service, Timeouts
 from controller.registration.conversion import Conversion
@@ -23,7 +22,6 @@ from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.manager import Manager
 from controller.runtime.types import Request
-from gatewright.planning import optional_resources
 from gatewright.policies_in_force import policies_of
 from gatewright.process import Background
 from kube.endpoint import Endpoint
@@ -108,7 +106,6 @@ def add_audit(
 
 def audit_of(settings: Settings, manager: Manager, policies: Policies, excluded: list[str]) -> Audit:
     """Return the audit by the policies in force."""
-    planned = [each.resource for each in planned_kinds()]
     return Audit(
         manager.client,
         lambda: policies.engine,
@@ -118,8 +115,6 @@ def audit_of(settings: Settings, manager: Manager, policies: Policies, excluded:
         format=settings.audit_reports,
         namespaces=settings.namespaces,
         excluded_namespaces=[*SYSTEM_NAMESPACES, *excluded],
-        planned=[(each.group, each.plural) for each in planned],
-        optional=optional_resources(),
         kubernetes=settings.kubernetes_policies,
     )
 
@@ -182,7 +177,7 @@ def _audited(audit: Audit | None, resource: Resource, key: str, status: Mapping[
         return {}
     if audit.totals is None:
         return {field: status[field] for field in FIGURES if field in status}
-    return audit.totals.status(key)
+    return audit.totals.get(key, {})
 
 
 def excluded_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:

@@ -68,6 +68,11 @@ class Conflict(ApiError):
 class Gone(ApiError):
     """410: the resource version or the continue token is too old."""
 
+    @property
+    def token(self) -> str:
+        """What continues a list whose token is too old, with what there is now; empty where it must begin again."""
+        return str(self.details.get("continue", ""))
+
 
 class Invalid(ApiError):
     """422: the object breaks its schema or validation."""
@@ -121,6 +126,8 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
     details = dict(fields.get("details") or {})
     message = fields.get("message") or (ABSENT if code == 404 else "an answer without a Status")
     kind = ServerError if code >= 500 else BY_CODE.get(code, ApiError)
+    if kind is Gone and (token := (fields.get("metadata") or {}).get("continue")):
+        details["continue"] = token
     if kind in (BadRequest, Invalid):
         message = unquoted(message)
         causes = [cause | {"message": unquoted(cause.get("message", ""))} for cause in details.get("causes") or []]

@@ -1,15 +1,16 @@
 """Judges objects that stand in the cluster, as the webhook would judge their creation. Pure."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
+from controller.audit.inventory import Inventory
+from controller.audit.listing import Object
 from webhook.engine import Attributes, Engine, Outcome, Request, Verdict
 from webhook.engine.kinds import Kind
 from webhook.messages import failure
 
-RESULTS: dict[str, Literal["fail", "warn"]] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}  # the first that holds
-
-Object = dict[str, Any]
+Level = Literal["fail", "warn", "error"]
+LEVELS: dict[str, Level] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}  # the first that holds
 
 
 class Finding(NamedTuple):
@@ -19,7 +20,7 @@ class Finding(NamedTuple):
     rule: str  # the built-in policy, or "" where the policy object has rules of its own
     path: str
     message: str
-    result: Literal["fail", "warn", "error"]
+    result: Level
     severity: str
     category: str
 
@@ -36,32 +37,32 @@ class Judged(NamedTuple):
 
 
 class Judge:
-    """Judges objects by one engine."""
+    """Judges objects by one engine, with what is looked up for them."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Take the engine."""
-        self._engine = engine
+    def __init__(self, engine: Engine, inventory: Inventory) -> None:
+        """Take both."""
+        self._engine, self._inventory = engine, inventory
         self._policies = {bound.title: bound for bound in engine.policies}
 
-    def __call__(self, kind: Kind, object: Object, looked_up: Mapping[str, Any]) -> Judged | None:
-        """Return what is wrong with an object; None where nothing is."""
-        metadata = object["metadata"]
-        namespace, name = metadata.get("namespace", ""), metadata["name"]
-        version = object["apiVersion"].rpartition("/")[2]
+    def __call__(self, kind: Kind, object: Object, *, is_owned: bool) -> Judged | None:
+        """Return what is wrong with an object, besides what its owner answers for; None where nothing is."""
+        metadata, api_version = object["metadata"], object["apiVersion"]
+        namespace, name, uid = metadata.get("namespace", ""), metadata["name"], metadata["uid"]
         attributes = Attributes(
-            uid=metadata["uid"],
+            uid=uid,
             operation="CREATE",
             group=kind.group,
-            version=version,
+            version=api_version.rpartition("/")[2],
             kind=kind.kind,
             resource_group=kind.group,
             resource=kind.plural,
             name=name,
             namespace=name if (kind.group, kind.kind) == ("", "Namespace") else namespace,
         )
-        verdict = self._engine.validate(Request(attributes, object, None, looked_up))
+        engine = self._engine.for_owned if is_owned else self._engine
+        verdict = engine.validate(Request(attributes, object, None, self._inventory.about(namespace)))
         findings = tuple(dict.fromkeys(self._findings(verdict)))
-        return Judged(object["apiVersion"], kind.kind, namespace, name, metadata["uid"], findings) if findings else None
+        return Judged(api_version, kind.kind, namespace, name, uid, findings) if findings else None
 
     def _findings(self, verdict: Verdict) -> Iterator[Finding]:
         for outcome in verdict.outcomes:
@@ -70,12 +71,12 @@ class Judge:
             elif outcome.error is not None:
                 yield self._finding(outcome, "", failure(outcome), "error")
             else:
-                result = next(RESULTS[action] for action in RESULTS if action in outcome.actions)
+                level = next(LEVELS[action] for action in LEVELS if action in outcome.actions)
                 for each in outcome.violations:
-                    yield self._finding(outcome, each.where, each.message, result)
+                    yield self._finding(outcome, each.where, each.message, level)
 
-    def _finding(self, outcome: Outcome, path: str, message: str, result: Literal["fail", "warn", "error"]) -> Finding:
+    def _finding(self, outcome: Outcome, path: str, message: str, level: Level) -> Finding:
         bound = self._policies.get(outcome.policy)
-        severity, category = (bound.severity, bound.category) if bound is not None else ("high", "kinds")
-        rule = bound.policy.name if bound is not None else ""
-        return Finding(outcome.policy, rule, path, message, result, severity, category)
+        if bound is None:  # from a kind's type or its planner
+            return Finding(outcome.policy, "", path, message, level, "high", "kinds")
+        return Finding(outcome.policy, bound.policy.name, path, message, level, bound.severity, bound.category)

@@ -41,7 +41,7 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     if not found:
         return []
     served: dict[tuple[str, str], Resource] = {}
-    for each in await lister.resources():
+    for each in await lister.client.resources():
         served.setdefault((each.group, each.kind), each)  # the preferred version comes first
     documents = [Document.of_object(document_of(each), title) for title, each in found.items()]
     refused: dict[tuple[str, str], str] = {}

@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 
 from kube.client import PAGE, Client
 from kube.errors import Gone, TooManyRequests
-from kube.page import Page
 from kube.resource import Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
 PAGE_BYTES = 6 * 1024 * 1024  # of JSON that a later page has at most, if its objects are as large as those before
-ATTEMPTS = 3  # at a list whose continue token expires, and at a request that an overloaded server refuses
+ATTEMPTS = 3  # at a request that an overloaded server refuses
 RETRY_AFTER = 1.0  # seconds, where the server names none
 
 Object = dict[str, Any]
@@ -49,53 +48,39 @@ class Lister:
 
     def __init__(self, client: Client, limit: RateLimit, namespaces: Sequence[str] = ()) -> None:
         """Take the client, the rate, and the namespaces that are read; none are all of them."""
-        self._client, self._limit = client, limit
-        self._namespaces = tuple(namespaces)
+        self.client = client
+        self._limit, self._namespaces = limit, tuple(namespaces)
         self._versions: frozenset[str] | None = None
 
     async def versions(self) -> frozenset[str]:
         """Return the groups and versions that the API server has, as they were at the first call."""
         if self._versions is None:
-            self._versions = await self._client.versions()
+            self._versions = await self.client.versions()
         return self._versions
-
-    async def serves(self, resource: Resource) -> bool:
-        """Return whether the API server has a resource."""
-        return resource.api_version in await self.versions() and await self._client.serves(resource)
-
-    async def resources(self) -> tuple[Resource, ...]:
-        """Return all resources of the API server that can be listed."""
-        return await self._client.resources()
 
     async def objects(
         self, resource: Resource, *, metadata_only: bool = False, labels: str | None = None, first: int = PAGE
     ) -> AsyncIterator[Object]:
         """Yield every object of a resource once, without managedFields; `first` is the size of the first page.
 
-        After an expired continue token the list begins again. ApiError where the API server refuses.
+        A list that takes so long that its token expires continues with what there is now. ApiError where the API
+        server refuses.
         """
         for namespace in self._namespaces if resource.namespaced and self._namespaces else (None,):
-            seen = set[str]()
-            request = partial(self._client.page, resource, namespace, labels=labels, metadata_only=metadata_only)
-            for attempt in range(1, ATTEMPTS + 1):
+            list_page = partial(self.client.page, resource, namespace, labels=labels, metadata_only=metadata_only)
+            token, limit = "", first
+            while True:
                 try:
-                    async for item in self._items(request, first):
-                        if (uid := item["metadata"]["uid"]) not in seen:
-                            seen.add(uid)
-                            item["metadata"].pop("managedFields", None)
-                            yield item
-                    break
-                except Gone:
-                    if attempt == ATTEMPTS:
+                    page = await self._limit.send(partial(list_page, token=token, limit=limit))
+                except Gone as error:
+                    if not error.token:
                         raise
-
-    async def _items(self, request: Callable[..., Awaitable[Page]], limit: int) -> AsyncIterator[Object]:
-        token = ""
-        while True:
-            page = await self._limit.send(partial(request, token=token, limit=limit))
-            for item in page:
-                yield item
-            if not (token := page.token):
-                return
-            limit = max(1, min(PAGE_BYTES * len(page) // page.size, 2 * len(page), MAX_PAGE))
-            del page  # its memory is free while the next one is read
+                    token = error.token
+                    continue
+                for item in page:
+                    item["metadata"].pop("managedFields", None)
+                    yield item
+                if not (token := page.token):
+                    break
+                limit = max(1, min(PAGE_BYTES * len(page) // page.size, 2 * len(page), MAX_PAGE))
+                del page  # its memory is free while the next one is read

@@ -5,8 +5,7 @@ failures, warnings and errors are reported, and at most MAX_REPORTS objects, in 
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from itertools import accumulate
 from typing import Any, Literal, NamedTuple
@@ -14,12 +13,12 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from controller.audit.judge import Finding, Judged
+from controller.audit.listing import Object
 from kube.resource import Resource
 
 SOURCE = "gatewright"
 MANAGED = {"app.kubernetes.io/managed-by": SOURCE}
 SELECTOR = f"app.kubernetes.io/managed-by={SOURCE}"
-KIND_LABEL = "gatewright.io/audited-kind"
 HASH = "gatewright.io/results"  # annotation: a digest of the results without their times
 TRUNCATED = "gatewright-truncated"
 MAX_REPORTS = 5_000
@@ -28,8 +27,8 @@ MAX_TOTAL = 30_000  # results of all reports: about 40 MB in etcd at most
 MAX_MESSAGE = 1_000  # characters
 REPORTED = ("fail", "warn", "error")
 
-Object = dict[str, Any]
 Format = Literal["openreports", "wgpolicyk8s"]
+GroupKind = tuple[str, str]
 
 
 class Kinds(NamedTuple):
@@ -37,6 +36,10 @@ class Kinds(NamedTuple):
 
     namespaced: Resource
     cluster: Resource
+
+    def of(self, namespace: str) -> Resource:
+        """Return that of the reports about objects in `namespace`, or in none."""
+        return self.namespaced if namespace else self.cluster
 
 
 KINDS: dict[Format, Kinds] = {
@@ -57,52 +60,47 @@ class Stored(NamedTuple):
     namespace: str
     name: str
     digest: str
-    audited_kind: str
+    about: GroupKind  # of its object
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any]) -> "Stored":
+        """Return what the metadata of a report says."""
+        owner = (metadata.get("ownerReferences") or [{}])[0]
+        about = owner.get("apiVersion", "").rpartition("/")[0], owner.get("kind", "")
+        digest = (metadata.get("annotations") or {}).get(HASH, "")
+        return cls(metadata.get("namespace", ""), metadata["name"], digest, about)
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(NamedTuple):
     """The writes that bring the reports in the cluster up to date."""
 
-    apply: tuple[Object, ...]
+    apply: tuple[Judged, ...]
     delete: tuple[Stored, ...]
 
 
-def stored_of(metadata: Mapping[str, Any]) -> Stored:
-    """Return what the metadata of a report says."""
-    annotations, labels = metadata.get("annotations") or {}, metadata.get("labels") or {}
-    namespace = metadata.get("namespace", "")
-    return Stored(namespace, metadata["name"], annotations.get(HASH, ""), labels.get(KIND_LABEL, ""))
-
-
-def changes(
-    judged: Iterable[Judged], existing: Iterable[Stored], format: Format, now: datetime, unread: frozenset[str]
-) -> Changes:
-    """Return which reports to apply and delete. Those of kinds that could not be listed (`unread`) stay as they are."""
+def changes(judged: Iterable[Judged], existing: Iterable[Stored], unread: Collection[GroupKind]) -> Changes:
+    """Return whose reports to apply, and which to delete. Those of kinds that could not be listed (`unread`) stay."""
     there = {(each.namespace, each.name): each for each in existing}
     ordered = sorted(judged, key=lambda each: (each.namespace, each.kind, each.name, each.uid))
-    room = MAX_REPORTS - sum(each.audited_kind in unread for each in there.values())
     totals = accumulate(min(len(each.findings), MAX_RESULTS) for each in ordered)
-    room = min(room, sum(1 for total in totals if total <= MAX_TOTAL))
+    staying = sum(each.about in unread for each in there.values())
+    room = min(MAX_REPORTS - staying, sum(total <= MAX_TOTAL for total in totals))
     wanted = {(each.namespace, each.uid): each for each in ordered[:room]}
-    apply = [
-        report(each, format, now)
-        for key, each in wanted.items()
-        if key not in there or there[key].digest != digest(each)
-    ]
-    left_out = ordered[room:]
-    if left_out:
-        notice = truncated(len(left_out), len(ordered), format, now)
-        if ("", TRUNCATED) not in there or there["", TRUNCATED].digest != notice["metadata"]["annotations"][HASH]:
-            apply.append(notice)
-    kept = wanted.keys() | ({("", TRUNCATED)} if left_out else set())
-    gone = (each for key, each in there.items() if key not in kept and each.audited_kind not in unread)
+    if left_out := ordered[room:]:
+        wanted["", TRUNCATED] = truncated(len(left_out), len(ordered))
+    apply = (each for key, each in wanted.items() if key not in there or there[key].digest != digest(each))
+    gone = (each for key, each in there.items() if key not in wanted and each.about not in unread)
     return Changes(tuple(apply), tuple(gone))
 
 
-def label(group: str, kind: str) -> str:
-    """Return what names a kind in KIND_LABEL."""
-    return f"{kind}.{group}".rstrip(".")
+def truncated(left_out: int, total: int) -> Judged:
+    """Return what the one report says that is about no object: how many objects with violations have none."""
+    message = (
+        f"{left_out:,} of {total:,} objects with violations are not reported: at most {MAX_REPORTS:,} reports "
+        f"and {MAX_TOTAL:,} results are kept"
+    )
+    finding = Finding(SOURCE, "audit", "", message, "warn", "medium", "audit")
+    return Judged("", "", "", "", TRUNCATED, (finding,))
 
 
 def digest(judged: Judged) -> str:
@@ -112,43 +110,24 @@ def digest(judged: Judged) -> str:
 
 def report(judged: Judged, format: Format, now: datetime) -> Object:
     """Return the report of one object, its results found `now`."""
-    kinds = KINDS[format]
-    resource = kinds.namespaced if judged.namespace else kinds.cluster
-    reference = {"apiVersion": judged.api_version, "kind": judged.kind, "name": judged.name, "uid": judged.uid}
-    group = judged.api_version.rpartition("/")[0]
-    named: dict[str, str] = {"namespace": judged.namespace} if judged.namespace else {}
-    body: Object = {
-        "metadata": {
-            "name": judged.uid,
-            **named,
-            "labels": {**MANAGED, KIND_LABEL: label(group, judged.kind)},
-            "annotations": {HASH: digest(judged)},
-            "ownerReferences": [reference],
-        },
-        "scope": {**reference, **named},
-        "summary": _summary(judged.findings),
+    resource = KINDS[format].of(judged.namespace)
+    namespace = {"namespace": judged.namespace} if judged.namespace else {}
+    metadata: Object = {"name": judged.uid, **namespace, "labels": MANAGED, "annotations": {HASH: digest(judged)}}
+    found: Object = {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": metadata,
+        "summary": {"pass": 0, "skip": 0, **{each: _number(judged, each) for each in REPORTED}},
         "results": [_result(each, now) for each in judged.findings[:MAX_RESULTS]],
     }
-    return _of_format(resource, body, format)
-
-
-def truncated(left_out: int, total: int, format: Format, now: datetime) -> Object:
-    """Return the one report that says how many objects with violations are not reported."""
-    message = (
-        f"{left_out:,} of {total:,} objects with violations are not reported: at most {MAX_REPORTS:,} reports "
-        f"and {MAX_TOTAL:,} results are kept"
-    )
-    finding = Finding(SOURCE, "audit", "", message, "warn", "medium", "audit")
-    body: Object = {
-        "metadata": {
-            "name": TRUNCATED,
-            "labels": MANAGED,
-            "annotations": {HASH: hashlib.sha256(message.encode()).hexdigest()[:32]},
-        },
-        "summary": _summary((finding,)),
-        "results": [_result(finding, now)],
-    }
-    return _of_format(KINDS[format].cluster, body, format)
+    if judged.kind:
+        reference = {"apiVersion": judged.api_version, "kind": judged.kind, "name": judged.name, "uid": judged.uid}
+        metadata["ownerReferences"] = [reference]
+        found["scope"] = {**reference, **namespace}
+    if format == "openreports":
+        found["source"] = SOURCE
+        found["configuration"] = {"limits": {"maxResults": MAX_RESULTS, "statusFilter": [*REPORTED]}}
+    return found
 
 
 def with_first_seen(new: Object, old: Mapping[str, Any]) -> Object:
@@ -162,21 +141,8 @@ def _same(result: Mapping[str, Any]) -> tuple[Any, ...]:
     return result.get("policy"), result.get("rule"), (result.get("properties") or {}).get("path"), result.get("message")
 
 
-def _of_format(resource: Resource, body: Object, format: Format) -> Object:
-    head = {"apiVersion": resource.api_version, "kind": resource.kind}
-    if format == "wgpolicyk8s":
-        return head | body
-    return {
-        **head,
-        **body,
-        "source": SOURCE,
-        "configuration": {"limits": {"maxResults": MAX_RESULTS, "statusFilter": [*REPORTED]}},
-    }
-
-
-def _summary(findings: tuple[Finding, ...]) -> dict[str, int]:
-    counted = {name: sum(each.result == name for each in findings) for name in REPORTED}
-    return {"pass": 0, "skip": 0, **counted}
+def _number(judged: Judged, level: str) -> int:
+    return sum(each.result == level for each in judged.findings)
 
 
 def _result(finding: Finding, now: datetime) -> Object:

@@ -12,14 +12,10 @@ Object = dict[str, Any]
 class Scope:
     """What is judged by one engine, or by several of which each judges the same objects."""
 
-    def __init__(
-        self, engines: Sequence[Engine], excluded: Collection[str] = (), planned: Collection[tuple[str, str]] = ()
-    ) -> None:
-        """Take the engines, and the namespaces that the webhook never sees.
-
-        `planned` are group and plural of the kinds whose children are judged with them.
-        """
-        self._excluded, self._planned = frozenset(excluded), planned
+    def __init__(self, engines: Sequence[Engine], excluded: Collection[str] = ()) -> None:
+        """Take the engines, and the namespaces that the webhook never sees."""
+        self._excluded = frozenset(excluded)
+        self._planned = frozenset(planner.kind for engine in engines for planner in engine.planners)
         judges: dict[Kind, set[tuple[int, str]]] = {}
         for index, engine in enumerate(engines):
             for kind in engine.judged_kinds:
@@ -56,7 +52,7 @@ class Scope:
         above = self._by_name.get((group, owner["kind"])) if owner.get("controller") else None
         if above is None:
             return False
-        return self._judges[kind] <= self._judges[above] or (above.group, above.plural) in self._planned
+        return self._judges[kind] <= self._judges[above] or above in self._planned
 
 
 def _judges(policy: BoundPolicy, kind: Kind) -> bool:

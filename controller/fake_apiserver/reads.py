@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.refusals import Object, Refusal, expired
 from controller.fake_apiserver.selectors import matcher
 from controller.fake_apiserver.storage import Storage
 
@@ -22,10 +22,14 @@ class Reads:
 
     def page(self, kind: Definition, namespace: str, query: Any) -> Object:
         """Return a page of the list; what follows it is as it was at the time of the first page."""
+        chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
             version, matching, start = self._continued(token)
+            if version < self._storage.oldest:
+                now = [object for _, object in self._storage.all(kind.bucket, namespace) if chosen(object)]
+                rest = [object for object in now if _key(object) > _key(matching[start - 1])]
+                raise expired(self._token(self._storage.version, rest, 0))
         else:
-            chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
             matching = [object for _, object in self._storage.all(kind.bucket, namespace) if chosen(object)]
             version, start = self._storage.version, 0
             if int(query.get("resourceVersion") or 0) > version:
@@ -35,9 +39,7 @@ class Reads:
         end = start + limit
         metadata: Object = {"resourceVersion": str(version)}
         if end < len(matching):
-            number = next(self._numbers)
-            self._snapshots[number] = (version, matching)
-            metadata["continue"] = base64.urlsafe_b64encode(orjson.dumps([number, end])).decode()
+            metadata["continue"] = self._token(version, matching, end)
             metadata["remainingItemCount"] = len(matching) - end
         resource = kind.resource
         items = [self.form(kind, object) for object in matching[start:end]]
@@ -55,16 +57,23 @@ class Reads:
             number, start = orjson.loads(base64.urlsafe_b64decode(token))
         except ValueError:
             raise Refusal(400, "continue key is not valid") from None
-        version, matching = self._snapshots.get(number, (-1, []))
-        if version < self._storage.oldest:
-            raise Refusal(410, "The provided continue parameter is too old to display a consistent list result")
+        version, matching = self._snapshots[number]
         return version, matching, start
+
+    def _token(self, version: int, matching: list[Object], start: int) -> str:
+        number = next(self._numbers)
+        self._snapshots[number] = (version, matching)
+        return base64.urlsafe_b64encode(orjson.dumps([number, start])).decode()
 
     @staticmethod
     def form(kind: Definition, object: Object) -> Object:
         """Return an object in the version asked for."""
         wanted = kind.resource.api_version
         return object if object.get("apiVersion") == wanted else object | {"apiVersion": wanted}
+
+
+def _key(object: Object) -> tuple[str, str]:
+    return object["metadata"].get("namespace", ""), object["metadata"]["name"]
 
 
 def metadata_only(object: Object) -> Object:

@@ -51,6 +51,13 @@ def conflict(plural: str, name: str, why: str) -> Refusal:
     return Refusal(409, message, details={"name": name, "kind": plural})
 
 
+def expired(token: str) -> Refusal:
+    """The continue token is too old; `token` continues the list with what there is now."""
+    refusal = Refusal(410, "The provided continue parameter is too old to display a consistent list result")
+    refusal.status["metadata"] = {"continue": token}
+    return refusal
+
+
 def invalid(kind: str, name: str, *causes: tuple[str, str]) -> Refusal:
     """The object breaks these rules: (field, message) each."""
     text = "; ".join(f"{field}: {message}" for field, message in causes)

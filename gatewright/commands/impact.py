@@ -118,7 +118,7 @@ class Comparison:
                 live = Live(client, self._home)
                 if self._settings.kubernetes_policies:
                     self._join(await live.kubernetes_policies())
-                context, served = await live.context(*self._engines), await live.served()
+                context, served = await live.context(*self._engines), await live.served(self._engines[1])
                 if manifests or reviews:
                     self._compare(manifests, reviews, namespace, labels, context, served)
                 else:

@@ -36,7 +36,7 @@ def as_written(format: Format) -> list[dict[str, Any]]:
     """A report of each kind, as an audit writes it: of an object in a namespace, of one in none, and of a limit."""
     namespaced = Judged("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
     cluster = Judged("v1", "Namespace", "", "web", "uid-web", FINDINGS)
-    return [report(namespaced, format, NOW), report(cluster, format, NOW), truncated(5, 10, format, NOW)]
+    return [report(namespaced, format, NOW), report(cluster, format, NOW), report(truncated(5, 10), format, NOW)]
 
 
 @pytest.mark.controlplane

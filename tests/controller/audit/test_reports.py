@@ -11,7 +11,7 @@ from controller.audit.reports import Stored, changes, digest, report, with_first
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
-NOTHING_UNREAD: frozenset[str] = frozenset()
+NOTHING_UNREAD: set[tuple[str, str]] = set()
 FINDING = Finding(
     "few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many. Lower it.", "fail", "high", "capacity"
 )
@@ -22,9 +22,9 @@ def judged(name="shop", namespace="web", *findings):
     return Judged("apps/v1", "Deployment", namespace, name, f"uid-{name}", findings or (FINDING,))
 
 
-def stored(each, audited_kind="Deployment.apps"):
+def stored(each):
     """The report of an object as a list of metadata shows it."""
-    return Stored(each.namespace, each.uid, digest(each), audited_kind)
+    return Stored(each.namespace, each.uid, digest(each), ("apps", "Deployment"))
 
 
 def test_a_report_is_what_other_tools_read():
@@ -36,10 +36,7 @@ def test_a_report_is_what_other_tools_read():
         "metadata": {
             "name": "uid-shop",
             "namespace": "web",
-            "labels": {
-                "app.kubernetes.io/managed-by": "gatewright",
-                "gatewright.io/audited-kind": "Deployment.apps",
-            },
+            "labels": {"app.kubernetes.io/managed-by": "gatewright"},
             "annotations": {"gatewright.io/results": digest(judged())},
             "ownerReferences": [reference],
         },
@@ -79,14 +76,14 @@ def test_only_what_changed_is_written():
     old, new, gone = judged("old"), judged("new"), judged("gone")
     changed = judged("changed", "web", FINDING._replace(message="another"))
     there = [stored(old), stored(gone), stored(judged("changed"))]
-    planned = changes([old, new, changed], there, "openreports", NOW, NOTHING_UNREAD)
-    assert [each["metadata"]["name"] for each in planned.apply] == ["uid-changed", "uid-new"]
+    planned = changes([old, new, changed], there, NOTHING_UNREAD)
+    assert [each.uid for each in planned.apply] == ["uid-changed", "uid-new"]
     assert planned.delete == (stored(gone),)
 
 
 def test_reports_of_a_kind_that_could_not_be_listed_stay():
     """It is unknown whether their objects still violate a policy."""
-    planned = changes([], [stored(judged())], "openreports", NOW, frozenset({"Deployment.apps"}))
+    planned = changes([], [stored(judged())], {("apps", "Deployment")})
     assert (planned.apply, planned.delete) == ((), ())
 
 
@@ -103,16 +100,16 @@ def test_a_cap_bounds_the_number_of_reports(monkeypatch: pytest.MonkeyPatch):
     """One more report says what is left out; the order is stable, so that the next audit writes nothing."""
     monkeypatch.setattr(reports, "MAX_REPORTS", 2)
     many = [judged(name) for name in ("c", "a", "d", "b")]
-    planned = changes(many, [], "openreports", NOW, NOTHING_UNREAD)
-    assert [each["metadata"]["name"] for each in planned.apply] == ["uid-a", "uid-b", "gatewright-truncated"]
-    notice = planned.apply[-1]
+    planned = changes(many, [], NOTHING_UNREAD)
+    assert [each.uid for each in planned.apply] == ["uid-a", "uid-b", "gatewright-truncated"]
+    notice = report(planned.apply[-1], "openreports", NOW)
     assert [each["message"] for each in notice["results"]] == [
         "2 of 4 objects with violations are not reported: at most 2 reports and 30,000 results are kept"
     ]
-    there = [*map(stored, many[1::2]), reports.stored_of(notice["metadata"])]
-    unchanged = changes(many, there, "openreports", NOW, NOTHING_UNREAD)
+    there = [*map(stored, many[1::2]), Stored.of(notice["metadata"])]
+    unchanged = changes(many, there, NOTHING_UNREAD)
     assert (unchanged.apply, unchanged.delete) == ((), ())
-    assert changes(many[:2], there, "openreports", NOW, NOTHING_UNREAD).delete == (there[1], there[2])
+    assert changes(many[:2], there, NOTHING_UNREAD).delete == (there[1], there[2])
 
 
 def test_a_report_is_bounded_and_its_summary_is_not():
@@ -127,6 +124,6 @@ def test_all_reports_together_are_bounded():
     """100,000 violations of 10,000 objects stay below 50 MB, however long their messages are."""
     findings = tuple(FINDING._replace(path=f"spec.f{index}", message="x" * 1_000) for index in range(10))
     many = [judged(f"object-{number:05}", "web", *findings) for number in range(10_000)]
-    planned = changes(many, [], "openreports", NOW, NOTHING_UNREAD)
+    planned = changes(many, [], NOTHING_UNREAD)
     assert len(planned.apply) == 3_001
-    assert sum(len(orjson.dumps(each)) for each in planned.apply) < 50 * 1024 * 1024
+    assert sum(len(orjson.dumps(report(each, "openreports", NOW))) for each in planned.apply) < 50 * 1024 * 1024
