@@ -21,6 +21,7 @@ from kube.watch import Watch
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, NOW, SERVED, ControllerUser
 from webhook.policies import catalogue
 from webhook.server.admission import LookUp
+from webhook.server.connections import ServerConfig
 from webhook.server.look_ups import LookUps
 from webhook.server.metrics import Metrics
 from webhook.server.namespaces import NAMESPACE as NAMESPACES
@@ -28,7 +29,7 @@ from webhook.server.namespaces import Namespaces
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 from webhook.server.recording import Recorder
-from webhook.server.serve import ServerConfig, serve
+from webhook.server.serve import serve
 from webhook.server.tls import ServingCertificate
 
 WITHOUT_CLUSTER: dict[str, LookUp] = {

@@ -32,9 +32,10 @@ from gatewright.terminal import echo, say, table
 from webhook.engine import NAMESPACE_LABELS, Attributes
 from webhook.harness.reviews import Admission, review
 from webhook.server.admission import AdmissionHandler
+from webhook.server.connections import ServerConfig
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
-from webhook.server.serve import ServerConfig, listening
+from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
 SECONDS = 10  # limit for one response
@@ -94,15 +95,15 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     handler = AdmissionHandler(in_force, metrics, WITHOUT_CLUSTER | {NAMESPACE_LABELS: _labels})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())
     async with (
-        listening(ServerConfig(host="127.0.0.1", port=0), handler, certificate, metrics) as listener,
+        listening(ServerConfig(host="127.0.0.1", port=0), handler, certificate, metrics) as connections,
         aiohttp.ClientSession(
-            f"https://127.0.0.1:{listener.port}",
+            f"https://127.0.0.1:{connections.port}",
             connector=aiohttp.TCPConnector(ssl=trust),
             timeout=aiohttp.ClientTimeout(total=SECONDS),
         ) as session,
     ):
         replies = [await _admit(session, admission) for admission in admissions]
-    return f"https://127.0.0.1:{listener.port}", replies
+    return f"https://127.0.0.1:{connections.port}", replies
 
 
 def _labels(about: Attributes) -> dict[str, str]:

@@ -9,7 +9,6 @@ from types import CoroutineType
 from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
-from aiohttp.hdrs import TRANSFER_ENCODING
 
 from config.api.policy import API_VERSION
 from kube.errors import ApiError
@@ -64,17 +63,18 @@ class AdmissionHandler:
         """Answer one request."""
         connection = request.protocol
         assert isinstance(connection, Connection)
-        if TRANSFER_ENCODING not in request.headers:  # each chunk costs time, and it may be one byte
-            connection.request_accepted()
         route = route_of(request.raw_path)
         if route is None:
             return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
         self._metrics.in_flight_now[route.hook] += 1
         started = time.perf_counter()
-        status, body = 500, b""
+        status, chunks = 500, list[bytes]()
+        if connection.due is None:  # the request came while the one before was judged
+            connection.client_acts()
         try:
-            body = await self._bodies.read(request, check_headers(request))
-            connection.request_received()
+            check_headers(request)
+            body = await self._bodies.read(request.content, chunks)
+            connection.server_acts()
             started = time.perf_counter()
             reviewed = _converted(body) if route.hook == "convert" else await self._review(route, body, started)
             if time.perf_counter() - started > route.seconds:
@@ -85,7 +85,7 @@ class AdmissionHandler:
         except Refusal as refusal:
             answer, status = refusal.answer(), refusal.status
         finally:
-            self._bodies.release(body)
+            self._bodies.release(chunks)
             self._metrics.in_flight_now[route.hook] -= 1
             self._metrics.latency_of[route.hook,].observe(time.perf_counter() - started)
             self._metrics.requests_of[route.hook, str(status)].inc()

@@ -38,12 +38,11 @@ class Answer(web.StreamResponse):
 
     async def prepare(self, request: web.BaseRequest) -> None:
         """Send the answer. ConnectionResetError where the client has gone."""
-        connection = cast("Connection", request.protocol)
-        connection.answering(self)
-        transport = request.transport
+        connection, transport = cast("Connection", request.protocol), request.transport
         if transport is None:
             raise ConnectionResetError("the client has closed the connection")
-        if not request.keep_alive:
+        connection.client_acts()
+        if connection.limits.is_draining or not request.keep_alive:
             self._closes = True
         ending = b"Connection: close\r\n\r\n" if self._closes else b"\r\n"
         body = b"" if request.method == "HEAD" else self._answer
@@ -52,7 +51,7 @@ class Answer(web.StreamResponse):
             transport.write(data[start : start + PIECE])
             await request.writer.drain()
         self._answer = b""  # the connection keeps its last answer until the next one
-        connection.answered()
+        connection.answered(is_last=self._closes)
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Do nothing: `prepare` has sent all of it."""

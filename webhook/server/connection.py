@@ -13,29 +13,23 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_SECONDS = 120.0  # the API server closes an idle connection after 90 s; the server must not be first
 LINGER_SECONDS = 1.0  # the rest of a refused body is read and dropped for so long, so that the refusal arrives
-FIRST_READ = 16 * 1024  # bytes that are parsed before the head is judged; no head may be longer
 SMALL_READ = 4 * 1024  # bytes of a request that came at once; less is a rest, or a client that sends tiny pieces
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
+NEVER = float("inf")
 
 log = logging.getLogger("gatewright.webhook")
 
 
 class Connection(web.RequestHandler):
-    """One client's connection. Whatever the client has to do next, it has to do by `due`."""
+    """One client's connection.
 
-    __slots__ = (
-        "address",
-        "due",
-        "has_more",
-        "is_judging",
-        "is_refused",
-        "is_used",
-        "limits",
-        "since",
-        "small_reads",
-        "unread",
-    )
+    `due` is when it is cut unless the client has sent its request, or read its answer: None while no request has begun,
+    and NEVER while the server is to act. `since` is when the client got its last answer, or connected. What it sends
+    after an answer that ends the connection is dropped.
+    """
+
+    __slots__ = ("address", "due", "is_ended", "is_used", "limits", "since", "small_reads")
 
     def __init__(self, limits: "Connections", address: str) -> None:
         super().__init__(
@@ -47,27 +41,22 @@ class Connection(web.RequestHandler):
             auto_decompress=False,
         )
         self.limits = limits
-        self.due: float | None = None
-        self.is_judging = False
-        self.is_refused = False
-        self.is_used = False
-        self.has_more = False
         self.address = address
+        self.due: float | None = None
+        self.is_ended = False
+        self.is_used = False
         self.since = self._loop.time()
         self.small_reads = 0
-        self.unread: bytes | None = b""  # None once the head of a request was accepted
 
     def data_received(self, data: bytes) -> None:
         """Start the clock of a request at its first byte; read a client that sends tiny pieces ever less often.
 
         What has come meanwhile is read at once, so a client that has more to send is not slowed down.
         """
-        if self.is_refused:
-            return  # it is about to be closed
-        if self.is_judging:
-            self.has_more = True
-        elif self.due is None:
-            self.due = self._loop.time() + self.limits.request_seconds
+        if self.is_ended:
+            return
+        if self.due is None:
+            self.client_acts()
             self.small_reads = 0
         elif len(data) < SMALL_READ and self.transport is not None:
             self.small_reads += 1
@@ -75,46 +64,23 @@ class Connection(web.RequestHandler):
                 self.transport.pause_reading()
                 pause = SHORTEST_PAUSE * 2 ** min(self.small_reads - FREE_SMALL_READS, 10)
                 self._loop.call_later(min(pause, LONGEST_PAUSE), self._read_on)
-        if self.unread is not None and len(self.unread) + len(data) > FIRST_READ:
-            first = b"" if self.unread else data[:FIRST_READ]
-            self.unread += data[len(first) :]
-            if self.transport is not None:
-                self.transport.pause_reading()
-            data = first
         super().data_received(data)
 
     def _read_on(self) -> None:
         if self.transport is not None:
             self.transport.resume_reading()
 
-    def request_accepted(self) -> None:
-        """Read the rest of a request whose head is judged."""
-        unread, self.unread = self.unread, None
-        if unread:
-            super().data_received(unread)
-            self._read_on()
+    def client_acts(self) -> None:
+        """Start the clock of the client, which has to send a request or to read an answer."""
+        self.due = self._loop.time() + self.limits.config.request_seconds
 
-    def request_received(self) -> None:
-        """Stop the clock: all of the request is here, and the time until the answer is the server's."""
-        self.due = None
-        self.is_judging = True
+    def server_acts(self) -> None:
+        """Stop the clock: all of the request is here."""
+        self.due = NEVER
 
-    def answering(self, answer: Answer) -> None:
-        """Start the clock of the client, which has to read the answer; while draining it is the last one."""
-        self.due = self._loop.time() + self.limits.request_seconds
-        if self.limits.draining:
-            answer.force_close()
-
-    def answered(self) -> None:
-        """Wait for the next request, which may have begun."""
-        self.is_judging, self.is_used = False, True
-        self.is_refused = self.unread is not None
-        self.unread = b""
-        self.since = self._loop.time()
-        self.limits.open[self] = self.limits.open.pop(self)
-        if not self.has_more:
-            self.due = None
-        self.has_more = False
+    def answered(self, *, is_last: bool) -> None:
+        """Wait for the next request, or for the end."""
+        self.due, self.is_used, self.is_ended, self.since = None, True, is_last, self._loop.time()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None

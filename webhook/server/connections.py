@@ -5,142 +5,147 @@ import logging
 import socket
 import ssl
 from collections import Counter
-from typing import Any, Never
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Never, cast
 
 from aiohttp import web
 
-from webhook.server.connection import Connection
+from webhook.server.connection import NEVER, Connection
+from webhook.server.content import POLL_SECONDS
 from webhook.server.metrics import Metrics
 
-REQUEST_SECONDS = 10.0  # for the TLS handshake, for a request from first to last byte, for reading an answer
 GOODBYE_SECONDS = 1.0
-MAX_CONNECTIONS = 1000  # about 45 kB each
-MAX_OF_ADDRESS = 400  # of them; an API server keeps 25, and opens one more for each call beyond
-IDLE_SECONDS = 5.0  # a connection that has been idle for longer makes room for a new one
-RECEIVE_BUFFER = 64 * 1024  # bytes of the kernel's for each connection: what one read may cost at most
 
 log = logging.getLogger("gatewright.webhook")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """Where and how to listen, and the limits of connections.
+
+    At its end the server goes on for `linger_seconds`, until no endpoint leads to it any more, and then until all
+    connections have ended, each with its next answer; after `grace_seconds` it closes those that are idle.
+    """
+
+    host: str | None = None
+    port: int = 9443
+    linger_seconds: float = 5.0
+    grace_seconds: float = 30.0
+    poll_seconds: float = POLL_SECONDS
+    request_seconds: float = 10.0
+    """For the TLS handshake, for a request from first to last byte, for reading an answer."""
+    most_connections: int = 1000
+    """About 45 kB each."""
+    most_of_address: int = 400
+    """An API server keeps 25, and opens one more for each call beyond."""
+    idle_seconds: float = 5.0
+    """At the limits, a connection that has been idle for longer makes room for a new one."""
+
+
 class Connections(web.Server):
-    """All open connections, limited in number, per address, and in waiting time."""
+    """All connections, limited in number, per address, and in waiting time."""
 
     def __init__(
-        self,
-        handler: Any,
-        metrics: Metrics,
-        *,
-        context: ssl.SSLContext,
-        most: int = MAX_CONNECTIONS,
-        most_of_address: int = MAX_OF_ADDRESS,
-        idle_seconds: float = IDLE_SECONDS,
-        request_seconds: float = REQUEST_SECONDS,
+        self, handler: Any, config: ServerConfig, context: ssl.SSLContext, metrics: Metrics, listener: socket.socket
     ) -> None:
         super().__init__(handler)
-        self.context = context
-        self.idle_seconds = idle_seconds
-        self.handshakes: set[asyncio.Task[None]] = set()
-        self.metrics = metrics
-        self.most = most
-        self.most_of_address = most_of_address
-        self.request_seconds = request_seconds
-        self.draining = False
-        self.open: dict[Connection, asyncio.Transport] = {}  # that was answered, or opened, longest ago comes first
-        self.none_open = asyncio.Event()
-        self.none_open.set()
+        self.config = config
+        self.is_draining = False
+        self.port = listener.getsockname()[1]
+        self._context = context
+        self._listener = listener
+        self._metrics = metrics
         self._of_address: Counter[str] = Counter()
+        self._none_open = asyncio.Event()
+        self._none_open.set()
+        metrics.connections.set_function(self._of_address.total)
 
-    async def accept(self, listening: socket.socket) -> Never:
+    async def accept(self) -> Never:
         """Accept connections, for ever: one at a time, so that many new ones leave time for the others."""
         loop = asyncio.get_running_loop()
-        while True:
-            try:
-                client, address = await loop.sock_accept(listening)
-            except OSError as error:  # such as no more file descriptors
-                log.warning("no connection can be accepted: %s", error.strerror)
-                await asyncio.sleep(1)
-                continue
-            connection = self._admitted(address[0])
-            if connection is None:
-                client.close()
-            else:
-                task = loop.create_task(self._shake_hands(client, connection))
-                self.handshakes.add(task)
-                task.add_done_callback(self.handshakes.discard)
+        async with asyncio.TaskGroup() as handshakes:
+            while True:
+                try:
+                    client, address = await loop.sock_accept(self._listener)
+                except OSError as error:  # such as no more file descriptors
+                    log.warning("no connection can be accepted: %s", error.strerror)
+                    await asyncio.sleep(1)
+                    continue
+                if self._has_room(address[0]):
+                    handshakes.create_task(self._shake_hands(client, Connection(self, address[0])))
+                else:
+                    client.close()
+
+    def _has_room(self, address: str) -> bool:
+        """Return whether one more connection may begin. At the limits, an idle one is closed for it."""
+        is_of_address = self._of_address[address] >= self.config.most_of_address
+        if not is_of_address and self._of_address.total() < self.config.most_connections:
+            return True
+        self._metrics.connections_cut.labels("too-many").inc()
+        idle_since = asyncio.get_running_loop().time() - self.config.idle_seconds
+        idle = [
+            each
+            for each in self._open()
+            if each.since <= idle_since and each.due != NEVER and (each.address == address or not is_of_address)
+        ]
+        if idle:
+            min(idle, key=lambda each: (each.is_used, each.since)).abort()  # rather one that was never used
+        return bool(idle)
 
     async def _shake_hands(self, client: socket.socket, connection: Connection) -> None:
+        self._of_address[connection.address] += 1
+        self._none_open.clear()
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
                 client,
-                ssl=self.context,
-                ssl_handshake_timeout=self.request_seconds,
+                ssl=self._context,
+                ssl_handshake_timeout=self.config.request_seconds,
                 ssl_shutdown_timeout=GOODBYE_SECONDS,
             )
         except OSError:  # it sent no TLS that fits, or left
             self._forget(connection)
 
-    def _admitted(self, address: str) -> Connection | None:
-        """Return a new connection. At the limits an idle one ends for it; None where none is idle."""
-        of_address = self._of_address[address] >= self.most_of_address
-        if of_address or self._of_address.total() >= self.most:
-            idle_since = asyncio.get_running_loop().time() - self.idle_seconds
-            idle = (
-                each
-                for each in self.open
-                if each.since <= idle_since and not each.is_judging and (each.address == address or not of_address)
-            )
-            longest = min(idle, key=lambda each: each.is_used, default=None)  # rather one that was never used
-            self.metrics.connections_cut.labels("too-many").inc()
-            if longest is None:
-                return None
-            longest.abort()
-        self._of_address[address] += 1
-        return Connection(self, address)
+    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+        """Forget a connection."""
+        super().connection_lost(handler, exc)
+        self._forget(cast("Connection", handler))
 
     def _forget(self, connection: Connection) -> None:
-        """Count a connection no more."""
         self._of_address[connection.address] -= 1
         if not self._of_address[connection.address]:
             del self._of_address[connection.address]
+        if not self._of_address:
+            self._none_open.set()
 
-    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
-        """Know a connection whose handshake is complete."""
-        assert isinstance(handler, Connection)
-        super().connection_made(handler, transport)
-        self.open[handler] = transport
-        self.none_open.clear()
-        self.metrics.connections.set(len(self.open))
-
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
-        """Forget a connection."""
-        assert isinstance(handler, Connection)
-        super().connection_lost(handler, exc)
-        if self.open.pop(handler, None) is not None:
-            self._forget(handler)
-        self.metrics.connections.set(len(self.open))
-        if not self.open:
-            self.none_open.set()
-
-    async def close(self) -> None:
-        """End what is still open: politely, and after a moment without further ado."""
-        for handshake in self.handshakes:
-            handshake.cancel()
-        await asyncio.gather(*self.handshakes, return_exceptions=True)
-        await self.shutdown(GOODBYE_SECONDS)
-        try:
-            async with asyncio.timeout(GOODBYE_SECONDS):
-                await self.none_open.wait()
-        except TimeoutError:
-            for transport in self.open.values():
-                transport.abort()
-            await self.none_open.wait()
+    def _open(self) -> Iterator[Connection]:
+        """Yield the connections whose handshake is complete."""
+        return cast("Iterator[Connection]", iter(self.connections))
 
     async def sweep(self) -> Never:
         """Cut the connections of clients that are too slow, for ever."""
         while True:
-            await asyncio.sleep(self.request_seconds / 10)
+            await asyncio.sleep(self.config.request_seconds / 10)
             now = asyncio.get_running_loop().time()
-            for connection in [each for each in self.open if each.due is not None and each.due < now]:
-                self.metrics.connections_cut.labels("too-slow").inc()
-                connection.abort()
+            for connection in self._open():
+                if connection.due is not None and connection.due < now:
+                    self._metrics.connections_cut.labels("too-slow").inc()
+                    connection.abort()
+
+    async def drain(self) -> None:
+        """End each connection with its next answer; return when none is left, or after the grace period."""
+        self.is_draining = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.config.grace_seconds):
+                await asyncio.sleep(self.config.linger_seconds)
+                await self._none_open.wait()
+        log.info("drained", extra={"fields": {"idle": self._of_address.total()}})
+
+    async def close(self) -> None:
+        """Close what is still open, politely."""
+        await self.shutdown(GOODBYE_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await self._none_open.wait()

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from aiohttp import hdrs, web
+from aiohttp import StreamReader, hdrs, web
 from aiohttp.web_protocol import RequestPayloadError
 
 from webhook.server.answers import JSON, Refusal
@@ -16,8 +16,7 @@ TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)(ms|s|m)(?:&|$)")
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 MAX_BODY = 8 * 1024 * 1024  # bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more
-MAX_BODIES = 32 * 1024 * 1024  # bytes of all large bodies in memory
-LARGE_BODY = 64 * 1024  # bytes
+MAX_BODIES = 32 * 1024 * 1024  # bytes of all bodies in memory
 SMALL_BODY = 8 * 1024  # bytes; has too few values to cost much
 MAX_LIGHT_VALUES = 3000  # about 10 ms of judging; a review with more is judged beside the event loop
 MAX_VALUES = 500_000  # about 60 MB when decoded
@@ -51,43 +50,35 @@ def _seconds(raw_path: str) -> float:
 
 
 class Bodies:
-    """The bodies that are in memory now."""
+    """The bytes of all bodies in memory."""
 
     def __init__(self) -> None:
-        self._large = 0  # bytes of those above LARGE_BODY
+        self._size = 0
 
-    async def read(self, request: web.BaseRequest, size: int) -> bytes:
-        """Return a body of `size` bytes once all of it is here; `release` it in the end.
+    async def read(self, content: StreamReader, chunks: list[bytes]) -> bytes:
+        """Return a body once all of it is here, and keep it in `chunks`, to be released in the end.
 
         A Refusal where there is no room for it, or where the client leaves before.
         """
-        content = request.content
-        if content.is_eof() and size <= LARGE_BODY:
-            return content.read_nowait()
-        chunks, received = [], 0
         try:
-            async for chunk in content.iter_any():
+            while chunk := await content.readany():
                 chunks.append(chunk)
-                received += len(chunk)
-                if size > LARGE_BODY:
-                    self._large += len(chunk)
-                    if self._large > MAX_BODIES:
-                        raise Refusal(503, "too many large reviews at once", RETRY, closes=True)
-        except (ConnectionError, RequestPayloadError, Refusal) as error:
-            self._large -= received if size > LARGE_BODY else 0
-            if isinstance(error, Refusal):
-                raise
+                self._size += len(chunk)
+                if self._size > MAX_BODIES:
+                    raise Refusal(503, "too many large reviews at once", RETRY, closes=True)
+        except (ConnectionError, RequestPayloadError) as error:
             raise Refusal(400, "the body did not arrive as announced", closes=True) from error
-        return b"".join(chunks)
+        body = b"".join(chunks)
+        chunks[:] = [body]
+        return body
 
-    def release(self, body: bytes) -> None:
-        """Forget a body that has been read and answered."""
-        if len(body) > LARGE_BODY:
-            self._large -= len(body)
+    def release(self, chunks: list[bytes]) -> None:
+        """Forget a body, or as much of it as was read."""
+        self._size -= sum(map(len, chunks))
 
 
-def check_headers(request: web.BaseRequest) -> int:
-    """Return how many bytes the body has; a Refusal for what cannot be a review."""
+def check_headers(request: web.BaseRequest) -> None:
+    """Raise a Refusal for what cannot be a review."""
     headers = request.headers
     if request.method != "POST":
         raise Refusal(405, "reviews are sent by POST", {"Allow": "POST"})
@@ -98,13 +89,10 @@ def check_headers(request: web.BaseRequest) -> int:
     if hdrs.EXPECT in headers:
         raise Refusal(417, "the body must be sent without waiting for 100 Continue", closes=True)
     size = request.content_length
-    if size is None:
-        if request.transport is not None:
-            request.transport.pause_reading()
+    if size is None:  # chunked: each chunk costs time, and it may be one byte
         raise Refusal(411, "the body must be sent with its Content-Length", closes=True)
     if size > MAX_BODY:
         raise Refusal(413, TOO_LARGE, closes=True)
-    return size
 
 
 def is_light(body: bytes) -> bool:

@@ -23,8 +23,9 @@ from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
+from webhook.server.connections import Connections, ServerConfig
 from webhook.server.metrics import Metrics
-from webhook.server.serve import Listener, ServerConfig, listening
+from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
 NAMESPACE = "gatewright-system"
@@ -72,7 +73,9 @@ class System:
     registrar: Registrar
     conversion: Conversion
     policies: Policies
-    listener: Listener
+    connections: Connections
+    certificate: ServingCertificate
+    metrics: Metrics
     directory: Path
     changed: asyncio.Event
     wake: Callable[[], None]
@@ -107,7 +110,7 @@ class System:
         """Do what the kubelet does: give the webhook the pair of its Secret."""
         for key in ("tls.crt", "tls.key"):
             (self.directory / key).write_bytes(self.secret(NAMES.tls_secret)[key])
-        self.listener.certificate.refresh()
+        self.certificate.refresh()
 
 
 @asynccontextmanager
@@ -120,13 +123,13 @@ async def working(
     metrics = Metrics(CollectorRegistry())
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     config = ServerConfig(host="127.0.0.1", port=0)
-    async with listening(config, AdmissionHandler(policies, metrics, {}), certificate, metrics) as listener:
+    async with listening(config, AdmissionHandler(policies, metrics, {}), certificate, metrics) as connections:
         certificates = Certificates(runtime.client, runtime.caches, NAMES)
         registrar = Registrar(
             runtime.client,
             runtime.caches,
             NAME,
-            f"https://localhost:{listener.port}",
+            f"https://localhost:{connections.port}",
             policies,
             ca_bundle=certificates.ca_bundle if own_certificates else None,
             excluded_namespaces=[NAMESPACE],
@@ -138,7 +141,7 @@ async def working(
             runtime.caches,
             [CONVERTED],
             NAME,
-            f"https://localhost:{listener.port}",
+            f"https://localhost:{connections.port}",
             ca_bundle=certificates.ca_bundle if own_certificates else None,
             clock=clock,
         )
@@ -158,7 +161,9 @@ async def working(
                 registrar,
                 conversion,
                 policies,
-                listener,
+                connections,
+                certificate,
+                metrics,
                 directory,
                 changed,
                 lambda: registering.add(registrar.request),

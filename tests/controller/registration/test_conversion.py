@@ -59,7 +59,7 @@ async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_p
         assert running.stanza() == {
             "strategy": "Webhook",
             "webhook": {
-                "clientConfig": {"url": f"https://localhost:{running.listener.port}/convert", "caBundle": bundle},
+                "clientConfig": {"url": f"https://localhost:{running.connections.port}/convert", "caBundle": bundle},
                 "conversionReviewVersions": ["v1"],
             },
         }
@@ -114,7 +114,7 @@ async def test_a_bundle_that_somebody_else_fills_in_is_taken_over(server, client
     async with working(server.endpoint, tmp_path, own_certificates=False) as running:
         (tmp_path / "tls.crt").write_bytes(pair.certificate)
         (tmp_path / "tls.key").write_bytes(pair.key)
-        running.listener.certificate.refresh()
+        running.certificate.refresh()
         await running.until(lambda: running.webhooks(VALIDATING) and running.webhooks(MUTATING))
         assert running.stanza() == NONE
         (webhook,) = running.webhooks(VALIDATING)

@@ -232,7 +232,7 @@ async def test_a_bundle_that_somebody_else_fills_in_is_waited_for(server, client
     async with working(server.endpoint, tmp_path, own_certificates=False) as system:
         (tmp_path / "tls.crt").write_bytes(pair.certificate)
         (tmp_path / "tls.key").write_bytes(pair.key)
-        system.listener.certificate.refresh()
+        system.certificate.refresh()
         await system.until(lambda: system.webhooks(VALIDATING) and system.webhooks(MUTATING))
         assert not system.registered()
         injected = base64.b64encode(authority.certificate).decode()
@@ -262,7 +262,7 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
             system.wake()
             await system.until(system.registered)
             assert await asyncio.to_thread(created, plane, "shop") == 0
-            reviews = system.listener.connections.metrics.reviews
+            reviews = system.metrics.reviews
             assert reviews.labels("validate", "CREATE", "allowed")._value.get() == 1
             versions = {
                 each: system.registrar.caches[each].get(NAME)["metadata"]["resourceVersion"] for each in CONFIGURATIONS

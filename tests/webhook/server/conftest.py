@@ -18,8 +18,9 @@ from certs import KeyPair, issue_ca, issue_serving
 from webhook.engine import BoundPolicy, Engine, Params, Patch, Policy, Request, Violation
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
+from webhook.server.connections import Connections, ServerConfig
 from webhook.server.metrics import Metrics
-from webhook.server.serve import Listener, ServerConfig, listening
+from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
 NAME = "gatewright-webhook.gatewright-system.svc"
@@ -146,7 +147,7 @@ async def answered(found: Any) -> Any:
 class Webhook:
     """A listening webhook."""
 
-    listener: Listener
+    connections: Connections
     policies: Policies
     registry: CollectorRegistry
     certificate: ServingCertificate
@@ -156,7 +157,7 @@ class Webhook:
     @property
     def port(self) -> int:
         """The address of the webhook."""
-        return self.listener.port
+        return self.connections.port
 
     @asynccontextmanager
     async def connected(self, trusts: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> AsyncIterator[Wire]:
@@ -224,12 +225,8 @@ def start(authority, pair, tmp_path):
         policies = Policies(engine)
         settings = ServerConfig(host="127.0.0.1", port=0, **config)
         handler = AdmissionHandler(policies, metrics, look_ups or {})
-        async with listening(settings, handler, certificate, metrics) as listener:
-            upkeep = asyncio.create_task(listener.upkeep())
-            try:
-                yield Webhook(listener, policies, registry, certificate, tmp_path, trust(authority))
-            finally:
-                upkeep.cancel()
+        async with listening(settings, handler, certificate, metrics) as connections:
+            yield Webhook(connections, policies, registry, certificate, tmp_path, trust(authority))
 
     return run
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
-from webhook.server.serve import ServerConfig, serve
+from webhook.server.connections import ServerConfig
+from webhook.server.serve import serve
 
 WAITING = Engine([bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))])
 HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -199,7 +200,7 @@ async def test_while_draining_each_response_closes_its_connection(start):
     """New connections are still served; the drain ends when all are closed."""
     async with start(linger_seconds=0.2) as webhook, webhook.connected() as old, asyncio.timeout(5):
         assert "connection" not in (await old.post(review())).headers
-        draining = asyncio.create_task(webhook.listener.drain())
+        draining = asyncio.create_task(webhook.connections.drain())
         async with webhook.connected() as new:
             for wire in (old, new):
                 answer = await wire.post(review())
@@ -221,7 +222,7 @@ async def test_a_request_in_flight_is_answered_before_the_end(start):
         async with asyncio.TaskGroup() as group:
             answer = group.create_task(webhook.post(review()))
             await asked.wait()
-            draining = group.create_task(webhook.listener.drain())
+            draining = group.create_task(webhook.connections.drain())
             told.set()
             await draining
         assert answer.result().status == 200
@@ -231,7 +232,7 @@ async def test_the_grace_period_ends_the_drain(start):
     """An idle client does not delay the end of the process."""
     async with start(linger_seconds=0, grace_seconds=0.1) as webhook, webhook.connected() as idle, asyncio.timeout(5):
         await idle.post(review())
-        await webhook.listener.drain()
+        await webhook.connections.drain()
     assert await idle.ended()
 
 
@@ -256,7 +257,7 @@ async def test_no_request_fails_while_the_webhook_drains_under_load(start):
             for _ in range(10):
                 group.create_task(keep_asking())
             await webhook.until_counted(10, "gatewright_webhook_connections")
-            draining = group.create_task(webhook.listener.drain())
+            draining = group.create_task(webhook.connections.drain())
             await asyncio.sleep(0.4)  # the endpoint is removed: no new connections
             stopped.set()
             await draining

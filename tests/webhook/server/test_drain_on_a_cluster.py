@@ -14,8 +14,9 @@ from kube.errors import ApiError
 from kube.resource import Resource
 from tests.webhook.server.conftest import ENGINE, Policies, write_pair
 from webhook.server.admission import AdmissionHandler
+from webhook.server.connections import ServerConfig
 from webhook.server.metrics import Metrics
-from webhook.server.serve import ServerConfig, listening
+from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate, utc_now
 
 POD = Resource("", "v1", "pods", "Pod")
@@ -55,14 +56,14 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane,
     service, refused, made, over = Service(), [], [], asyncio.Event()
     write_pair(issue_serving(authority, ["127.0.0.1"], [], utc_now()), tmp_path)
     async with AsyncExitStack() as stack:
-        listeners = []
+        webhooks = []
         for _ in range(2):
             metrics = Metrics(CollectorRegistry())
             certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics)
             config = ServerConfig(host="127.0.0.1", port=0, linger_seconds=1.5, grace_seconds=3)
             handler = AdmissionHandler(Policies(), metrics, {})
-            listeners.append(await stack.enter_async_context(listening(config, handler, certificate, metrics)))
-        service.endpoints = [listener.port for listener in listeners]
+            webhooks.append(await stack.enter_async_context(listening(config, handler, certificate, metrics)))
+        service.endpoints = [each.port for each in webhooks]
         proxy = await asyncio.start_server(service.connect, "127.0.0.1", 0)
         stack.callback(proxy.close)
         url = f"https://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
@@ -83,11 +84,11 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane,
             for number in range(CLIENTS):
                 group.create_task(keep_asking(number))
             await asyncio.sleep(1.5)
-            draining = group.create_task(listeners[0].drain())
+            draining = group.create_task(webhooks[0].drain())
             await asyncio.sleep(1)
             service.endpoints.pop(0)
             await draining
-            await listeners[0].connections.shutdown(1)
+            await webhooks[0].shutdown(1)
             after = len(made)
             await asyncio.sleep(1)
             over.set()
