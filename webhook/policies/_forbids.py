@@ -5,7 +5,7 @@ from typing import Any
 
 from webhook.engine.fields import Fields, steps_of
 from webhook.engine.request import Request
-from webhook.engine.violation import UNSET, Violation
+from webhook.engine.violation import UNSET, Violation, shown
 
 Judge = Callable[[Request, Any], Iterator[Violation]]
 
@@ -20,12 +20,14 @@ def forbids(
     fix: str,
     exempt: Callable[[Request, Any], bool] | None = None,
     mended: Any = UNSET,
+    compared: Callable[[Fields], Any] | None = None,
 ) -> Judge:
     """Return a `validate` that yields a violation for each field of each record, unless its value is allowed.
 
     `on` returns the records, `fields` are the paths below each, `read` is the typed getter (`Fields.boolean` …).
     `unless` gets the value, None where there is none, and the parameters. `exempt` leaves a whole request alone.
-    `mended` is a value that mends the field, None where it must go.
+    `mended` is a value that mends the field, None where it must go. `compared` is what an update must not change of a
+    record, where the value alone does not say how bad it is.
     """
     declared = () if callable(fields) else _by_first_step((fields,) if isinstance(fields, str) else fields)
 
@@ -41,9 +43,9 @@ def forbids(
                 value = read(record, path)
                 if not unless(value, params):
                     broken = rule if isinstance(rule, str) else rule(params)
-                    yield record.violation(
-                        path, value, broken, fix, found="unset" if value is None else None, mended=mended
-                    )
+                    found = "unset" if value is None else shown(value)
+                    raw = value if compared is None else compared(record)
+                    yield record.violation(path, raw, broken, fix, found=found, mended=mended)
 
     validate.__module__ = unless.__module__  # the page of the policy is the docstring of the module that declares it
     return validate

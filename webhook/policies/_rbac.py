@@ -1,6 +1,7 @@
 """What RBAC objects say, and who keeps those that belong to Kubernetes itself."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from webhook.engine.fields import Fields
 from webhook.engine.request import Request
@@ -9,6 +10,7 @@ ROLES = ("ClusterRole", "Role")
 BINDINGS = ("ClusterRoleBinding", "RoleBinding")
 GROUP = "rbac.authorization.k8s.io"
 
+NAME, ANY_NAME = "name ", "of any name"
 PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs")
 
 KEEPERS = frozenset(
@@ -30,8 +32,15 @@ def rules(request: Request) -> Iterator[Fields]:
         yield from request.each("rules")
 
 
-def reach(rule: Fields) -> frozenset[str]:
+class Reach(frozenset[str]):
+    """All that a rule gives. One for some names gives no more than the same one for any name."""
+
+    def __le__(self, other: Any) -> bool:
+        named = {each for each in self if each.startswith(NAME)} if ANY_NAME in other else set[str]()
+        return frozenset(self - named) <= frozenset(other)
+
+
+def reach(rule: Fields) -> Reach:
     """Return all that a rule gives: a verb of one resource is not the same verb of another."""
     given = {f"{part} {each}" for part in PARTS for each in rule.strings(part)}
-    names = rule.strings("resourceNames") or ["of any name"]
-    return frozenset(given | {f"name {name}" for name in names})
+    return Reach(given | ({f"{NAME}{each}" for each in rule.strings("resourceNames")} or {ANY_NAME}))

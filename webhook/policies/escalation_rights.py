@@ -17,7 +17,7 @@ from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.violation import shown
-from webhook.policies._rbac import GROUP, ROLES, reach, rules
+from webhook.policies._rbac import GROUP, ROLES, Reach, reach, rules
 
 EXTRAS = "userextras"  # their subresources are the keys of what is known of a user beside names: userextras/scopes
 ACTED_ON = {  # verb: API groups and resources
@@ -40,7 +40,7 @@ def validate(request: Request, params: EscalationRights) -> Violations:
     for rule in rules(request):
         verbs = rule.strings("verbs")
         implied = [each for each in params.verbs if _is_about(rule, *ACTED_ON[each])] if "*" in verbs else []
-        given: frozenset[str] | None = None  # compared as one set: the verbs times the resources may be millions
+        given: Reach | None = None  # compared as one set: the verbs times the resources may be millions
         for index, verb in enumerate(verbs):
             if verb == "*" and implied:
                 found = f"{shown(verb)} holds {' and '.join(implied)}"

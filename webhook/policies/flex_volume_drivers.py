@@ -32,6 +32,7 @@ validate = forbids(
     unless=lambda found, params: found is None or found in params.allowed,
     rule=_rule,
     fix="use a CSI driver through a persistentVolumeClaim",
+    compared=lambda volume: volume.value["flexVolume"],
 )
 
 POLICY = Policy("flex-volume-drivers", FlexVolumeDrivers, validate=validate, category="pod-security")

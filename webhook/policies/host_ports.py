@@ -36,6 +36,7 @@ validate = forbids(
     unless=lambda found, params: not found or any_holds(params.allowed, found),
     rule=_rule,
     fix="remove it, and expose the port by a Service",
+    compared=lambda port: [port.value.get(field) for field in ("hostPort", "hostIP", "protocol")],
 )
 
 POLICY = Policy("host-ports", HostPorts, validate=validate, category="pod-security")

@@ -18,6 +18,7 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.look_ups import wildcard
 
+DEFAULT = "spec.defaultBackend"
 ANNOTATION = "kubernetes.io/ingress.allow-http"
 
 
@@ -47,15 +48,16 @@ def _uncovered(request: Request, params: IngressTLS) -> Violations:
     rules = [rule for rule in request.each("spec.rules") if params.counts(rule.string("host") or "")]
     if not entries and (rules or not params.hosts):
         fix = "add its hosts and the Secret of their certificate"
-        yield Violation("spec.tls", "missing", "an Ingress must use TLS", fix)
+        served = {rule.string("host") or "" for rule in rules} | ({"*"} if request.is_set(DEFAULT) else set())
+        yield Violation("spec.tls", "missing", "an Ingress must use TLS", fix, frozenset(served))
         return
     hosts = [entry.strings("hosts") for entry in entries]
     if not all(hosts):
         return  # an entry without hosts is for all of them
     covered = {host for each in hosts for host in each}
-    if request.is_set("spec.defaultBackend") and not params.hosts:
+    if request.is_set(DEFAULT) and not params.hosts:
         fix = "make a rule of it, or add an entry without hosts to spec.tls"
-        yield Violation("spec.defaultBackend", "serves every host", "each host must be covered by spec.tls", fix)
+        yield Violation(DEFAULT, "serves every host", "each host must be covered by spec.tls", fix)
     for rule in rules:
         host = rule.string("host") or ""
         if host not in covered and wildcard(host) not in covered:

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._rbac import ROLES, reach, rules
+from webhook.policies._rbac import ROLES, Reach, reach, rules
 
 
 class WildcardRights(Params):
@@ -30,7 +30,7 @@ class WildcardRights(Params):
 def validate(request: Request, params: WildcardRights) -> Violations:
     """Yield one violation for each wildcard."""
     for rule in rules(request):
-        given: frozenset[str] | None = None  # read once a rule
+        given: Reach | None = None  # read once a rule
         for field in params.fields:
             for index, value in enumerate(rule.strings(field)):
                 if value in ("*", "/*") or value.startswith("*/"):

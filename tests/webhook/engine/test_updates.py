@@ -67,6 +67,16 @@ def dropping(*capabilities):
     return container(securityContext={"capabilities": {"drop": list(capabilities)}})
 
 
+def flex_volume(**options):
+    """Write a Pod with a volume of a driver."""
+    return pod(volumes=[{"name": "data", "flexVolume": {"driver": "a/b", "options": options}}])
+
+
+def host_port(address):
+    """Write a Pod that opens a port of its node on an address."""
+    return container(ports=[{"containerPort": 80, "hostPort": 80, "hostIP": address}])
+
+
 def outcome(judge, object, old, **changes):
     """Return the verdict on an update; None if the policy was not run."""
     looked_up = {NOW: TODAY} | changes.pop("looked_up", {})
@@ -87,6 +97,8 @@ def outcome(judge, object, old, **changes):
         ("resource-limits", {}, limits(cpu="1"), limits()),
         ("required-labels", {"labels": {"1": "*", "2": "*"}}, pod({"2": "x"}), pod({"1": "x"})),
         ("capabilities", {}, dropping("NET_RAW", "MKNOD"), dropping("NET_RAW")),
+        ("flex-volume-drivers", {}, flex_volume(), flex_volume(share="evil")),
+        ("host-ports", {}, host_port("127.0.0.1"), host_port("0.0.0.0")),
         ("replica-limits", {"maximum": 3}, {"kind": "Deployment", "spec": {"replicas": 5}},
          {"kind": "Deployment", "spec": {"replicas": 6}}),
     ],
@@ -154,6 +166,8 @@ def role(*rules):
         ("external-ips", service("192.0.2.1", "192.0.2.2"), service("192.0.2.3"), True),
         ("ingress-hosts", ingress("a.example", ""), ingress(""), False),
         ("ingress-hosts", ingress(""), ingress("", ""), True),
+        ("ingress-tls", ingress("a.example", "b.example"), ingress("b.example"), False),
+        ("ingress-tls", ingress("a.example"), ingress("a.example", "b.example"), True),
         ("wildcard-rights", role(["pods"], ["secrets"]), role(["secrets"]), False),
         ("wildcard-rights", role(["pods"], ["secrets"]), role(["secrets", "pods"]), True),
     ],
@@ -162,6 +176,14 @@ def test_an_item_that_moves_in_its_list_is_the_same(policy, old, new, is_denied)
     """Where items have no names, removing one of them makes nothing worse; there may be no more of the same."""
     found = outcome(engine(policy), new, old, kind=new["kind"])
     assert (found.denies, bool(found.tolerated)) == (is_denied, not is_denied or policy == "ingress-hosts")
+
+
+@pytest.mark.parametrize(("old", "new", "is_denied"), [([], ["a"], False), (["a"], [], True), (["a"], ["b"], True)])
+def test_a_rule_for_some_names_gives_less_than_one_for_any(old, new, is_denied):
+    """A role is not made worse by naming the objects that it gives rights on."""
+    before, after = role(["secrets"]), role(["secrets"])
+    before["rules"][0]["resourceNames"], after["rules"][0]["resourceNames"] = old, new
+    assert outcome(engine("wildcard-rights"), after, before, kind="ClusterRole").denies is is_denied
 
 
 SELECTED = {"any": [{"objectSelector": {"matchLabels": {"tier": "web"}}}]}
