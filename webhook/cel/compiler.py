@@ -64,10 +64,9 @@ class Compiler:
             case Call():
                 return self._call(node)
             case ListNode():
-                items = [self._item(*each) for each in node.items]
-                types = self.item_types[node.at] = [type_ for type_, _ in items]
-                codes = [(code, optional) for (_, code), (_, optional) in zip(items, node.items, strict=True)]
-                return Type("list", (self._aggregate(node, types),)), closures.list_of(codes)
+                items = [(*self._item(item, optional), optional) for item, optional in node.items]
+                types = self.item_types[node.at] = [type_ for type_, _, _ in items]
+                return Type("list", (self._aggregate(node, types),)), closures.list_of([each[1:] for each in items])
         assert isinstance(node, MapNode)
         return self._map(node)
 
@@ -155,10 +154,10 @@ class Compiler:
         """Try what a constant text says, such as a regular expression, before any object comes."""
         if function == "format" and self.checked:
             text, items = operands
-            if isinstance(text, Literal) and isinstance(items, ListNode):
-                place, wrong = format_fault(text.value, self.item_types[items.at])
-                if wrong:
-                    self.fail(items if place is None else items.items[place][0], wrong)
+            types = self.item_types.get(items.at)
+            wrong = format_fault(text.value, types) if isinstance(text, Literal) and types is not None else ""
+            if wrong:
+                self.fail(items, wrong)
         position = _TRIED.get(function)
         if position is not None and isinstance(constant := operands[position], Literal):
             samples = ("",) * position + (constant.value,)
@@ -208,27 +207,26 @@ class Compiler:
         is_struct = node.name == "JSONPatch" or node.name.split(".")[0] == "Object"
         if node.name and not (is_struct and self.environment.structs):
             self.fail(node, f"undeclared reference to '{node.name}'")
-        keys = [self.compile(key) for key, _, _ in node.entries]
-        values = [self._item(value, optional) for _, value, optional in node.entries]
-        code = closures.map_of(
-            [(key, value, entry[2]) for (_, key), (_, value), entry in zip(keys, values, node.entries, strict=True)]
-        )
-        key_types, types = [type_ for type_, _ in keys], [type_ for type_, _ in values]
+        entries, keys, types = [], [], []
+        for key, value, optional in node.entries:
+            (key_type, key_code), (type_, code) = self.compile(key), self._item(value, optional)
+            if node.name:
+                self._struct_field(node.name, key, type_)
+            elif not key_type.may_be("string", "int", "uint", "bool"):
+                self.fail(key, f"unsupported key type: {key_type}")
+            entries.append((key_code, code, optional))
+            keys.append(key_type)
+            types.append(type_)
+        code = closures.map_of(entries)
         if node.name:
-            for (key, _, _), type_ in zip(node.entries, types, strict=True):
-                self._struct_field(node, key, type_)
             return Type(node.name), code
-        for (key, _, _), type_ in zip(node.entries, key_types, strict=True):
-            if not type_.may_be("string", "int", "uint", "bool"):
-                self.fail(key, f"unsupported key type: {type_}")
-        return Type("map", (self._aggregate(node, key_types), self._aggregate(node, types))), code
+        return Type("map", (self._aggregate(node, keys), self._aggregate(node, types))), code
 
-    def _struct_field(self, node: MapNode, key: Node, found: Type) -> None:
+    def _struct_field(self, struct: str, key: Node, found: Type) -> None:
         assert isinstance(key, Literal)
-        wanted = Type(f"{node.name}.{key.value}") if found.name.startswith("Object") else DYN
-        if node.name == "JSONPatch":
-            if key.value not in _JSON_PATCH:
-                self.fail(key, f"undefined field '{key.value}'{did_you_mean(key.value, _JSON_PATCH)}")
-            wanted = _JSON_PATCH[key.value]
+        if struct == "JSONPatch" and key.value not in _JSON_PATCH:
+            self.fail(key, f"undefined field '{key.value}'{did_you_mean(key.value, _JSON_PATCH)}")
+        of_object = Type(f"{struct}.{key.value}") if found.name.startswith("Object") else DYN
+        wanted = _JSON_PATCH[key.value] if struct == "JSONPatch" else of_object
         if not assignable(wanted, found, {}):
             self.fail(key, f"expected type of field '{key.value}' is '{wanted}' but provided type is '{found}'")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, weigh
+from webhook.cel.functions import declare, fault, weigh
 from webhook.cel.library.conversions import to_text
 from webhook.cel.library.text import quote
 from webhook.cel.types import Type, parse_type
@@ -17,8 +17,6 @@ _CLAUSE = re.compile(r"%(%|(?:\.(\d*))?(.?))", re.DOTALL)
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NUMBERS = ("NaN", "Infinity", "-Infinity")  # the texts that %f and %e take
 _INFINITE = {math.inf: "∞", -math.inf: "-∞"}
-
-
 _LITERALS: dict[type, Callable[[str], str]] = {  # how %s writes the text of a value within a list or a map
     str: quote,
     float: quote,
@@ -28,15 +26,23 @@ _LITERALS: dict[type, Callable[[str], str]] = {  # how %s writes the text of a v
 }
 
 
+class Verb(NamedTuple):
+    """A verb: its name in errors, what it takes, and what it writes of a value with a precision."""
+
+    name: str
+    takes: str
+    types: frozenset[str]
+    write: Callable[[Any, int], str]
+
+
 def _literal(value: Any) -> str:
     if type(value) is float and math.isfinite(value):
         return f"{value:.6f}"
+    _taking("s", type_name(value))
     return _LITERALS.get(type(value), str)(_text(value))
 
 
 def _text(value: Any, _: int = 0) -> str:
-    if type_name(value) not in _VERBS["s"].types:
-        raise _refused("s", value)
     if isinstance(value, list):
         return f"[{', '.join(map(_literal, value))}]"
     if isinstance(value, dict):
@@ -50,15 +56,15 @@ def _text(value: Any, _: int = 0) -> str:
         raise EvaluationError(f'error during formatting: could not convert argument "{error}" to string') from None
 
 
-def _fixed(value: Any, precision: int) -> str:
-    number = float(value)
-    return f"{number:.{precision}f}" if math.isfinite(number) else _INFINITE.get(number, "NaN")
+def _finite(write: Callable[[float, int], str]) -> Callable[[Any, int], str]:
+    def written(value: Any, precision: int) -> str:
+        number = float(value)
+        return write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
+
+    return written
 
 
-def _scientific(value: Any, _: int) -> str:
-    number = float(value)
-    if not math.isfinite(number):
-        return _INFINITE.get(number, "NaN")
+def _scientific(number: float, _: int) -> str:
     mantissa, exponent = f"{number:.6e}".split("e")
     # Six digits, whatever precision is asked for: so does the API server.
     return f"{mantissa}\u202f\u00d7\u202f10{exponent.lstrip('+').translate(_RAISED)}"
@@ -66,15 +72,6 @@ def _scientific(value: Any, _: int) -> str:
 
 def _hex(value: Any, _: int) -> str:
     return f"{int(value):x}" if isinstance(value, int) else (value.encode() if isinstance(value, str) else value).hex()
-
-
-class Verb(NamedTuple):
-    """A verb: its name in errors, what it takes, and what it writes of a value with a precision."""
-
-    name: str
-    takes: str
-    types: frozenset[str]
-    write: Callable[[Any, int], str]
 
 
 def _verb(name: str, takes: str, types: str, write: Callable[[Any, int], str]) -> Verb:
@@ -89,57 +86,56 @@ _VERBS = {
     "b": _verb("binary", "an integer", "int uint bool", lambda value, _: f"{int(value):b}"),
     "x": _verb("hex", "an integer", "int uint string bytes", _hex),
     "X": _verb("hex", "an integer", "int uint string bytes", lambda value, _: _hex(value, 0).upper()),
-    "f": _verb("fixed-point", "a double", "double string", _fixed),
-    "e": _verb("scientific", "a double", "double string", _scientific),
+    "f": _verb("fixed-point", "a double", "double string", _finite(lambda number, digits: f"{number:.{digits}f}")),
+    "e": _verb("scientific", "a double", "double string", _finite(_scientific)),
 }
 
 
-def _refused(verb: str, value: Any) -> EvaluationError:
-    text = f"{_VERBS[verb].name} clause can only be used on {_VERBS[verb].takes}, was given {type_name(value)}"
+def _taking(letter: str, type_: str) -> Verb:
+    """Return the verb `letter`. EvaluationError where there is none, or where it takes no values of this type."""
+    if not letter:
+        raise EvaluationError("unexpected end of string")
+    verb = _VERBS.get(letter)
+    if verb is None:
+        raise EvaluationError(f'could not parse formatting clause: unrecognized formatting clause "{letter}"')
+    if type_ not in {"dyn", *verb.types}:
+        raise _refused(verb, type_)
+    return verb
+
+
+def _refused(verb: Verb, type_: str) -> EvaluationError:
+    text = f"{verb.name} clause can only be used on {verb.takes}, was given {type_}"
     return EvaluationError(f"error during formatting: {text}")
 
 
 def _format(text: str, args: list[Any]) -> str:
-    parts, at, used = [], 0, 0
-    for match in _CLAUSE.finditer(text):
-        parts.append(text[at : match.start()])
-        at = match.end()
+    values = iter(args)
+
+    def written(match: re.Match[str]) -> str:
         if match[1] == "%":
-            parts.append("%")
-            continue
-        if used >= len(args):
-            raise EvaluationError(f"error during formatting: index {used} out of range")
-        parts.append(_clause(match[3], match[2], args[used]))
-        used += 1
-    return "".join([*parts, text[at:]])
+            return "%"
+        try:
+            value = next(values)
+        except StopIteration:
+            raise EvaluationError(f"error during formatting: index {len(args)} out of range") from None
+        if match[2] and int(match[2][:9]) > MAX_PRECISION:
+            raise EvaluationError(f"could not parse formatting clause: precision above {MAX_PRECISION}")
+        verb = _taking(match[3], type_name(value))
+        if match[3] in "fe" and type(value) is str and value not in _NUMBERS:
+            raise _refused(verb, "string")
+        return verb.write(value, int(match[2] or 6))
+
+    return _CLAUSE.sub(written, text)
 
 
-def _clause(verb: str, digits: str | None, value: Any) -> str:
-    if not verb:
-        raise EvaluationError("unexpected end of string")
-    if verb not in _VERBS:
-        raise EvaluationError(f'could not parse formatting clause: unrecognized formatting clause "{verb}"')
-    if digits and int(digits[:9]) > MAX_PRECISION:
-        raise EvaluationError(f"could not parse formatting clause: precision above {MAX_PRECISION}")
-    if type_name(value) not in _VERBS[verb].types or (verb in "fe" and type(value) is str and value not in _NUMBERS):
-        raise _refused(verb, value)
-    return _VERBS[verb].write(value, int(digits) if digits else 6)
-
-
-def format_fault(text: str, types: list[Type]) -> tuple[int | None, str]:
-    """Return which argument is wrong (None for all of them) and why; "" where `string.format` can take them."""
-    verbs = [match[3] for match in _CLAUSE.finditer(text) if match[1] != "%"]
-    for position, verb in enumerate(verbs):
-        if position >= len(types):
-            return None, f"index {position} out of range"
-        if verb not in _VERBS:
-            return None, f'could not parse formatting clause: unrecognized formatting clause "{verb}"'
-        if not types[position].may_be(*_VERBS[verb].types):
-            allowed = ", ".join(sorted(_VERBS[verb].types))
-            return position, f"error during formatting: %{verb} is for {allowed}; was given {types[position]}"
-    if len(types) > len(verbs):
-        return None, f"too many arguments supplied to string.format (expected {len(verbs)}, got {len(types)})"
-    return None, ""
+def format_fault(text: str, types: list[Type]) -> str:
+    """Return why `string.format` cannot take arguments of these types, "" where it can."""
+    letters = [match[3] for match in _CLAUSE.finditer(text) if match[1] != "%"]
+    errors = (fault(_taking, letter, type_.name) for letter, type_ in zip(letters, types, strict=False))
+    wrong = next((str(error) for error in errors if error), "")
+    if not wrong and len(letters) != len(types):
+        return f"string.format has {len(letters)} clauses for {len(types)} arguments"
+    return wrong
 
 
 declare(("(string).format(list(dyn)) -> string", _format, lambda text, args: (len(text) >> 3) + 4 * weigh(args)))
