@@ -18,7 +18,9 @@ from controller.runtime.plan import Apply, CreateOnly, Object, Observed
 from kube.resource import Resource
 from webhook.engine import ControllerUser, PlannedObject, Planner, Planners, RefusedError, Violation
 from webhook.engine.kinds import KINDS, Kind
-from webhook.engine.planners import Served, service_account
+from webhook.engine.planners import Served
+
+SERVICE_ACCOUNTS = "system:serviceaccounts"
 
 
 def planners_of(settings: Settings, home: str, controller_user: ControllerUser | None = None) -> Planners:
@@ -31,6 +33,12 @@ def planners_of(settings: Settings, home: str, controller_user: ControllerUser |
     controller_user = controller_user or service_account(home, settings.controller_account)
     planners = (planner(kind, values) for kind in kinds)
     return Planners(planners, controller_user, settings.namespaces, partial(is_chosen, values))
+
+
+def service_account(namespace: str, name: str) -> ControllerUser:
+    """Return the user that a ServiceAccount is."""
+    groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", "system:authenticated")
+    return ControllerUser(f"system:serviceaccount:{namespace}:{name}", groups)
 
 
 def scaled_kinds() -> list[Resource]:

@@ -68,10 +68,10 @@ def _judging_children(
 
     The parent's user does not matter: its children are the controller's requests.
     """
-    children = [(child.group, child.plural) for child in planners.reach(planner)]
-    if fails_closed and any(planners.of(*child) is not None for child in children):
+    children = planners.reach(planner)
+    if fails_closed and any(planners.of(child) is not None for child in children):
         return {EVERYWHERE}  # the child's own type may refuse it
-    return set().union(*(judged.get(child, ()) for child in children))
+    return set().union(*(judged.get((child.group, child.plural), ()) for child in children))
 
 
 def places_of(bound: BoundPolicy, kind: Kind, subresource: str, operation: str) -> Iterator[Place]:

@@ -30,6 +30,7 @@ from webhook.engine import (
     Request,
     Violation,
 )
+from webhook.engine.kinds import KINDS
 from webhook.engine.look_ups import LOOK_UPS, with_object
 from webhook.engine.policy_set import load
 from webhook.harness.reviews import Admission
@@ -119,7 +120,7 @@ def test_every_sample_can_be_planned(sample):
 def test_available_apis_decide_the_plan():
     """A ServiceMonitor if its API is served, otherwise annotations on the Services."""
     sample = next(each for each in OBJECTS if each["kind"] == "EcommercePlatform")
-    platforms = PLANNERS.of("platform.example.com", "ecommerceplatforms")
+    platforms = PLANNERS.of(KINDS["platform.example.com", "EcommercePlatform"])
     monitors = {("monitoring.coreos.com", "servicemonitors")}
     made = {bool(served): platforms.plan(sample, TODAY, served) for served in ((), monitors)}
     kinds = {served: {each.object["kind"] for each in found} for served, found in made.items()}
@@ -135,7 +136,7 @@ def test_a_type_error_is_a_violation_of_its_field():
     """Each invalid field is a separate violation."""
     webapp = {"metadata": {"name": "shop"}, "spec": {"replicas": 11, "port": "http"}}
     with pytest.raises(RefusedError) as caught:
-        PLANNERS.of("example.com", "webapps").plan(webapp, TODAY, ())
+        PLANNERS.of(KINDS["example.com", "WebApp"]).plan(webapp, TODAY, ())
     assert [each.message for each in caught.value.violations] == [
         "spec.replicas: 11; should be less than or equal to 10. Correct it.",
         "spec.image: missing; it is required. Add it.",

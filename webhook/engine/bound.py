@@ -52,11 +52,6 @@ class BoundPolicy:
         return Outcome(self.title, self.actions)
 
     @cached_property
-    def patched(self) -> Outcome:
-        """The outcome where it changed the object."""
-        return Outcome(self.title, self.actions, patched=True)
-
-    @cached_property
     def needs(self) -> frozenset[str]:
         """What must be looked up before it can judge what it applies to, also by the parameters of exceptions."""
         needed = self.policy.needed(self.params) | self.condition_needs
@@ -70,25 +65,24 @@ class BoundPolicy:
         return self.needs | self.match.needs()
 
     @cached_property
-    def _restricts(self) -> bool:
-        return self.match.restricts
+    def _is_conditional(self) -> bool:
+        return self.match.restricts or self.condition is not None
 
     def _applies(self, request: Request) -> bool:
-        if self._restricts and not self.match.selects(request):
-            return False
-        return self.condition is None or self.condition(request)
+        return self.match.selects(request) and (self.condition is None or self.condition(request))
 
     def validate(self, request: Request) -> Outcome | None:
         """Return the violations that it finds; None where it does not apply, or an exception leaves nothing of it.
 
         NotLookedUpError where what would decide is not known.
         """
-        if not self._applies(request):
+        if self._is_conditional and not self._applies(request):
             return None
         policy = self._excepted(request) if self.exempt else self
         if policy is None:
             return None
-        violations = iter(policy._left(request, self.policy.validate))
+        judge: Any = self.policy.validate
+        violations = iter(policy._left(request, judge) if self.exempt else judge(request, self.params))
         first = next(violations, None)
         outcome = self.passed if first is None else policy._outcome(request, chain((first,), violations))
         if self.policy.annotate is None:
@@ -97,13 +91,13 @@ class BoundPolicy:
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where it does not apply, or an exception leaves nothing of it."""
-        if not self._applies(request):
+        if self._is_conditional and not self._applies(request):
             return None
-        policy = self._excepted(request) if self.exempt else self
+        policy = self._excepted(request)
         if policy is None:
             return None
-        changed = patcher.apply(list(policy._left(request, policy.policy.mutate)))
-        return self.patched if changed else self.passed
+        changed = patcher.apply(list(policy._left(request, self.policy.mutate)))
+        return Outcome(self.title, self.actions, patched=True) if changed else self.passed
 
     def _outcome(self, request: Request, violations: Iterable[Violation]) -> Outcome:
         """Sort violations into new ones and those that an update tolerates."""
@@ -151,14 +145,11 @@ class BoundPolicy:
                 return None if exempt.params is None else replace(self, params=exempt.params)
         return self
 
-    def _left(self, request: Request, judge: Any) -> Iterable[Any]:
-        """Return what `judge` yields, less what exceptions for a container or an image take out.
+    def _left(self, request: Request, judge: Any) -> Iterator[Any]:
+        """Yield what `judge` yields, less what exceptions for a container or an image take out.
 
         One with parameters has its containers judged by those. The first that is about a container counts.
         """
-        return self._excepting(request, judge) if self.exempt else judge(request, self.params)
-
-    def _excepting(self, request: Request, judge: Any) -> Iterator[Any]:
         taken: set[Fields] = set()
         by_others: list[tuple[Params, set[Fields]]] = []
         for exempt in self.exempt:
@@ -173,3 +164,19 @@ class BoundPolicy:
             request.excepted = frozenset(set(request.containers()) - records)
             yield from (each for each in judge(request, params) if is_below(each.holder, records))
         request.excepted = frozenset()
+
+
+def outcomes_of(asked: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:
+    """Return the outcome of each policy that applies, as `judge` asks it; an exception becomes an outcome."""
+    outcomes = []
+    for bound in asked:
+        try:
+            outcome = judge(bound)
+        except WrongTypeError as error:
+            malformed = Violation(error.path, error.found, f"it must be {error.wanted}", error.fix)
+            outcome = Outcome(bound.title, bound.actions, malformed=malformed)
+        except Exception as error:  # noqa: BLE001  one of two in the project: a policy's failure is for its failurePolicy
+            outcome = Outcome(bound.title, bound.actions, error=error, fails_closed=bound.fails_closed)
+        if outcome is not None:
+            outcomes.append(outcome)
+    return outcomes

@@ -1,137 +1,155 @@
-"""An object's planned children: the requests by which the controller would create them, and what comes of those."""
+"""An object's planned children, judged with it: the requests by which the controller would create or update them."""
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
+from webhook.engine.bound import outcomes_of
 from webhook.engine.exceptions import NOW
-from webhook.engine.fields import Fields
+from webhook.engine.fields import Fields, steps_of
+from webhook.engine.jsonpatch import Patcher
 from webhook.engine.look_ups import with_object
 from webhook.engine.origins import traced
 from webhook.engine.planners import SERVED, Object, PlannedObject, Planner, Planners, RefusedError
-from webhook.engine.request import GENERATED, PARENT, Attributes, Request
-from webhook.engine.verdict import Outcome
-from webhook.engine.violation import Before, Violation
+from webhook.engine.request import PARENT, Attributes, Request
+from webhook.engine.verdict import Outcome, Verdict
+from webhook.engine.violation import Before, Patch, Violation
 
 if TYPE_CHECKING:
     from webhook.engine.engine import Engine
 
 
+def judge_children(engine: "Engine", planner: Planner, request: Request) -> Iterator[Outcome]:
+    """Yield the outcomes of all planned children; a planner that raises is an outcome, as a policy is.
+
+    Each child finds those created before it when it looks others up.
+    """
+    plan = Plan(engine.planners, planner)
+    yield from outcomes_of([plan], methodcaller("validate", request))
+    looked_up = request.looked_up
+    for child in plan.children:
+        outcomes, object = _judged(engine, child, looked_up)
+        yield from outcomes
+        looked_up = with_object(looked_up, object, child.request.attributes.namespace)
+
+
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One object that would be made: the request that would make it, and where its fields come from."""
+    """One object that would be created: the request that would do it, and where its fields come from."""
 
     request: Request
     origin: Mapping[str, str]
     parent: Object
 
-    def told(self, outcome: Outcome) -> Outcome:
-        """Return an outcome about the child in words about its parent."""
-        told = outcome.mapped(self._told)
-        return replace(told, patched=False) if told.patched else told
+    def mapped(self, outcome: Outcome) -> Outcome:
+        """Return an outcome about the child in terms of its parent."""
+        mapped = outcome.mapped(self._mapped)
+        return replace(mapped, patched=False) if mapped.patched else mapped
 
-    def _told(self, violation: Violation) -> Violation:
-        source = None if violation.of else traced(violation.path, self.origin, self.parent)
+    def _mapped(self, violation: Violation) -> Violation:
+        if violation.of:
+            return violation
+        source = traced(violation.path, self.origin, self.parent)
         if source is not None:
             return replace(violation, field=source, holder=None)
         attributes = self.request.attributes
-        return violation if violation.of else replace(violation, of=f"{attributes.kind}/{attributes.name}")
+        return replace(violation, of=f"{attributes.kind}/{attributes.name}")
 
 
-def children(planners: Planners, planner: Planner, request: Request) -> list[Child]:
-    """Return what would be made for a request, each as a request of its own. RefusedError where nothing can be.
+class Plan:
+    """The children planned for one request. It is asked as a policy is, and denies what cannot be planned."""
 
-    What would be there already, made of the object as it was, is updated.
-    """
-    now, (object, old) = request.lookup(NOW), _states(planner, request)
-    served = request.lookup(SERVED) if planner.optional else ()
-    if object is None:
-        return []
-    try:
-        before = [] if old is None else planner.plan(old, now, served)
-    except RefusedError as error:
-        before, refused = [], Before(error.violations)
-    else:
-        refused = Before(())
-    try:
-        made = planner.plan(object, now, served)
-    except RefusedError as error:
-        news = [each for each in error.violations if not refused.holds(each)]
-        if news:
-            raise RefusedError(news) from None
-        return []
-    there = {_name(planner, each.object): each.object for each in before}
-    return [
-        Child(_request(planners, planner, request, object, each, there), each.origin, object)
-        for each in made
-        if not (each.once and _name(planner, each.object) in there)
-    ]
+    actions = frozenset({"Deny"})
+    fails_closed = True
+
+    def __init__(self, planners: Planners, planner: Planner) -> None:
+        """Start without children."""
+        self.title = f"{planner.kind.kind.lower()}-plan"
+        self.children: list[Child] = []
+        self._planners = planners
+        self._planner = planner
+
+    def validate(self, request: Request) -> Outcome | None:
+        """Find the children; those that the object had before are updated. Return what no plan can be made of."""
+        object, old = _states(self._planner, request)
+        if object is None:
+            return None
+        before, refused_before = self._planned(old, request)
+        planned, refused = self._planned(object, request)
+        tolerated = Before(refused_before)
+        new = tuple(each for each in refused if not tolerated.holds(each))
+        if new:
+            return Outcome(f"{self._planner.kind.kind.lower()}-schema", self.actions, new)
+        existing = {_identity(each.object): each.object for each in before}
+        for each in planned:
+            child_before = existing.get(_identity(each.object))
+            if child_before is None or not each.once:
+                self.children.append(Child(self._request(request, object, each, child_before), each.origin, object))
+        return None
+
+    def _planned(
+        self, object: Object | None, request: Request
+    ) -> tuple[tuple[PlannedObject, ...], tuple[Violation, ...]]:
+        """Return the children of a state of the object, and why there can be none."""
+        if object is None:
+            return (), ()
+        served = request.lookup(SERVED) if self._planner.optional else ()
+        try:
+            return tuple(self._planner.plan(object, request.lookup(NOW), served)), ()
+        except RefusedError as error:
+            return (), error.violations
+
+    def _request(self, request: Request, parent: Object, child: PlannedObject, old: Object | None) -> Request:
+        """Return the request by which the controller would create a child, or update the `old` one."""
+        kind, user = self._planner.planned_kind(child.object), self._planners.controller_user
+        namespace = request.attributes.namespace if kind.namespaced else ""
+        owner = parent if child.owned else None
+        attributes = Attributes(
+            uid=request.attributes.uid,
+            operation="CREATE" if old is None else "UPDATE",
+            group=kind.group,
+            version=str(child.object["apiVersion"]).rpartition("/")[2],
+            kind=kind.kind,
+            resource_group=kind.group,
+            resource=kind.plural,
+            name=str(child.object["metadata"]["name"]),
+            namespace=namespace,
+            username=user.username,
+            groups=user.groups,
+            dry_run=request.attributes.dry_run,
+        )
+        planner = self._planners.of(kind)
+        new, before = (
+            None if each is None else _placed(planner.filled(each) if planner else each, namespace, owner)
+            for each in (child.object, old)
+        )
+        return Request(attributes, new, before, kind=kind)
 
 
 def _states(planner: Planner, request: Request) -> tuple[Object | None, Object | None]:
     """Return the whole object as it would be, and as it was; of a /scale those of what it scales."""
-    old = request.old_object if request.attributes.operation == "UPDATE" else None
-    if request.attributes.subresource == "scale":
-        assert planner.replicas is not None
-        old = request.lookup(PARENT) or None
-        object = None if old is None else _with(old, planner.replicas.split("."), request.integer("spec.replicas") or 0)
-        return object, old
     attributes = request.attributes
-    return tuple(None if each is None else _named(each, attributes) for each in (request.object, old))  # type: ignore[return-value]
-
-
-def _with(object: Object, path: list[str], value: Any) -> Object:
-    step, *rest = path
-    return object | {step: _with(object.get(step) or {}, rest, value) if rest else value}
-
-
-def _named(object: Object, attributes: Attributes) -> Object:
-    """Return an object with the name and the namespace that it will have."""
-    metadata = Fields(object).mapping("metadata")
-    name = metadata.get("name") or attributes.name or f"{metadata.get('generateName', '')}{GENERATED}"
-    if metadata.get("name") == name and metadata.get("namespace", "") == attributes.namespace:
-        return object
-    return object | {"metadata": metadata | {"name": name, "namespace": attributes.namespace}}
-
-
-def _name(planner: Planner, object: Object) -> tuple[str, str, str]:
-    kind = planner.planned_kind(object)
-    return kind.group, kind.kind, object["metadata"]["name"]
-
-
-def _request(
-    planners: Planners,
-    planner: Planner,
-    request: Request,
-    parent: Object,
-    made: PlannedObject,
-    there: Mapping[tuple[str, str, str], Object],
-) -> Request:
-    """Return the request by which the controller would make something, or change what is there."""
-    object = made.object
-    kind, name = planner.planned_kind(object), str(object["metadata"]["name"])
-    namespace = request.attributes.namespace if kind.namespaced else ""
-    old = there.get((kind.group, kind.kind, name))
-    attributes = Attributes(
-        uid=request.attributes.uid,
-        operation="CREATE" if old is None else "UPDATE",
-        group=kind.group,
-        version=str(object["apiVersion"]).rpartition("/")[2],
-        kind=kind.kind,
-        resource_group=kind.group,
-        resource=kind.plural,
-        name=name,
-        namespace=namespace,
-        username=planners.controller_user.username,
-        groups=planners.controller_user.groups,
-        dry_run=request.attributes.dry_run,
+    if attributes.subresource == "scale":
+        old = request.lookup(PARENT)
+        if not old or planner.replicas is None:
+            return None, None
+        scaled = Request(attributes, copy.deepcopy(old))
+        replicas = request.integer("spec.replicas") or 0
+        Patcher(scaled).apply([Patch(steps_of(planner.replicas), replicas, overwrite=True)])
+        return scaled.object, old
+    names = {"name": request.name, "namespace": attributes.namespace}
+    old = request.old_object if attributes.operation == "UPDATE" else None
+    object, old = (
+        None if each is None else each | {"metadata": Fields(each).mapping("metadata") | names}
+        for each in (request.object, old)
     )
-    new, before = (
-        None if each is None else _placed(planners.filled(kind, each), namespace, parent if made.owned else None)
-        for each in (object, old)
-    )
-    return Request(attributes, new, before, kind=kind)
+    return object, old
+
+
+def _identity(object: Object) -> tuple[str, str, str]:
+    return object["apiVersion"], object["kind"], object["metadata"]["name"]
 
 
 def _placed(object: Object, namespace: str, parent: Object | None) -> Object:
@@ -150,34 +168,26 @@ def _placed(object: Object, namespace: str, parent: Object | None) -> Object:
     return object | {"metadata": metadata}
 
 
-def judge_children(judge: "Engine", found: Iterable[Child], looked_up: Mapping[str, Any]) -> Iterator[Outcome]:
-    """Yield what would come of all children; each finds those before it made when it looks others up."""
-    for child in found:
-        outcomes, object = _judged(judge, child, looked_up)
-        yield from outcomes
-        looked_up = with_object(looked_up, object, child.request.attributes.namespace)
+def _judged(engine: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tuple[tuple[Outcome, ...], Object]:
+    """Return the outcomes of a child in terms of its parent, and the child as it would be stored.
 
-
-def _judged(judge: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tuple[tuple[Outcome, ...], Object]:
-    """Return what would come of a child, in words about its parent, and the child as it would be stored.
-
-    Our mutations come first. What they set when a child is made stays when it is updated: the controller applies
-    its own fields only. So both states of an update have them.
+    Mutations come first. What they set when a child is created stays when it is updated: the controller applies its
+    own fields only. So both states of an update have them.
     """
     request = child.request.with_looked_up(looked_up)
-    if request.attributes.operation == "UPDATE":
-        old = request.old_object
-        assert old is not None
-        created = request.attributes._replace(operation="CREATE")
-        first, second = (_mutated(judge, Request(created, each, None, looked_up)) for each in (request.value, old))
-        request = Request(request.attributes, first, second, looked_up)
-    mutation = judge.mutate(request.with_object(copy.deepcopy(request.value)))
-    object = mutation.object or request.value
+    attributes, old = request.attributes, request.old_object
+    if old is not None:
+        created = attributes._replace(operation="CREATE")
+        new, old = (_mutated(engine, Request(created, each, None, looked_up))[1] for each in (request.value, old))
+        request = Request(attributes, new, old, looked_up)
+    mutation, object = _mutated(engine, request)
     outcomes = mutation.outcomes
     if mutation.allowed:
-        outcomes += judge.validate(request.with_object(object)).outcomes
-    return tuple(map(child.told, outcomes)), object
+        outcomes += engine.validate(request.with_object(object)).outcomes
+    return tuple(map(child.mapped, outcomes)), object
 
 
-def _mutated(judge: "Engine", request: Request) -> Object:
-    return judge.mutate(request.with_object(copy.deepcopy(request.value))).object or request.value
+def _mutated(engine: "Engine", request: Request) -> tuple[Verdict, Object]:
+    """Return the verdict of mutating policies about a request, and a copy of its object as they leave it."""
+    request = request.with_object(copy.deepcopy(request.value))
+    return engine.mutate(request), request.value

@@ -1,26 +1,23 @@
 """Judge requests: the policies in force, found by one look-up, asked one after the other."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import Any
+from functools import cached_property
+from operator import methodcaller
 
-from webhook.engine.bound import BoundPolicy
-from webhook.engine.children import Child, children, judge_children
+from webhook.engine.bound import BoundPolicy, outcomes_of
+from webhook.engine.children import judge_children
 from webhook.engine.conflicts import refuse_conflicts
 from webhook.engine.exceptions import NOW
-from webhook.engine.fields import WrongTypeError
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import Patcher
-from webhook.engine.kinds import Kind, Target, TargetKey
-from webhook.engine.origins import value_at
-from webhook.engine.planners import SERVED, Planner, Planners, RefusedError
+from webhook.engine.kinds import Kind, Target
+from webhook.engine.planners import SERVED, Planner, Planners
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
 
 NOTHING_NEEDED: frozenset[str] = frozenset()
-DENY = frozenset({"Deny"})
 NO_PLANNERS = Planners()
 
 
@@ -72,8 +69,6 @@ class Engine:
         if mutating:
             return self._mutating.asked(attributes).needs
         own = self._validating.asked(attributes).needs
-        if not self._needs_of_children:
-            return own
         return own | self._needs_of_children.get(attributes.target, NOTHING_NEEDED)
 
     def validate(self, request: Request) -> Verdict:
@@ -85,43 +80,23 @@ class Engine:
         if request.only_removes_finalizers:
             return Verdict()
         attributes = request.attributes
-        outcomes: list[Outcome] = []
+        outcomes: Iterable[Outcome] = ()
         asked = self._validating.asked(attributes).policies
         if asked:
             request = request.of_kind(self._targets[attributes.target].kind)
-            for bound in asked:
-                outcome = _guarded(bound.title, bound.actions, bound.fails_closed, bound.validate, request)
-                if outcome is not None:
-                    outcomes.append(outcome)
+            outcomes = outcomes_of(asked, methodcaller("validate", request))
         if attributes.username == self.planners.controller_user.username:
-            outcomes = [each.mapped(partial(self._with_controller_fix, request)) for each in outcomes]
+            outcomes = [each.mapped(self._with_controller_fix) for each in outcomes]
         planner = self.planners.asked_about(attributes)
         if planner is not None and not request.is_being_deleted:
-            outcomes = list(without_repeats(outcomes, self._judge_children(planner, request)))
+            outcomes = without_repeats(outcomes, judge_children(self, planner, request))
         return Verdict(as_sent(outcomes, attributes))
 
-    def _with_controller_fix(self, request: Request, violation: Violation) -> Violation:
+    def _with_controller_fix(self, violation: Violation) -> Violation:
         """Return a violation in what the controller creates, with the fix for an image that the controller chose."""
-        if violation.controller_fix and self.planners.is_chosen(str(value_at(request.value, violation.path))):
+        if violation.controller_fix and self.planners.is_chosen(violation.value):
             return replace(violation, fix=violation.controller_fix)
         return violation
-
-    def _judge_children(self, planner: Planner, request: Request) -> Iterator[Outcome]:
-        """Yield the outcomes of all planned children; a planner that raises is an outcome, as a policy is."""
-        found: list[Child] = []
-        kind = planner.kind.kind.lower()
-
-        def plan() -> Outcome | None:
-            try:
-                found.extend(children(self.planners, planner, request))
-            except RefusedError as error:
-                return Outcome(f"{kind}-schema", DENY, error.violations)
-            return None
-
-        failed = _guarded(f"{kind}-plan", DENY, True, plan)
-        if failed is not None:
-            yield failed
-        yield from judge_children(self, found, request.looked_up)
 
     def mutate(self, request: Request) -> Verdict:
         """Ask every mutating policy that applies, in order, each seeing the result of the one before.
@@ -135,11 +110,7 @@ class Engine:
             return Verdict()
         request = request.of_kind(self._targets[attributes.target].kind)
         patcher = Patcher(request)
-        outcomes: list[Outcome] = []
-        for bound in asked:
-            outcome = _guarded(bound.title, bound.actions, bound.fails_closed, bound.mutate, request, patcher)
-            if outcome is not None:
-                outcomes.append(outcome)
+        outcomes = outcomes_of(asked, methodcaller("mutate", request, patcher))
         return Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
 
     @property
@@ -154,30 +125,19 @@ class Engine:
 
     def _may_deny(self, planner: Planner) -> bool:
         """Return whether a planned child may be denied: by a policy, or by its type where it is planned for itself."""
-        reach = self.planners.reach(planner)
         return any(
-            self.planners.of(kind.group, kind.plural) or not self._targets.keys().isdisjoint(Target(kind).keys)
-            for kind in reach
+            self.planners.of(kind) is not None or not self._targets.keys().isdisjoint(Target(kind).keys)
+            for kind in self.planners.reach(planner)
         )
 
     def _looked_up_for(self, planner: Planner, target: Target) -> frozenset[str]:
-        keys = {key for kind in self.planners.reach(planner) for key in Target(kind).keys}
-        own = frozenset({NOW, PARENT} if target.subresource else {NOW})
-        own |= {SERVED} if self.planners.has_optional(planner) else NOTHING_NEEDED
-        return own.union(*(bound.needs_anywhere for key in keys for bound in self._asked(key)))
-
-    def _asked(self, key: TargetKey) -> tuple[BoundPolicy, ...]:
-        return (*self._validating.all.get(key, ()), *self._mutating.all.get(key, ()))
-
-
-def _guarded(
-    title: str, actions: frozenset[str], fails_closed: bool, judge: Callable[..., Outcome | None], *args: Any
-) -> Outcome | None:
-    """Return what `judge` returns; an exception becomes an outcome."""
-    try:
-        return judge(*args)
-    except WrongTypeError as error:
-        malformed = Violation(error.path, error.found, f"it must be {error.wanted}", error.fix)
-        return Outcome(title, actions, malformed=malformed)
-    except Exception as error:  # noqa: BLE001  one of two in the project: a policy's failure is for its failurePolicy
-        return Outcome(title, actions, error=error, fails_closed=fails_closed)
+        """Return what must be looked up before the children of an object, or of a /scale, can be judged."""
+        kinds = self.planners.reach(planner)
+        needed = {NOW, PARENT} if target.subresource else {NOW}
+        if any(each is not None and each.optional for each in (planner, *map(self.planners.of, kinds))):
+            needed.add(SERVED)
+        keys = [key for kind in kinds for key in Target(kind).keys]
+        judging = (
+            bound for index in (self._validating, self._mutating) for key in keys for bound in index.all.get(key, ())
+        )
+        return frozenset(needed.union(*(bound.needs_anywhere for bound in judging)))

@@ -75,31 +75,22 @@ class Planner:
 
 @dataclass(frozen=True, slots=True)
 class ControllerUser:
-    """Whose requests it would be: the controller's user."""
+    """The user whose requests create the children."""
 
-    username: str
-    groups: tuple[str, ...]
-
-
-def service_account(namespace: str, name: str) -> ControllerUser:
-    """Return the user that a ServiceAccount is."""
-    groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", "system:authenticated")
-    return ControllerUser(f"system:serviceaccount:{namespace}:{name}", groups)
-
-
-PUBLISHED = service_account("gatewright-system", "gatewright-controller-manager")
+    username: str = ""
+    groups: tuple[str, ...] = ()
 
 
 class Planners:
-    """All planners, the account they are carried out by, and the namespaces that are looked after; none are all.
+    """All planners, the user who carries out their plans, and the namespaces where the controller works: none are all.
 
-    `chose` tells whether an image is one that planners choose themselves.
+    `is_chosen` returns whether an image is one that planners choose themselves.
     """
 
     def __init__(
         self,
         planners: Iterable[Planner] = (),
-        controller_user: ControllerUser = PUBLISHED,
+        controller_user: ControllerUser = ControllerUser(),
         namespaces: Iterable[str] = (),
         is_chosen: Callable[[str], bool] = lambda image: False,
     ) -> None:
@@ -107,7 +98,7 @@ class Planners:
         self.controller_user = controller_user
         self.is_chosen = is_chosen
         self._namespaces = frozenset(namespaces)
-        self._planners = {_resource(planner.kind): planner for planner in planners}
+        self._planners = {planner.kind: planner for planner in planners}
         self._asked = {key: planner for planner in self for target in planner.targets for key in target.keys}
 
     def __iter__(self) -> Iterator[Planner]:
@@ -120,32 +111,13 @@ class Planners:
             return None
         return self._asked.get(attributes.target)
 
-    def of(self, group: str, resource: str) -> Planner | None:
-        """Return the planner for a resource, None where nothing is made of it."""
-        return self._planners.get((group, resource))
+    def of(self, kind: Kind) -> Planner | None:
+        """Return the planner of a kind, None where its objects have no children."""
+        return self._planners.get(kind)
 
-    def filled(self, kind: Kind, object: Object) -> Object:
-        """Return an object that would be made with what the API server fills in."""
-        planner = self.of(kind.group, kind.plural)
-        return object if planner is None else planner.filled(object)
-
-    def has_optional(self, planner: Planner) -> bool:
-        """Return whether the plan of any child or grandchild depends on the API server's resources."""
-        makers = (self.of(kind.group, kind.plural) for kind in self.reach(planner))
-        return any(each is not None and each.optional for each in (planner, *makers))
-
-    def reach(self, planner: Planner) -> tuple[Kind, ...]:
+    def reach(self, planner: Planner) -> frozenset[Kind]:
         """Return the kinds of all children and grandchildren."""
-        found: dict[ResourceKey, Kind] = {}
-        left = list(planner.makes)
-        while left:
-            kind = left.pop()
-            key = _resource(kind)
-            if key not in found:
-                found[key] = kind
-                left += self._planners[key].makes if key in self._planners else ()
-        return tuple(found.values())
-
-
-def _resource(kind: Kind) -> ResourceKey:
-    return kind.group, kind.plural
+        found = frozenset(planner.makes)
+        while found != (more := found.union(*(self._planners[kind].makes for kind in found if kind in self._planners))):
+            found = more
+        return found

@@ -124,13 +124,11 @@ class Request(Fields):
         """Return the same request with what was looked up for it."""
         return Request(self.attributes, self.object, self.old_object, looked_up, self._kind)
 
-    def copy(self, kind: Kind) -> "Request":
-        """Return the same request, of `kind`, to be patched: the one that was sent stays as it is."""
-        return Request(self.attributes, self.object, self.old_object, self.looked_up, kind)
-
     def of_kind(self, kind: Kind) -> "Request":
         """Return the same request about an object of a kind that the table need not know."""
-        return self if self._kind is kind else self.copy(kind)
+        if self._kind is kind:
+            return self
+        return Request(self.attributes, self.object, self.old_object, self.looked_up, kind)
 
     def before(self) -> "Request | None":
         """Return a request to create the object as it was before an UPDATE; None where there was none."""

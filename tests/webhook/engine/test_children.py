@@ -10,6 +10,7 @@ from webhook.engine import (
     NOW,
     SERVED,
     Attributes,
+    ControllerUser,
     Engine,
     NotLookedUpError,
     Outcome,
@@ -27,13 +28,13 @@ from webhook.engine.exceptions import Exempt
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.match import compile_match
-from webhook.engine.planners import service_account
 
 DENY = frozenset({"Deny"})
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
 SHOP, MALL = Kind("x.example", "Shop", "shops", ("v2",)), Kind("x.example", "Mall", "malls")
 DEPLOYMENT, SERVICE, BUDGET = KINDS["apps", "Deployment"], KINDS["", "Service"], KINDS["policy", "PodDisruptionBudget"]
-CONTROLLER = service_account("gates", "controller")
+GROUPS = ("system:serviceaccounts", "system:serviceaccounts:gates", "system:authenticated")
+CONTROLLER = ControllerUser("system:serviceaccount:gates:controller", GROUPS)
 
 
 def plan_shop(shop, now, served):
@@ -202,7 +203,7 @@ def test_each_child_is_a_request_of_the_controller():
         "",
     )
     assert attributes.username == "system:serviceaccount:gates:controller"
-    assert attributes.groups == ("system:serviceaccounts", "system:serviceaccounts:gates", "system:authenticated")
+    assert attributes.groups == GROUPS
     assert asked.object["metadata"] == {
         "name": "toys",
         "namespace": "shop",
