@@ -11,10 +11,11 @@ from config.quantities import parse_quantity
 from tests.characters import CHARACTERS
 from tests.webhook.asking import ask
 from webhook.engine import BoundPolicy, Engine
-from webhook.engine.images import ImageReferenceError, parse_image, parse_registry
+from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.jsonpatch import same
 from webhook.engine.match import Match
 from webhook.policies import catalogue
+from webhook.policies._images import parse_registry
 
 KINDS = {"Pod": ("spec",), "Deployment": ("spec", "template", "spec")}
 LISTS = ("containers", "initContainers", "ephemeralContainers")

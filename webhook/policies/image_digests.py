@@ -10,7 +10,7 @@ Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect 
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.images import by_reference, image_violations
+from webhook.policies._images import by_reference, image_violations
 
 RULE = "images must be named by digest"
 FAULT = "has no digest", "add its digest: @sha256:…"

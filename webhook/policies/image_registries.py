@@ -24,7 +24,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.images import Fault, ImageReference, Judge, by_reference, image_violations, parse_registry
+from webhook.engine.images import ImageReference
+from webhook.policies._images import Fault, Judge, by_reference, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
 

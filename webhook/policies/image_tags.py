@@ -16,7 +16,8 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.images import Fault, ImageReference, Judge, by_reference, image_violations
+from webhook.engine.images import ImageReference
+from webhook.policies._images import Fault, Judge, by_reference, image_violations
 
 
 class ImageTags(Params):

@@ -18,7 +18,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Patches, Policy, Request
-from webhook.engine.images import Registry, parse_registry, parsed
+from webhook.engine.images import parsed
+from webhook.policies._images import Registry, parse_registry
 
 
 def _registry(text: str) -> str:

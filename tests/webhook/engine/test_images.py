@@ -5,13 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.characters import CHARACTERS
-from webhook.engine.images import (
-    ImageReference,
-    ImageReferenceError,
-    Registry,
-    parse_image,
-    parse_registry,
-)
+from webhook.engine.images import ImageReference, ImageReferenceError, parse_image
+from webhook.policies._images import Registry, parse_registry
 
 DIGEST = "sha256:" + "a" * 64
 

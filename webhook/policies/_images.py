@@ -1,0 +1,98 @@
+"""Registries that images come from, and rules that are about images: they compare parts, never text."""
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from webhook.engine import Request, Violation
+from webhook.engine.globs import Globs
+from webhook.engine.images import LONGEST, REPOSITORY, ImageReference, ImageReferenceError, parse_image, registry_name
+from webhook.engine.violation import shown
+
+_TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """A registry host, or a part of one: images whose repository lies under `path` (all of them where it is empty).
+
+    A component of either that is `*` stands for any one component: `*.dkr.ecr.*.amazonaws.com`, `ghcr.io/*/approved`.
+    With a `tag`, a pattern, it is the images of one repository with such a tag.
+    """
+
+    host: str
+    path: tuple[str, ...] = ()
+    tag: str = ""
+
+    def holds(self, image: ImageReference) -> bool:
+        """Return whether `image` comes from here: whole components count, `team` does not hold `team-evil/app`."""
+        if self.host != image.registry and not _alike(self.host.split("."), image.registry.split(".")):
+            return False
+        parts = image.repository.split("/")
+        if not self.tag:
+            return _alike(self.path, parts[: len(self.path)])
+        return _alike(self.path, parts) and Globs([self.tag]).match(image.tag or image.version or "")
+
+    def __str__(self) -> str:
+        """As a person writes it."""
+        return "/".join((self.host, *self.path)) + (f":{self.tag}" if self.tag else "")
+
+
+def _alike(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    return len(pattern) == len(parts) and all(
+        wanted in ("*", part) for wanted, part in zip(pattern, parts, strict=True)
+    )
+
+
+def parse_registry(text: str) -> Registry:
+    """Return `host[:port][/path[:tag]]` as a registry. ImageReferenceError where it is none."""
+    host, _, path = text.strip("/").partition("/")
+    path, colon, tag = path.partition(":")
+    if colon and not (path and _TAG_PATTERN.fullmatch(tag)):
+        raise ImageReferenceError("its tag is malformed")
+    if path and ((path.endswith("*") and not tag) or not REPOSITORY.fullmatch(_filled_in(path, "/"))):
+        raise ImageReferenceError("its path is malformed")
+    if not host.strip("*."):
+        raise ImageReferenceError("its registry is malformed")
+    name = registry_name(_filled_in(host, "."))
+    return Registry(host.lower() if "*" in host else name, tuple(path.split("/")) if path else (), tag)
+
+
+def _filled_in(pattern: str, separator: str) -> str:
+    """Return `pattern` with a letter for each component that is `*`, so that it can be checked like any other."""
+    return separator.join("x" if part == "*" else part for part in pattern.split(separator))
+
+
+Fault = tuple[str, str]  # what is wrong with an image, as it follows its reference in a message, and the fix
+Judge = Callable[[str], Fault | None]
+
+
+def by_reference(judge: Callable[[ImageReference], Fault | None]) -> Judge:
+    """Return a judge of references as text, which judges each distinct one once; what is no reference is a fault.
+
+    What it finds begins with the reference.
+    """
+
+    @functools.lru_cache(maxsize=4096)
+    def judged(text: str) -> Fault | None:
+        try:
+            fault = judge(parse_image(text))
+        except ImageReferenceError as error:
+            fault = f"is no image reference: {error}", "correct it"
+        return None if fault is None else (f"{shown(text)} {fault[0]}", fault[1])
+
+    return judged
+
+
+def image_violations(request: Request, rule: str, judge: Judge, controller_fix: str = "") -> Iterator[Violation]:
+    """Yield a violation of `rule` for each image that `judge`, made by `by_reference`, finds fault with.
+
+    `controller_fix` is the fix of an image that the controller chose. Where no image is named, nothing is pulled;
+    whether one must be is the API's own rule.
+    """
+    for text, holder, field in request.images():
+        fault = judge(text if len(text) <= LONGEST else text[: LONGEST + 1])  # what is judged is kept
+        if fault is not None:
+            found, fix = fault
+            yield holder.violation(field, text, rule, fix, found=found, controller_fix=controller_fix)
