@@ -131,8 +131,7 @@ class Certificates:
                 f"Secret {self._names.namespace}/{name} was not created by Gatewright and holds no usable certificate. "
                 "Delete it, or choose another name (--ca-secret, --tls-secret)."
             )
-        key, version = f"{self._names.namespace}/{name}", int(answer["metadata"]["resourceVersion"])
-        self._expectations.wrote(self.request, cache, key, version)
+        self._expectations.wrote(self.request, cache, f"{self._names.namespace}/{name}", answer)
         LOG.info("written", extra={"fields": {"secret": name, "namespace": self._names.namespace}})
 
 

@@ -98,8 +98,7 @@ class Conversion:
         }
         answer = await self._client.patch(CRD, request.name, patch, field_manager=FIELD_MANAGER)
         self._upkeep.wrote(request.name, wanted, answer["spec"]["conversion"])
-        version = int(answer["metadata"]["resourceVersion"])
-        self._expectations.wrote(request, self.caches[request.name], request.name, version)
+        self._expectations.wrote(request, self.caches[request.name], request.name, answer)
         LOG.info("objects are converted by the webhook", extra={"fields": {"crd": request.name}})
 
 

@@ -137,7 +137,7 @@ class Registrar:
             patch = {"metadata": version, "webhooks": others + wanted}
             answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
         self._upkeep.wrote(resource, wanted, _own(answer))
-        self._expectations.wrote(self.request, self.caches[resource], name, int(answer["metadata"]["resourceVersion"]))
+        self._expectations.wrote(self.request, self.caches[resource], name, answer)
         LOG.info("registered", extra={"fields": {"kind": resource.kind, "webhooks": [each["name"] for each in wanted]}})
 
 

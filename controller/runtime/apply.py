@@ -48,42 +48,65 @@ class Applier:
     async def write(self, write: Write, *, may_create: bool) -> bool:
         """Make one write of a plan if it is needed and allowed; return whether something was sent."""
         match write:
-            case Apply(desired):
-                return await self._apply(desired, may_create=may_create)
-            case CreateOnly():
-                return await self._create_only(write, may_create=may_create)
             case Patch():
                 return await self._patch(write)
             case Delete(reference):
                 return await self._delete(reference)
+            case _:
+                return await self._child(write, may_create=may_create)
 
-    async def _apply(self, desired: Object, *, may_create: bool) -> bool:
-        """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
-        resource, key, desired = self._child(desired)
-        metadata, sent = desired["metadata"], digest(desired)
-        metadata["annotations"] = (metadata.get("annotations") or {}) | {APPLIED: sent}
-        current = self._own_or_latest(resource, key)
+    async def _child(self, write: Apply | CreateOnly, *, may_create: bool) -> bool:
+        """Create a child that does not exist; keep an applied one as it is desired."""
+        resource, desired = self.kind.owned(write.object), self._desired(write)
+        key = resource.key(self.owner.request.namespace, desired["metadata"]["name"])
+        current = self.observed.get(resource, key)
+        if current is not None and not is_controlled_by(current, self.owner.object):
+            current = self.observed.read_again(resource, key)  # it may be gone by now
         if current is None:
             if not may_create:
                 return False
-            only_new = {**desired, "metadata": {**metadata, "resourceVersion": NO_VERSION}}
             try:
-                answer = await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
-            except (Conflict, Forbidden, Invalid):  # admission comes first, and may refuse what another owner has there
+                answer = await self._create(write, resource, desired)
+            except (AlreadyExists, Conflict, Forbidden, Invalid):  # admission may refuse what another owner has there
                 if (current := await self._live(resource, key)) is None:
                     raise
             else:
-                self._answered(resource, key, desired, sent, answer)
+                self._answered(resource, key, desired, answer)
                 return True
-        self._check_owner(resource, key, current)
+        if isinstance(write, Apply) or not write.adopts(current):
+            self._check_owner(resource, key, current)
         check_not_terminating(resource, current)
-        was_applied = (applied := (current["metadata"].get("annotations") or {}).get(APPLIED)) == sent
+        return isinstance(write, Apply) and await self._keep(resource, key, current, desired)
+
+    def _desired(self, write: Apply | CreateOnly) -> Object:
+        """Return a child as it is sent: with its namespace, its owner, and the digest of what is applied."""
+        metadata = dict(write.object["metadata"])
+        desired = {**write.object, "metadata": metadata}
+        if self.owner.request.namespace is not None:
+            metadata["namespace"] = self.owner.request.namespace
+        if isinstance(write, Apply) or not write.adopt_labels:
+            metadata["ownerReferences"] = [self.owner.reference]
+        if isinstance(write, Apply):
+            metadata["annotations"] = (metadata.get("annotations") or {}) | {APPLIED: digest(desired)}
+        return desired
+
+    async def _create(self, write: Apply | CreateOnly, resource: Resource, desired: Object) -> Object:
+        """Create an object; where one of its name exists, the API server refuses and changes nothing."""
+        if isinstance(write, CreateOnly):
+            filled = generated(desired, write.generate)
+            return await self.client.create(resource, filled, field_manager=FIELD_MANAGER)
+        only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
+        return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
+
+    async def _keep(self, resource: Resource, key: str, current: Object, desired: Object) -> bool:
+        """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
+        applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
+        was_applied = applied == desired["metadata"]["annotations"][APPLIED]
         changed = difference(current, desired) if was_applied else ""
-        place = self._place(resource, key)
         if applied == REPLACED or (changed and is_replaced(current, desired)):
-            self.conflicts.check(place, sent, repair=True)
+            self.conflicts.check(self._place(resource, key), digest(desired), repair=True)
             current = await self._replace_lists(resource, current, desired)
-        return await self._update(place, current, desired, sent, changed, FIELD_MANAGER, was_applied)
+        return await self._update(resource, key, current, desired, changed, repairs=was_applied)
 
     async def _replace_lists(self, resource: Resource, current: Object, desired: Object) -> Object:
         """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
@@ -114,55 +137,33 @@ class Applier:
         fields = {**patch.fields, "metadata": {**patch.fields.get("metadata", {}), **named}}
         changed = difference(current, patch.fields)
         manager = f"gatewright-{self.kind.name}-{self.owner.uid}"  # two owners may patch one object
-        return await self._update(self._place(resource, key), current, fields, digest(fields), changed, manager, True)
+        return await self._update(resource, key, current, fields, changed, repairs=True, manager=manager)
 
     async def _update(
         self,
-        place: Place,
+        resource: Resource,
+        key: str,
         current: Object,
         desired: Object,
-        sent: str,
         changed: str | None,
-        manager: str,
+        *,
         repairs: bool,
+        manager: str = FIELD_MANAGER,
     ) -> bool:
         """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
-        _, resource, key = place
+        place, sent = self._place(resource, key), digest(desired)
         needed = changed is not None and not self.conflicts.is_overridden(place, sent, digest(cut(current, desired)))
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
             return False
         exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
-        self._answered(resource, key, desired, sent, answer)
+        self._answered(resource, key, desired, answer)
         if repairs and answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]:
             what = f"{resource.kind} {current['metadata']['name']}: {changed}"
             message = f"{what} is changed again and again by another writer; it is restored once a minute"
             self.conflicts.repaired(place, sent, message)
         return True
-
-    async def _create_only(self, write: CreateOnly, *, may_create: bool) -> bool:
-        resource, key, desired = self._child(write.object)
-        if write.adopt_labels:
-            del desired["metadata"]["ownerReferences"]
-        current = self._own_or_latest(resource, key)
-        if current is None:
-            if not may_create:
-                return False
-            try:
-                filled = generated(desired, write.generate)
-                answer = await self.client.create(resource, filled, field_manager=FIELD_MANAGER)
-            except AlreadyExists:
-                if (current := await self._live(resource, key)) is None:
-                    raise
-            else:
-                self._expect(resource, key, answer)
-                return True
-        labels = current["metadata"].get("labels") or {}
-        if not write.adopt_labels or not write.adopt_labels.items() <= labels.items():
-            self._check_owner(resource, key, current)
-        check_not_terminating(resource, current)
-        return False
 
     async def _delete(self, reference: Reference) -> bool:
         resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
@@ -176,21 +177,6 @@ class Applier:
         self.observed.record(resource, key, None)
         self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
         return True
-
-    def _child(self, desired: Object) -> tuple[Resource, str, Object]:
-        """Return a child's resource and key, and the child with its owner reference."""
-        resource, namespace = self.kind.owned(desired), self.owner.request.namespace
-        metadata = {**desired["metadata"], "ownerReferences": [self.owner.reference]}
-        if resource.namespaced:
-            metadata["namespace"] = namespace
-        return resource, resource.key(namespace, metadata["name"]), {**desired, "metadata": metadata}
-
-    def _own_or_latest(self, resource: Resource, key: str) -> Object | None:
-        """Return the object with a child's name; one with another owner as the cache has it now: it may be gone."""
-        current = self.observed.get(resource, key)
-        if current is not None and not is_controlled_by(current, self.owner.object):
-            return self.observed.read_again(resource, key)
-        return current
 
     async def _live(self, resource: Resource, key: str) -> Object | None:
         """Read an object that the cache does not have; None if the API server has none either."""
@@ -215,19 +201,16 @@ class Applier:
         self.expectations.blocked(owner.request, self.caches[resource], key)
         raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
 
-    def _answered(self, resource: Resource, key: str, desired: Object, sent: str, answer: Object) -> None:
-        """Take the answer to an apply; remember where it differs, since a mutating webhook has the last word."""
-        self._expect(resource, key, answer)
+    def _answered(self, resource: Resource, key: str, desired: Object, answer: Object) -> None:
+        """Take the answer to a write; remember where it differs, since a mutating webhook has the last word."""
+        self.observed.record(resource, key, answer)
+        self.expectations.wrote(self.owner.request, self.caches[resource], key, answer)
         differs = difference(answer, desired) is not None
-        self.conflicts.answered(self._place(resource, key), sent, digest(cut(answer, desired)) if differs else "")
+        stored = digest(cut(answer, desired)) if differs else ""
+        self.conflicts.answered(self._place(resource, key), digest(desired), stored)
 
     def _place(self, resource: Resource, key: str) -> Place:
         return self.owner.request, resource, key
-
-    def _expect(self, resource: Resource, key: str, answer: Object) -> None:
-        self.observed.record(resource, key, answer)
-        version = int(answer["metadata"]["resourceVersion"])
-        self.expectations.wrote(self.owner.request, self.caches[resource], key, version)
 
 
 def check_not_terminating(resource: Resource, current: Object) -> None:

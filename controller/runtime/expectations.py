@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from controller.runtime.cache import Cache
-from controller.runtime.types import Request
+from controller.runtime.types import Object, Request
 
 PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the API server
 
@@ -41,9 +41,10 @@ class Expectations:
         self._expected: defaultdict[Request, dict[Place, Expectation]] = defaultdict(dict)
         self._waiting: defaultdict[Place, set[Request]] = defaultdict(set)
 
-    def wrote(self, request: Request, cache: Cache, key: str, resource_version: int) -> None:
-        """Expect an object that was written for `request`."""
-        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), resource_version)
+    def wrote(self, request: Request, cache: Cache, key: str, answer: Object) -> None:
+        """Expect an object that was written for `request`, as the API server has answered it."""
+        version = int(answer["metadata"]["resourceVersion"])
+        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), version)
 
     def deleted(self, request: Request, cache: Cache, key: str, uid: str) -> None:
         """Expect the end of an object that was deleted for `request`."""

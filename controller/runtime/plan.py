@@ -48,6 +48,11 @@ class CreateOnly:
     adopt_labels: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
 
+    def adopts(self, object: Object) -> bool:
+        """Return whether an existing object is used as it is."""
+        labels = object["metadata"].get("labels") or {}
+        return bool(self.adopt_labels) and self.adopt_labels.items() <= labels.items()
+
 
 class Patch(NamedTuple):
     """Some fields of an object that has another owner, applied under a field manager of their own."""

@@ -69,18 +69,17 @@ class Reconciler:
             parsed = self.kind.type.model_validate(owner.object)
         except ValidationError as error:
             problem = statuses.unreadable(error)
-            await self._write_status(owner, self._unplanned(owner, problem))
+            await self._write_unplanned(owner, problem)
             raise self._permanent(owner, problem) from error
         plan = self.kind.plan(parsed, observed, now())
-        failures = await self._add_finalizer(plan, owner)
+        failures = {} if plan.finalized or owner.is_deleting else await self._set_finalizer(owner, present=True)
         if not failures:
             applier = Applier(self.kind, self.client, self.caches, self.expectations, self.conflicts, owner, observed)
             sent: set[object] = set()
             while await self._apply(plan, applier, sent, failures):
                 plan = self.kind.plan(parsed, observed, now())  # with the answers of the API server
-        if plan.finalized and self.kind.finalizer in owner.finalizers:
-            others = [each for each in owner.finalizers if each != self.kind.finalizer]
-            unreleased = await self._set_finalizers(others, owner, "failed to remove the finalizer")
+        if plan.finalized:
+            unreleased = await self._set_finalizer(owner, present=False)
             if owner.is_deleting and not unreleased:
                 return Result()
             failures |= unreleased
@@ -135,24 +134,22 @@ class Reconciler:
         if contested is not None:
             raise contested
 
-    async def _add_finalizer(self, plan: Plan, owner: Owner) -> dict[str, Failure]:
-        """Add the finalizer before anything is done that must be undone."""
-        finalizer = self.kind.finalizer
-        if not finalizer or plan.finalized or owner.is_deleting or finalizer in owner.finalizers:
+    async def _set_finalizer(self, owner: Owner, *, present: bool) -> dict[str, Failure]:
+        """Add the finalizer before anything is done that must be undone, or remove it; return what failed."""
+        finalizer, metadata = self.kind.finalizer, owner.object["metadata"]
+        if not finalizer or (finalizer in owner.finalizers) == present:
             return {}
-        return await self._set_finalizers([*owner.finalizers, finalizer], owner, "failed to add the finalizer")
-
-    async def _set_finalizers(self, names: list[str], owner: Owner, doing: str) -> dict[str, Failure]:
-        version = owner.object["metadata"]["resourceVersion"]  # a Conflict where somebody changed the object
-        patch = {"metadata": {"resourceVersion": version, "finalizers": names}}
+        names = [*(each for each in owner.finalizers if each != finalizer), *([finalizer] if present else ())]
+        patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": names}}
         namespace, name = owner.request
         try:
             answer = await self.client.patch(owner.resource, name, patch, namespace, field_manager=FIELD_MANAGER)
-        except Conflict:
+        except Conflict:  # somebody changed the object
             raise
         except ApiError as error:
+            doing = "failed to add the finalizer" if present else "failed to remove the finalizer"
             return {"finalizer": Failure(Step("finalizer", (), doing=doing), error)}
-        self._expect(owner, answer)
+        self._wrote(owner, answer)
         return {}
 
     async def _write_status(self, owner: Owner, status: Object) -> None:
@@ -169,7 +166,7 @@ class Reconciler:
                 return  # the object is gone: its deletion is the next event
             stored = answer.get("status", {})
             self.conflicts.answered(place, sent, "" if statuses.is_same(stored, status) else digest(stored))
-            self._expect(owner, answer)
+            self._wrote(owner, answer)
         self.metrics.status(owner, status, now())
 
     def _is_hidden(self, failures: list[Failure], owner: Owner) -> bool:
@@ -208,16 +205,17 @@ class Reconciler:
         if owner.is_deleting:
             self._warn(owner, "CleanUpFailed", problem)
         try:
-            await self._write_status(owner, self._unplanned(owner, problem))
+            await self._write_unplanned(owner, problem)
         except (ApiError, RetryableError) as unwritten:
             LOG.warning("The status could not be written", exc_info=unwritten)
 
-    def _unplanned(self, owner: Owner, problem: Problem) -> Object:
-        """Return a status with the reason why there is no plan; what was observed before stays."""
+    async def _write_unplanned(self, owner: Owner, problem: Problem) -> None:
+        """Write a status with the reason why there is no plan; what was observed before stays."""
         generation, shows_phase = owner.generation, self.kind.shows_phase
-        return statuses.status_of_unplanned(
+        status = statuses.status_of_unplanned(
             problem, owner.status, shows_phase=shows_phase, generation=generation, now=now()
         )
+        await self._write_status(owner, status)
 
     def _permanent(self, owner: Owner, problem: Problem) -> TerminalError:
         """Record an error that only a change can mend, and return it."""
@@ -227,9 +225,8 @@ class Reconciler:
     def _warn(self, owner: Owner, reason: str, problem: Problem) -> None:
         self.recorder.record(owner.object, Event(reason, problem.message, "Warning"))
 
-    def _expect(self, owner: Owner, answer: Object) -> None:
-        version = int(answer["metadata"]["resourceVersion"])
-        self.expectations.wrote(owner.request, self.caches[owner.resource], owner.request.key, version)
+    def _wrote(self, owner: Owner, answer: Object) -> None:
+        self.expectations.wrote(owner.request, self.caches[owner.resource], owner.request.key, answer)
 
 
 def now() -> datetime:

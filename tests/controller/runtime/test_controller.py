@@ -198,7 +198,8 @@ async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(server: F
     async with running(server, reconcile, expectations=expectations) as manager:
         await manager.caches.synced()
         next_but_one = server.storage.version + 2
-        expectations.wrote(ONE, manager.caches.one(CONFIGMAP, "one", NAMESPACE), ONE.key, next_but_one)
+        answer = {"metadata": {"resourceVersion": str(next_but_one)}}
+        expectations.wrote(ONE, manager.caches.one(CONFIGMAP, "one", NAMESPACE), ONE.key, answer)
         manager.controllers[0].add(ONE)
         configmap(server)
         server.change(CONFIGMAP, "one", {"data": {"a": "b"}}, NAMESPACE)

@@ -11,6 +11,7 @@ from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import CONFIGMAP
 
 REQUEST = Request("default", "a")
+SEVENTH = {"metadata": {"resourceVersion": "7"}}
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_a_delete_is_waited_for_until_the_cache_shows_it(expectations: Expectati
 
 def test_a_write_is_waited_for_until_the_cache_shows_it(expectations: Expectations, cache: Cache) -> None:
     """An older version is not enough; a later one is."""
-    expectations.wrote(REQUEST, cache, "default/a", 7)
+    expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     shown(cache, 6)
     assert expectations.wait(REQUEST) == 5
     shown(cache, 8)
@@ -65,7 +66,7 @@ def test_a_write_is_waited_for_until_the_cache_shows_it(expectations: Expectatio
 
 def test_a_cache_that_is_past_the_write_has_seen_it(expectations: Expectations, cache: Cache) -> None:
     """What was written and deleted again never shows, but the version passes."""
-    expectations.wrote(REQUEST, cache, "default/a", 7)
+    expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     (store,) = cache.stores.values()
     store.resource_version = 7
     assert expectations.unmet(REQUEST) == []
@@ -73,7 +74,7 @@ def test_a_cache_that_is_past_the_write_has_seen_it(expectations: Expectations, 
 
 def test_patience_ends(expectations: Expectations, cache: Cache, clock: Clock) -> None:
     """After a while the reconcile goes on, and knows what it must read from the API server."""
-    expectations.wrote(REQUEST, cache, "default/a", 7)
+    expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     clock.now += 5
     assert expectations.wait(REQUEST) == 0
     assert [each.key for each in expectations.unmet(REQUEST)] == ["default/a"]
@@ -81,5 +82,5 @@ def test_patience_ends(expectations: Expectations, cache: Cache, clock: Clock) -
 
 def test_one_object_does_not_wait_for_another(expectations: Expectations, cache: Cache) -> None:
     """Each request has writes of its own."""
-    expectations.wrote(REQUEST, cache, "default/a", 7)
+    expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     assert expectations.wait(Request("default", "b")) == 0
