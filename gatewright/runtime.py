@@ -117,5 +117,5 @@ async def run_leading(manager: Manager, stop: asyncio.Event) -> None:
     """Run until `stop` is set; a lost lease ends the process, with one line."""
     try:
         await manager.run(stop)
-    except LeadershipLostError as error:
-        raise ProcessFailedError(str(error)) from error
+    except* LeadershipLostError as lost:
+        raise ProcessFailedError(str(lost.exceptions[0])) from lost

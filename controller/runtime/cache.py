@@ -44,13 +44,11 @@ class Cache:
 
     def entry(self, key: str) -> Entry | None:
         """Return what is known of one object, without decoding it."""
-        store = self._store(key)
-        return None if store is None else store.entry(key)
+        return self._store(key).entry(key)
 
     def get(self, key: str) -> Object | None:
         """Return a private copy of one object, or None."""
-        store = self._store(key)
-        return None if store is None else store.get(key)
+        return self._store(key).get(key)
 
     def index(self, name: str, value: str) -> Iterator[str]:
         """Yield the keys of the objects that an index has under `value`."""
@@ -64,11 +62,10 @@ class Cache:
 
     def has_seen(self, key: str, resource_version: int) -> bool:
         """Return whether the cache has this version of an object, a later one, or its deletion."""
-        store = self._store(key)
-        if store is None or store.resource_version >= resource_version:
-            return True
-        entry = store.entry(key)
-        return entry is not None and entry.resource_version >= resource_version
+        store, entry = self._store(key), self.entry(key)
+        return store.resource_version >= resource_version or (
+            entry is not None and entry.resource_version >= resource_version
+        )
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the cache has it."""
@@ -83,10 +80,7 @@ class Cache:
     @property
     def is_synced(self) -> bool:
         """Whether everything that existed at the last start is here."""
-        return all(
-            store.synced.is_set() or (self.optional and store.known.is_set() and store.absent)
-            for store in self.stores.values()
-        )
+        return all(each.is_set() for each in self._synced())
 
     @property
     def is_served(self) -> bool:
@@ -95,8 +89,8 @@ class Cache:
 
     async def synced(self) -> None:
         """Wait until everything that existed at the last start is here."""
-        for store in self.stores.values():
-            await (store.known if self.optional else store.synced).wait()
+        for each in self._synced():
+            await each.wait()
 
     async def run(self) -> Never:
         """Watch the API server until cancelled; `relist` lists again."""
@@ -115,8 +109,11 @@ class Cache:
         for task in self._running:
             task.cancel()
 
-    def _store(self, key: str) -> Store | None:
-        return self.stores[None] if None in self.stores else self.stores.get(key.partition("/")[0])
+    def _synced(self) -> list[asyncio.Event]:
+        return [store.known if self.optional else store.synced for store in self.stores.values()]
+
+    def _store(self, key: str) -> Store:
+        return self.stores[None if None in self.stores else key.partition("/")[0]]
 
 
 class Caches:

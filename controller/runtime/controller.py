@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -21,7 +20,7 @@ LOG = logging.getLogger("gatewright.controller")
 
 WORKERS = 5  # the default per controller: most of the time they wait for the API server
 RECONCILE_TIMEOUT = 60.0  # seconds
-RESYNC_PERIOD = 36_000.0  # every object is reconciled again about every ten hours, from the cache
+RESYNC_PERIOD = 36_000.0  # every object is reconciled again every ten hours, from the cache
 
 
 class Controller:
@@ -39,22 +38,18 @@ class Controller:
         kind_metrics: KindMetrics | None = None,
         workers: int = WORKERS,
         timeout: float = RECONCILE_TIMEOUT,
-        period: float = RESYNC_PERIOD,
         expectations: Expectations | None = None,
         backoff: Backoff | None = None,
-        uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
-        """Take the reconcile function; times are in seconds. `kind_metrics` count each object of a planned kind."""
+        """Take the reconcile function; `timeout` is in seconds. `kind_metrics` count each object of a planned kind."""
         self.name = name
         self.reconcile = reconcile
         self._metrics = metrics
         self._kind_metrics = kind_metrics
         self._workers = workers
         self._timeout = timeout
-        self._period = period
         self._expectations = expectations or Expectations()
-        self._uniform = uniform
-        self._backoff = backoff or Backoff(uniform=uniform)
+        self._backoff = backoff or Backoff()
         self.queue: WorkQueue[Request] = WorkQueue(on_add=metrics.adds.labels(name).inc)
         metrics.follow(name, self.queue, workers)
         self.caches: list[Cache] = []
@@ -190,8 +185,6 @@ class Controller:
         return self._backoff.failed(request, conflict=isinstance(error, Conflict | AlreadyExists), asked=asked)
 
     async def _resync_periodically(self) -> None:
-        """Enqueue all objects about once in a period, spread over a tenth of it."""
-        while self._primary is not None:
-            await asyncio.sleep(self._period * self._uniform(0.9, 1.0))
-            for key in self._primary:
-                self.add(Request.of(key), priority=LOW, after=self._uniform(0.0, self._period / 10))
+        while True:
+            await asyncio.sleep(RESYNC_PERIOD)
+            self.resync()

@@ -15,7 +15,7 @@ from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.health import unready
 from controller.runtime.kind import PlannedKind
-from controller.runtime.leader import Election, LeadershipLostError, LeaseSettings
+from controller.runtime.leader import Election, LeaseSettings
 from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.reconciler import Reconciler
 from controller.runtime.sources import For, Owns, Watches, itself, mapped, owner_of, readers_of, spec_changed
@@ -146,22 +146,13 @@ class Manager:
 
         A process that waits for the lease keeps its caches up to date, so that it can take over at once. A controller
         begins when its own caches are synced; one that cannot be filled holds up no other controller.
-        Raises `LeadershipLostError` when the lease is lost: the process must end then.
+        Raises a group with a `LeadershipLostError` when the lease is lost: the process must end then.
         """
         async with AsyncExitStack() as open_clients:
             for client in self._clients:
                 await open_clients.enter_async_context(client)
-            try:
-                async with asyncio.TaskGroup() as group:
-                    await self._run(group, stop)
-            except ExceptionGroup as failures:
-                lost, others = failures.split(LeadershipLostError)
-                if lost is None or others is not None:
-                    raise
-                first: BaseException = lost
-                while isinstance(first, BaseExceptionGroup):
-                    first = first.exceptions[0]
-                raise first from failures
+            async with asyncio.TaskGroup() as group:
+                await self._run(group, stop)
 
     async def _run(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
         endless = {"caches": self.caches.run(), "events": self.recorder.run()}

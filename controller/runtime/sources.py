@@ -35,7 +35,7 @@ def spec_changed(change: Change) -> bool:
 class For(NamedTuple):
     """The objects that are reconciled: a change enqueues its own object. By default status changes do not count.
 
-    Every object is also reconciled about every ten hours.
+    Every object is also reconciled every ten hours.
     """
 
     resource: Resource

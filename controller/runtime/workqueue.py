@@ -59,7 +59,7 @@ class WorkQueue(Generic[Key]):
         """The keys being processed, with the time each was taken."""
         self._ready: list[tuple[float, int, Key, _Entry]] = []  # a heap, also of entries that were replaced
         self._numbers = itertools.count()
-        self._changed = asyncio.Event()
+        self._available = asyncio.Semaphore(0)  # at least one permit for each entry of the heap
         self._closed = False
 
     def __len__(self) -> int:
@@ -95,12 +95,13 @@ class WorkQueue(Generic[Key]):
 
     async def get(self) -> Taken[Key]:
         """Wait for the next ready key; raises `QueueClosedError` after `close`."""
-        while not self._closed:
+        while True:
+            await self._available.acquire()
+            if self._closed:
+                self._available.release()  # for the next worker
+                raise QueueClosedError
             if taken := self.take():
                 return taken
-            self._changed.clear()
-            await self._changed.wait()
-        raise QueueClosedError
 
     def done(self, key: Key) -> None:
         """End the processing of `key`."""
@@ -111,7 +112,7 @@ class WorkQueue(Generic[Key]):
     def close(self) -> None:
         """Return no more keys; those being processed may end."""
         self._closed = True
-        self._changed.set()
+        self._available.release()
 
     def _schedule(self, key: Key, entry: _Entry) -> None:
         """Make an entry ready when its time comes."""
@@ -123,7 +124,7 @@ class WorkQueue(Generic[Key]):
 
     def _make_ready(self, key: Key, entry: _Entry) -> None:
         heapq.heappush(self._ready, (entry.ready_at - entry.priority, next(self._numbers), key, entry))
-        self._changed.set()
+        self._available.release()
 
 
 class Backoff:

@@ -13,7 +13,7 @@ from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
 from controller.runtime.plan import Observed, Plan, Step
 from controller.runtime.types import Request, Result
-from controller.runtime.workqueue import LOW
+from controller.runtime.workqueue import LOW, Backoff
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Planner, Running, Status, Thing, Things
 from tests.controller.runtime.test_reconciler import single
 
@@ -208,7 +208,10 @@ async def test_what_always_fails_is_tried_ever_more_seldom(
         raise ValueError("always")
 
     failing = Controller(
-        "failing", reconcile=reconcile, metrics=Metrics(CollectorRegistry()), uniform=lambda low, high: low
+        "failing",
+        reconcile=reconcile,
+        metrics=Metrics(CollectorRegistry()),
+        backoff=Backoff(uniform=lambda low, high: low),
     )
     failing.add(Request(NAMESPACE, "thing"))
     await failing.run()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
+import controller.runtime.controller
 import controller.runtime.manager
 import controller.runtime.workqueue
 from controller.fake_apiserver import FakeApiServer
@@ -79,7 +80,7 @@ async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer,
         mended.set()
         return Result()
 
-    async with running(server, reconcile, workers=1, uniform=lambda low, high: low) as manager:
+    async with running(server, reconcile, workers=1) as manager:
         configmap(server)
         await mended.wait()
     assert counted(manager, "errors") == 1
@@ -137,6 +138,7 @@ async def test_a_reconcile_that_takes_too_long_is_ended(
 ) -> None:
     """A time-out is an error like another, and is counted by itself."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.0)
     caplog.set_level(logging.WARNING, "gatewright.controller")
     ended, attempts = asyncio.Event(), 0
 
@@ -148,7 +150,7 @@ async def test_a_reconcile_that_takes_too_long_is_ended(
         ended.set()
         return Result()
 
-    async with running(server, reconcile, timeout=0.01, uniform=lambda low, high: low) as manager:
+    async with running(server, reconcile, timeout=0.01) as manager:
         configmap(server)
         await ended.wait()
     assert [counted(manager, what) for what in ("timeouts", "errors", "panics")] == [1, 1, 0]
@@ -169,7 +171,7 @@ async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
             await looks.get()
 
 
-async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer) -> None:
+async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The periodic pass comes from the cache: it makes no request."""
     looks: asyncio.Queue[int] = asyncio.Queue()
 
@@ -177,7 +179,8 @@ async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer) -> Non
         looks.put_nowait(1)
         return Result()
 
-    async with running(server, reconcile, period=0.01):
+    monkeypatch.setattr(controller.runtime.controller, "RESYNC_PERIOD", 0.01)
+    async with running(server, reconcile):
         configmap(server)
         await looks.get()
         server.requests.clear()
