@@ -59,12 +59,9 @@ class Watch:
         self._listed_at = 0.0
         self._bookmarks = True  # not after a silence, until one comes
 
-    def relist(self) -> None:
-        """List everything again when `run` is called next: what is known may be out of date."""
-        self._version = ""
-
     async def run(self) -> Never:
-        """Follow the server until cancelled; retry failures with back-off."""
+        """List everything, and follow the server until cancelled; retry failures with back-off."""
+        self._version = ""
         backoff = Backoff(self._monotonic, self._uniform)
         while True:
             try:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Never
+from typing import Any
 
 from kube.client import Client
 from kube.resource import Resource
@@ -32,7 +32,6 @@ class Cache:
         self.watches = [
             Watch(client, resource, store, namespace=namespace, **selected) for namespace, store in self.stores.items()
         ]
-        self._running: list[asyncio.Task[Never]] = []
 
     def __len__(self) -> int:
         return sum(map(len, self.stores.values()))
@@ -92,22 +91,11 @@ class Cache:
         for each in self._synced():
             await each.wait()
 
-    async def run(self) -> Never:
-        """Watch the API server until cancelled; `relist` lists again."""
-        while True:
-            async with asyncio.TaskGroup() as group:
-                name = f"watch {self.resource.plural}"
-                self._running = [group.create_task(watch.run(), name=name) for watch in self.watches]
-
-    def relist(self) -> None:
-        """List everything again over new connections; until then the cache is not synced."""
+    def unsync(self) -> None:
+        """Count as not synced until everything is listed again."""
         for store in self.stores.values():
             store.synced.clear()
             store.known.clear()
-        for watch in self.watches:
-            watch.relist()
-        for task in self._running:
-            task.cancel()
 
     def _synced(self) -> list[asyncio.Event]:
         return [store.known if self.optional else store.synced for store in self.stores.values()]
@@ -147,22 +135,22 @@ class Caches:
         return self._get((resource, namespace, name), resource, namespaces=namespaces, fields=f"metadata.name={name}")
 
     async def run(self) -> None:
-        """Follow the API server with all caches until cancelled; return at once where there are none."""
+        """List everything, and follow the API server until cancelled; return at once where there are no caches."""
         self._running = True
         async with asyncio.TaskGroup() as group:
             for cache in self:
-                group.create_task(cache.run(), name=f"cache {cache.resource.plural}")
+                for watch in cache.watches:
+                    group.create_task(watch.run(), name=f"watch {cache.resource.plural}")
 
     async def synced(self) -> None:
         """Wait until all caches are synced."""
         for cache in self:
             await cache.synced()
 
-    def relist(self) -> None:
-        """List everything again that was listed before now: a connection may have been dead for a while unnoticed."""
+    def unsync(self) -> None:
+        """Count all caches as not synced until everything is listed again."""
         for cache in self:
-            if cache.is_synced:
-                cache.relist()
+            cache.unsync()
 
     def _get(self, key: object, resource: Resource, **options: Any) -> Cache:
         if key not in self._caches:

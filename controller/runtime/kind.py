@@ -85,7 +85,8 @@ class PlannedKind(Generic[T]):
         self.owns = (*owns, *creates_only)
         self._owned = {(each.api_version, each.kind): each for each in self.owns}
         self.creates_only = tuple(creates_only)
-        self.reads = {each.resource: each for each in (_reads(each) for each in reads)}
+        selected = [each if isinstance(each, Reads) else Reads(each) for each in reads]
+        self.reads = {each.resource: each for each in selected}
         self.patches = tuple(patches)
         self.deletes = tuple(deletes)
         self.optional = tuple(optional)
@@ -112,7 +113,3 @@ class PlannedKind(Generic[T]):
     def index_name(self, index: str) -> str:
         """Return the name of one of the kind's indexes in a cache, which other kinds use too."""
         return f"{self.name}/{index}"
-
-
-def _reads(read: Resource | Reads) -> Reads:
-    return read if isinstance(read, Reads) else Reads(read)

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import math
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ LOG = logging.getLogger("gatewright.leader")
 
 LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
-JITTER = 1.2
-
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
@@ -34,10 +31,10 @@ class LeaseSettings:
 
     def __post_init__(self) -> None:
         """Refuse times at which two processes could lead."""
-        if not self.duration > self.renew_deadline > self.retry_period * JITTER > 0:
+        if not self.duration > self.renew_deadline > self.retry_period > 0:
             raise ValueError(
                 f"leader election: leaseDuration ({self.duration:g} s) must exceed renewDeadline "
-                f"({self.renew_deadline:g} s), and that {JITTER} times retryPeriod ({self.retry_period:g} s)"
+                f"({self.renew_deadline:g} s), and that retryPeriod ({self.retry_period:g} s)"
             )
 
 
@@ -64,7 +61,6 @@ class Election:
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-        uniform: Callable[[float, float], float] = random.uniform,
     ) -> None:
         """Take a client of its own: every other client asks `check` before each write."""
         self._client = client
@@ -72,7 +68,6 @@ class Election:
         self._identity = identity
         self._clock = clock
         self._now = now
-        self._uniform = uniform
         self._request_timeout = max(1.0, settings.renew_deadline / 2)
         self._lease: Object = {"metadata": {"name": settings.name, "namespace": settings.namespace}}
         self._observed_at = 0.0
@@ -105,7 +100,7 @@ class Election:
 
     def pause(self) -> float:
         """Return in how many seconds to try again, at the latest when the lease of another process ends."""
-        pause = self._settings.retry_period * self._uniform(1.0 / JITTER, 1.0)
+        pause = self._settings.retry_period
         return min(pause, self._left()) if self._is_held_by_another() else pause
 
     async def hold(self) -> Never:

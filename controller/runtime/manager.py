@@ -155,23 +155,26 @@ class Manager:
                 await self._run(group, stop)
 
     async def _run(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
-        endless = {"caches": self.caches.run(), "events": self.recorder.run()}
-        tasks = [group.create_task(each, name=name) for name, each in endless.items()]
+        caches = group.create_task(self.caches.run(), name="caches")
+        tasks = [group.create_task(self.recorder.run(), name="events")]
         if self.election is None:
             await _work(self.controllers, stop)
         elif await _before(stop, self.election.campaign()):
             tasks.append(group.create_task(self.election.hold(), name="lease"))
-            if self.election.waited:
-                self.caches.relist()  # what was listed while another process led may have changed unnoticed
+            if self.election.waited:  # a connection may have been dead unnoticed while another process led
+                caches.cancel()
+                await asyncio.wait([caches])
+                self.caches.unsync()
+                caches = group.create_task(self.caches.run(), name="caches")
             await _work(self.controllers, stop)
         try:
             async with asyncio.timeout(FLUSH_TIMEOUT):
                 await self.recorder.flush()
         except TimeoutError:
             LOG.warning("not all events were written in time")
-        for task in tasks:
+        for task in (caches, *tasks):
             task.cancel()
-        await asyncio.wait(tasks)
+        await asyncio.wait([caches, *tasks])
         if self.election is not None:
             await self.election.release()
 

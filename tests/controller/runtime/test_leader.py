@@ -92,7 +92,7 @@ async def test_a_lease_is_respected_until_it_did_not_change_for_its_duration(
 async def test_a_standby_is_there_when_the_lease_ends(client: Client, clock: Clock) -> None:
     """It looks after a retry period at the latest: 17 seconds after a kill, and 2 after a release, it leads."""
     await election(client, clock).campaign()
-    two = Election(client, LeaseSettings(NAMESPACE, "lock"), "two", clock=clock, uniform=lambda low, high: high)
+    two = Election(client, LeaseSettings(NAMESPACE, "lock"), "two", clock=clock)
     assert await two._try() is False
     assert two.pause() == 2
     clock.now += 14.5
