@@ -3,16 +3,17 @@
 import base64
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from controller.runtime.cache import Cache
-from controller.runtime.conflicts import Conflicts, Place
+from controller.runtime.conflicts import Conflicts, ContestedError, Place
 from controller.runtime.diff import cut, difference, digest, is_replaced
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by
-from controller.runtime.plan import Apply, CreateOnly, Delete, Patch, Random, Reference, Write
+from controller.runtime.plan import Apply, CreateOnly, Delete, Patch, Random, Reference, Step
 from controller.runtime.types import Object, Request, RetryableError, TerminalError
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
@@ -44,39 +45,50 @@ class Applier:
     conflicts: Conflicts
     owner: Owner
     observed: Snapshot
+    sent: set[tuple[Resource, str]] = field(default_factory=set)
+    """The objects that were written; in one reconcile, each is written once."""
 
-    async def write(self, write: Write, *, may_create: bool) -> bool:
-        """Make one write of a plan if it is needed and allowed; return whether something was sent."""
-        match write:
-            case Patch():
-                return await self._patch(write)
-            case Delete(reference):
-                return await self._delete(reference)
-            case _:
-                return await self._child(write, may_create=may_create)
+    async def apply(self, step: Step, *, may_create: bool) -> None:
+        """Make the writes of one step that are needed and allowed; an object that is being deleted gets no children."""
+        contested: ContestedError | None = None
+        for write in step.writes:
+            try:
+                match write:
+                    case Patch():
+                        await self._patch(write)
+                    case Delete(reference):
+                        await self._delete(reference)
+                    case _ if not self.owner.is_deleting:
+                        await self._child(write, may_create=may_create)
+            except ContestedError as error:  # the other objects of the step are not concerned
+                contested = error
+        if contested is not None:
+            raise contested
 
-    async def _child(self, write: Apply | CreateOnly, *, may_create: bool) -> bool:
+    async def _child(self, write: Apply | CreateOnly, *, may_create: bool) -> None:
         """Create a child that does not exist; keep an applied one as it is desired."""
         resource, desired = self.kind.owned(write.object), self._desired(write)
         key = resource.key(self.owner.request.namespace, desired["metadata"]["name"])
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
             current = self.observed.read_again(resource, key)  # it may be gone by now
+        if (resource, key) in self.sent or (current is None and not may_create):
+            return
         if current is None:
-            if not may_create:
-                return False
             try:
                 answer = await self._create(write, resource, desired)
             except (AlreadyExists, Conflict, Forbidden, Invalid):  # admission may refuse what another owner has there
-                if (current := await self._live(resource, key)) is None:
+                if (current := await live(self.client, resource, key)) is None:
                     raise
+                self.observed.record(resource, key, current)
             else:
                 self._answered(resource, key, desired, answer)
-                return True
+                return
         if isinstance(write, Apply) or not write.adopts(current):
             self._check_owner(resource, key, current)
         check_not_terminating(resource, current)
-        return isinstance(write, Apply) and await self._keep(resource, key, current, desired)
+        if isinstance(write, Apply):
+            await self._keep(resource, key, current, desired)
 
     def _desired(self, write: Apply | CreateOnly) -> Object:
         """Return a child as it is sent: with its namespace, its owner, and the digest of what is applied."""
@@ -98,7 +110,7 @@ class Applier:
         only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
-    async def _keep(self, resource: Resource, key: str, current: Object, desired: Object) -> bool:
+    async def _keep(self, resource: Resource, key: str, current: Object, desired: Object) -> None:
         """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
         applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
         was_applied = applied == desired["metadata"]["annotations"][APPLIED]
@@ -106,7 +118,7 @@ class Applier:
         if applied == REPLACED or (changed and is_replaced(current, desired)):
             self.conflicts.check(self._place(resource, key), digest(desired), repair=True)
             current = await self._replace_lists(resource, current, desired)
-        return await self._update(resource, key, current, desired, changed, repairs=was_applied)
+        await self._update(resource, key, current, desired, changed, repairs=was_applied)
 
     async def _replace_lists(self, resource: Resource, current: Object, desired: Object) -> Object:
         """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
@@ -126,18 +138,18 @@ class Applier:
         disowned = {"metadata": metadata | {"managedFields": owners}}
         return await self.client.patch(resource, name, disowned, namespace, field_manager=FIELD_MANAGER)
 
-    async def _patch(self, patch: Patch) -> bool:
+    async def _patch(self, patch: Patch) -> None:
         """Set fields of an object with another owner where they differ, under a field manager of this owner."""
         reference, resource = patch.reference, patch.reference.resource
         key = resource.key(reference.namespace, reference.name)
         current = self.observed.get(resource, key)
-        if current is None or current["metadata"]["uid"] != reference.uid:
-            return False
+        if (resource, key) in self.sent or current is None or current["metadata"]["uid"] != reference.uid:
+            return
         named = {"name": reference.name, "namespace": reference.namespace}
         fields = {**patch.fields, "metadata": {**patch.fields.get("metadata", {}), **named}}
         changed = difference(current, patch.fields)
         manager = f"gatewright-{self.kind.name}-{self.owner.uid}"  # two owners may patch one object
-        return await self._update(resource, key, current, fields, changed, repairs=True, manager=manager)
+        await self._update(resource, key, current, fields, changed, repairs=True, manager=manager)
 
     async def _update(
         self,
@@ -149,13 +161,13 @@ class Applier:
         *,
         repairs: bool,
         manager: str = FIELD_MANAGER,
-    ) -> bool:
+    ) -> None:
         """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
         place, sent = self._place(resource, key), digest(desired)
         needed = changed is not None and not self.conflicts.is_overridden(place, sent, digest(cut(current, desired)))
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
-            return False
+            return
         exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
         self._answered(resource, key, desired, answer)
@@ -163,30 +175,17 @@ class Applier:
             what = f"{resource.kind} {current['metadata']['name']}: {changed}"
             message = f"{what} is changed again and again by another writer; it is restored once a minute"
             self.conflicts.repaired(place, sent, message)
-        return True
 
-    async def _delete(self, reference: Reference) -> bool:
+    async def _delete(self, reference: Reference) -> None:
         resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
         current = self.observed.get(resource, key)
         if current is None or current["metadata"]["uid"] != reference.uid or "deletionTimestamp" in current["metadata"]:
-            return False
-        try:
+            return
+        with suppress(NotFound, Conflict):  # it is gone, or is another one now
             await self.client.delete(resource, reference.name, reference.namespace, uid=reference.uid)
-        except (NotFound, Conflict):
-            return False  # it is gone, or is another one now
-        self.observed.record(resource, key, None)
-        self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
-        return True
-
-    async def _live(self, resource: Resource, key: str) -> Object | None:
-        """Read an object that the cache does not have; None if the API server has none either."""
-        request = Request.of(key)
-        try:
-            current = await self.client.get(resource, request.name, request.namespace)
-        except NotFound:
-            return None
-        self.observed.record(resource, key, current)
-        return current
+            self.observed.record(resource, key, None)
+            self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
+            self.sent.add((resource, key))
 
     def _check_owner(self, resource: Resource, key: str, current: Object) -> None:
         """Raise unless `current` is a child of the owner."""
@@ -203,6 +202,7 @@ class Applier:
 
     def _answered(self, resource: Resource, key: str, desired: Object, answer: Object) -> None:
         """Take the answer to a write; remember where it differs, since a mutating webhook has the last word."""
+        self.sent.add((resource, key))
         self.observed.record(resource, key, answer)
         self.expectations.wrote(self.owner.request, self.caches[resource], key, answer)
         differs = difference(answer, desired) is not None
@@ -211,6 +211,15 @@ class Applier:
 
     def _place(self, resource: Resource, key: str) -> Place:
         return self.owner.request, resource, key
+
+
+async def live(client: Client, resource: Resource, key: str) -> Object | None:
+    """Return an object as the API server has it; None if it has none."""
+    namespace, name = Request.of(key)
+    try:
+        return await client.get(resource, name, namespace)
+    except NotFound:
+        return None
 
 
 def check_not_terminating(resource: Resource, current: Object) -> None:

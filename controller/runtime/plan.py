@@ -70,15 +70,6 @@ class Delete(NamedTuple):
 Write = Apply | CreateOnly | Patch | Delete
 
 
-def identity(write: Write) -> object:
-    """Return what identifies a write among those of one plan, also when the plan is made again."""
-    match write:
-        case Apply(object) | CreateOnly(object):
-            return object["apiVersion"], object["kind"], object["metadata"]["name"]
-        case Patch(reference) | Delete(reference):
-            return reference
-
-
 class Problem(NamedTuple):
     """Something that is wrong; as a plan's own problem it is permanent: only a change of the object can mend it."""
 

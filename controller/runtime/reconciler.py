@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from controller.runtime import status as statuses
-from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError, StillThereError
+from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError, StillThereError, live
 from controller.runtime.cache import Cache
 from controller.runtime.conflicts import Conflicts, ContestedError
 from controller.runtime.diff import digest
@@ -18,7 +18,7 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot
-from controller.runtime.plan import Apply, CreateOnly, Event, Plan, Problem, Step, identity
+from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure
 from controller.runtime.types import Object, Request, Result, RetryableError, TerminalError
 from controller.runtime.workqueue import Backoff
@@ -75,8 +75,7 @@ class Reconciler:
         failures = {} if plan.finalized or owner.is_deleting else await self._set_finalizer(owner, present=True)
         if not failures:
             applier = Applier(self.kind, self.client, self.caches, self.expectations, self.conflicts, owner, observed)
-            sent: set[object] = set()
-            while await self._apply(plan, applier, sent, failures):
+            while await self._apply(plan, applier, failures):
                 plan = self.kind.plan(parsed, observed, now())  # with the answers of the API server
         if plan.finalized:
             unreleased = await self._set_finalizer(owner, present=False)
@@ -94,45 +93,23 @@ class Reconciler:
         """Take a snapshot; writes for the object that the caches do not have in time are read from the API server."""
         observed = Snapshot(request, self.kind, self.caches, self.settings)
         for each in self.expectations.unmet(request):
-            namespace, name = Request.of(each.key)
-            try:
-                live = await self.client.get(each.cache.resource, name, namespace)
-            except NotFound:
-                live = None
-            observed.record(each.cache.resource, each.key, live)
+            resource = each.cache.resource
+            observed.record(resource, each.key, await live(self.client, resource, each.key))
         return observed
 
-    async def _apply(self, plan: Plan, applier: Applier, sent: set[object], failures: dict[str, Failure]) -> bool:
-        """Make the writes of all steps that are needed; return whether anything was sent.
-
-        What was sent, and what failed, is not tried again in this reconcile.
-        """
-        before, ready = len(sent), set[str]()
+    async def _apply(self, plan: Plan, applier: Applier, failures: dict[str, Failure]) -> bool:
+        """Make the writes of all steps that are needed and have not failed; return whether anything was sent."""
+        before, ready = len(applier.sent), set[str]()
         for step in plan.steps:
             if step.name in failures:
                 continue
             try:
-                await self._apply_step(step, applier, sent, may_create=ready.issuperset(step.depends_on))
+                await applier.apply(step, may_create=ready.issuperset(step.depends_on))
             except (ApiError, ContestedError, NameTakenError, StillThereError) as error:
                 failures[step.name] = Failure(step, error)
             else:
                 ready |= {step.name} if step.ready else set()
-        return len(sent) > before
-
-    async def _apply_step(self, step: Step, applier: Applier, sent: set[object], *, may_create: bool) -> None:
-        """Make the writes of one step; an object that is being deleted gets no children."""
-        contested: ContestedError | None = None
-        for write in step.writes:
-            is_child = isinstance(write, Apply | CreateOnly)
-            if (sent and identity(write) in sent) or (applier.owner.is_deleting and is_child):
-                continue
-            try:
-                if await applier.write(write, may_create=may_create):
-                    sent.add(identity(write))
-            except ContestedError as error:  # the other objects of the step are not concerned
-                contested = error
-        if contested is not None:
-            raise contested
+        return len(applier.sent) > before
 
     async def _set_finalizer(self, owner: Owner, *, present: bool) -> dict[str, Failure]:
         """Add the finalizer before anything is done that must be undone, or remove it; return what failed."""
