@@ -20,9 +20,16 @@ FILE = Path(__file__).parent / "openapi.json"
 ANY: dict[str, Any] = {}
 
 
+SESSIONS = ("v1/PodAttachOptions", "v1/PodExecOptions")  # which the OpenAPI has as parameters of a URL only
+SESSION = dict.fromkeys(("apiVersion", "kind", "command", "container", "stderr", "stdin", "stdout", "tty"), "")
+
+
 @cache
 def _built_in() -> dict[str, Any]:
-    return orjson.loads(FILE.read_bytes())  # type: ignore[no-any-return]
+    found = orjson.loads(FILE.read_bytes())
+    found["kinds"].update(dict.fromkeys(SESSIONS, "Session"))
+    found["types"]["Session"] = SESSION
+    return found  # type: ignore[no-any-return]
 
 
 @cache

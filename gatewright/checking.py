@@ -97,10 +97,8 @@ def without_effect(
             continue
         try:
             check_exception(exception, policies, home)
-            faults = list(_about_nothing(exception, policies))
         except FaultsError as error:
-            faults = list(error.faults)
-        lines += [f"{_named(document, path)}: has no effect: {path}: {text}" for path, text in faults]
+            lines += [f"{_named(document, path)}: has no effect: {path}: {text}" for path, text in error.faults]
     return lines
 
 
@@ -109,13 +107,6 @@ def _named(document: Document, path: str) -> str:
     if not document.has_lines:
         return document.source
     return f"{document.where(path)}: {document.value['kind']} {document.value['metadata']['name']}"
-
-
-def _about_nothing(exception: BoundException, policies: Iterable[BoundPolicy]) -> Iterable[tuple[str, str]]:
-    kinds = {each.name: {target.kind.kind for target in each.policy.targets} for each in policies}
-    for index, entry in enumerate(exception.spec.exceptions):
-        if entry.kinds is not None and not kinds[entry.policy].intersection(entry.kinds):
-            yield f"spec.exceptions[{index}].kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
 
 
 def ending_soon(exceptions: Iterable[tuple[Document, BoundException]], now: datetime) -> tuple[Ending, ...]:

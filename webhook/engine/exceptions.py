@@ -102,11 +102,13 @@ Entries = Mapping[tuple[str | None, str], list[tuple[BoundException, ExceptionEn
 def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"], home: str | None = None) -> None:
     """Refuse an exception from a policy that is not there, or with parameters it has not. FaultsError names all.
 
-    Where `home` is known (as for `in_force`), so is one that does not count where it stands.
+    Where `home` is known (as for `in_force`), so is one that does not count where it stands, or exempts no kind that
+    the policy judges.
     """
     policies = tuple(policies)
     named = {policy.name: policy for policy in policies if home is None or exception.namespace in _places(policy, home)}
     of_the_cluster = {policy.name for policy in policies if policy.namespace is None}
+    of_tenants = {policy.name: policy.namespace for policy in policies if policy.namespace is not None}
     faults: list[tuple[str, str]] = []
     for index, entry in enumerate(exception.spec.exceptions):
         at = f"spec.exceptions[{index}]"
@@ -114,8 +116,13 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
             text = f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'
             if entry.policy in of_the_cluster:
                 text = f'"{entry.policy}" is a cluster policy; exceptions from it count in namespace {home} only'
+            elif exception.namespace in (None, home) and (tenant := of_tenants.get(entry.policy)):
+                text = f'"{entry.policy}" is a policy of namespace {tenant}; exceptions from it count there only'
             faults.append((f"{at}.policy", text))
             continue
+        judged = {target.kind.kind for target in named[entry.policy].policy.targets}
+        if home is not None and entry.kinds and judged.isdisjoint(entry.kinds):
+            faults.append((f"{at}.kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"))
         try:
             _other_params(named[entry.policy], entry, f"{at}.params")
         except FaultsError as error:

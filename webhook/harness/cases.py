@@ -8,17 +8,15 @@ from typing import Any, Literal
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from config.schemas import unknown_fields
-from webhook.engine import NAMESPACE_LABELS, NOW, PARENT, SERVED
-from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
 from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.case_file import Case, CaseFile, Expectation
 from webhook.harness.derived import derive, expected_of
+from webhook.harness.looked_up import look_up_faults
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, WatchedEngine, single
-
-LOOKED_UP = frozenset({*LOOK_UPS, PARENT})  # in addition to the namespace labels and the time, which every case has
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +118,6 @@ def _tried(
 
 
 def _trials(tried: tuple[Subject, WatchedEngine], case: Case, document: Document, at_case: str) -> Iterator[Trial]:
-    for name in case.looked_up.keys() - LOOKED_UP:
-        text = f"unknown look-up{did_you_mean(name, LOOKED_UP)}"
-        raise FaultsError([(f"{at_case}.looked_up.{name}", text)])
     for each in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]:
         trial = _trial(tried, case, each, document, at_case)
         yield trial
@@ -144,6 +139,9 @@ def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document
     if case.pod is not None and path is None:
         raise FaultsError([(f"{at_case}.pod", f"a {kind} has no pod spec")])
     _check_operation(case, each, variant, at_case)
+    parent_kind = kind if variant is None or variant.parent is None else variant.parent[1]
+    if faults := list(look_up_faults(case.looked_up, parent_kind)):
+        raise FaultsError(faults).below(at_case)
     namespace_labels = {NAME_LABEL: case.namespace, **case.namespace_labels}
     return Trial(
         document,

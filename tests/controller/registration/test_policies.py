@@ -271,11 +271,19 @@ TENANTS = policy(kind="AdmissionPolicy", namespace="shop")
             {},
             f'spec.exceptions[0].policy: "few" is a cluster policy; exceptions from it count in namespace {HOME} only',
         ),
-        (TENANTS, HOME, {}, 'spec.exceptions[0].policy: no policy object "few"'),
+        (
+            TENANTS,
+            HOME,
+            {},
+            'spec.exceptions[0].policy: "few" is a policy of namespace shop; exceptions from it count there only',
+        ),
+        (TENANTS, "default", {}, 'spec.exceptions[0].policy: no policy object "few"'),
+        (policy(), HOME, {"kinds": ["Pod", "Service"]}, "spec.exceptions[0].kinds: few judges no Pod or Service"),
     ],
     ids=[
         *("from a cluster policy", "from a tenant's own", "with parameters", "an unknown policy", "a wrong parameter"),
-        *("from a cluster policy, elsewhere", "from a tenant's, elsewhere"),
+        *("from a cluster policy, elsewhere", "from a tenant's, elsewhere", "from another tenant's"),
+        "for kinds that the policy does not judge",
     ],
 )
 async def test_an_exception_that_does_not_count_says_so(server, statuses, from_, namespace, entry, message):

@@ -506,6 +506,24 @@ def test_the_operation_follows_from_the_objects(file, case, operation, object, o
             "each: [scale], object: {}, looked_up: {parnet: {}}",
             'looked_up.parnet: unknown look-up; did you mean "parent"?',
         ),
+        (
+            "each: [scale], object: {}, looked_up: {parent: {metdata: {}}}",
+            'looked_up.parent.metdata: unknown field; did you mean "metadata"?',
+        ),
+        (
+            "object: {kind: Pod}, looked_up: {services: [{spec: {selectr: {}}}]}",
+            'looked_up.services[0].spec.selectr: unknown field; did you mean "selector"?',
+        ),
+        ("object: {kind: Pod}, looked_up: {services: {}}", "looked_up.services: must be a list of objects"),
+        (
+            "object: {kind: Pod}, looked_up: {disruption_budgets: [{kind: Deployment}]}",
+            "looked_up.disruption_budgets[0].kind: must be one of PodDisruptionBudget",
+        ),
+        (
+            "object: {kind: Ingress}, looked_up: {ingresses: [{host: [a.example]}]}",
+            'looked_up.ingresses[0].host: unknown field; did you mean "hosts"?',
+        ),
+        ("each: [exec], object: {ttty: true}", 'object.ttty: unknown field; did you mean "tty"?'),
         ("each: [Deployment], pod: {}, also: [ephemeral]", "also: ephemeral: only a Pod has ephemeral containers"),
         ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp has no pod spec"),
     ],
