@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from config.api.admission import MatchResources, ResourceRule
-from webhook.engine.kinds import CONNECTED, KINDS, Kind, Target
+from webhook.engine.kinds import CONNECTED, KINDS, NAMESPACES, Kind, Target
 from webhook.engine.match import compile_selector
 from webhook.engine.request import Request
 from webhook.engine.rules import Condition
+from webhook.policies._rule_resources import merged_targets
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 
@@ -18,18 +19,13 @@ def condition_of(spec: MatchResources) -> Condition:
     of_object = None if spec.object_selector is None else compile_selector(spec.object_selector)
 
     def holds(request: Request) -> bool:
-        rules = spec.resource_rules
-        if rules and not any(_matches(each, request, exact) for each in rules):
+        if spec.resource_rules and not any(_matches(each, request, exact) for each in spec.resource_rules):
             return False
         if any(_matches(each, request, exact) for each in spec.exclude_resource_rules):
             return False
         attributes = request.attributes
-        is_namespace = (attributes.resource_group, attributes.resource) == ("", "namespaces")
-        if (
-            in_namespace is not None
-            and (attributes.namespace or is_namespace)
-            and not in_namespace(request.namespace_labels())
-        ):
+        has_labels = attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES
+        if in_namespace is not None and has_labels and not in_namespace(request.namespace_labels()):
             return False
         return of_object is None or any(map(of_object, request.selectable()))
 
@@ -47,16 +43,10 @@ def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target
 
     `*` stands for the kinds that the table of kinds has; those of `kinds` are found where a rule names their group.
     """
-    found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
-    for rule in spec.resource_rules:
-        for kind, subresource in _resources(rule, kinds):
-            _, operations = found.setdefault((kind.group, kind.plural, subresource), (kind, set()))
-            everything = ("CONNECT",) if subresource in CONNECTED else OPERATIONS
-            operations |= set(everything if "*" in rule.operations else rule.operations)
-    return tuple(Target(kind, sub, tuple(sorted(ops))) for (_, _, sub), (kind, ops) in found.items())
+    return merged_targets(named for rule in spec.resource_rules for named in _resources(rule, kinds))
 
 
-def _resources(rule: ResourceRule, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, str]]:
+def _resources(rule: ResourceRule, kinds: Sequence[Kind]) -> Iterator[tuple[Kind, str, Sequence[str]]]:
     groups = [group for group in rule.api_groups if group != "*"]
     versions = tuple(each for each in rule.api_versions if each != "*") or ("v1",)
     for resource in rule.resources:
@@ -65,11 +55,11 @@ def _resources(rule: ResourceRule, kinds: Sequence[Kind]) -> Iterator[tuple[Kind
         known += [kind for kind in kinds if kind.group in groups and plural in ("*", kind.plural)]
         if not known and plural != "*":
             known = [Kind(group, plural.capitalize(), plural, versions) for group in groups]
-        for kind in known:
-            if subresource != "*":
-                yield kind, subresource
-            elif kind.scales:
-                yield kind, "scale"
+        everything = ("CONNECT",) if subresource in CONNECTED else OPERATIONS
+        operations = everything if "*" in rule.operations else rule.operations
+        if subresource == "*":
+            known, subresource = [kind for kind in known if kind.scales], "scale"
+        yield from ((kind, subresource, operations) for kind in known)
 
 
 def _matches(rule: ResourceRule, request: Request, exact: bool) -> bool:

@@ -12,7 +12,7 @@ from webhook.engine.match import Match, compile_selector
 from webhook.engine.request import NAMESPACE_LABELS, Request
 from webhook.engine.rules import Condition, Native, RuleError
 from webhook.policies._admission_match import condition_of, selects_namespaces, targets_of
-from webhook.policies._expressions import Expressions, compile_expressions
+from webhook.policies._expressions import Expressions
 from webhook.policies._rules import CATEGORY, NAME, RuleParams, RulePolicy, shown
 
 POLICIES = {
@@ -24,9 +24,11 @@ POLICIES = {
     }.items()
 }
 NO_PARAMS = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+NO_TYPE = ("", "")  # API version and kind of what is no object
 
 Object = Mapping[str, Any]
 Choose = Callable[[Request], Sequence[Object | None]]
+Bindings = list[tuple[str, BindingSpec]]  # of a policy, by name
 
 
 def native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
@@ -34,50 +36,53 @@ def native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -
 
     `kinds` are those of a cluster that the table of kinds does not have.
     """
-    policies: dict[tuple[str, str], Document] = {}
+    faulty: list[Native] = []
+    specs: dict[tuple[str, str], tuple[Document, KubernetesPolicySpec]] = {}
+    bound: dict[tuple[str, str], Bindings] = {}
     bindings: list[tuple[str, Document]] = []
     others: list[Document] = []
     for document in documents:
-        kind = _kind(document)
-        if kind is None:
+        version, kind = _type(document)
+        if kind.removesuffix("Binding") not in POLICIES.get(version, ()):
             others.append(document)
         elif kind.endswith("Binding"):
             bindings.append((kind.removesuffix("Binding"), document))
         else:
-            policies[kind, _name(document)] = document
-    found: list[Native] = []
+            bound[kind, _name(document)] = []
+            if spec := _parsed(KubernetesPolicySpec, document, faulty):
+                specs[kind, _name(document)] = document, spec
     lost: list[Native] = []
-    bound: dict[tuple[str, str], list[tuple[str, BindingSpec]]] = {}
     for kind, document in bindings:
-        spec = _parsed(BindingSpec, document, found)
-        if spec is not None and (kind, spec.policy_name) in policies:
-            bound.setdefault((kind, spec.policy_name), []).append((_name(document), spec))
-        elif spec is not None:
-            lost.append(Native(document, (), (("spec.policyName", f'no {kind} "{spec.policy_name}" beside it'),)))
-    params: dict[int, Document] = {}
-    for key, document in policies.items():
-        spec = _parsed(KubernetesPolicySpec, document, found)
-        if spec is None:
-            continue
-        known = [each for each in others if _is_param(each.value, spec)]
-        params |= {id(each): each for each in known}
-        values = [each.value for each in known]
-        try:
-            in_force = tuple(
-                _in_force(key[1], spec, bound.get(key, []), values, targets_of(spec.match_constraints, kinds))
-            )
-            found.append(Native(document, in_force, ()))
-        except FaultsError as error:
-            found.append(Native(document, (), error.faults))
-    return found + lost, [each for each in others if id(each) not in params]
+        binding = _parsed(BindingSpec, document, faulty)
+        if binding is not None and (kind, binding.policy_name) in bound:
+            bound[kind, binding.policy_name].append((_name(document), binding))
+        elif binding is not None:
+            lost.append(Native(document, (), (("spec.policyName", f'no {kind} "{binding.policy_name}" beside it'),)))
+    types = {_param_type(spec) for _, spec in specs.values()} - {NO_TYPE}
+    params = [each for each in others if _type(each) in types]
+    found = [_native(*each, bound[key], params, kinds) for key, each in specs.items()]
+    return faulty + found + lost, [each for each in others if _type(each) not in types]
 
 
-def _kind(document: Document) -> str | None:
-    value = document.value
-    if not isinstance(value, dict):
-        return None
-    kinds, kind = POLICIES.get(str(value.get("apiVersion")), set()), str(value.get("kind"))
-    return kind if kind.removesuffix("Binding") in kinds else None
+def _native(
+    document: Document, spec: KubernetesPolicySpec, bindings: Bindings, params: list[Document], kinds: Sequence[Kind]
+) -> Native:
+    values = [each.value for each in params if _type(each) == _param_type(spec)]
+    try:
+        targets = targets_of(spec.match_constraints, kinds)
+        return Native(document, tuple(_in_force(_name(document), spec, bindings, values, targets)), ())
+    except FaultsError as error:
+        return Native(document, (), error.faults)
+
+
+def _type(document: Document) -> tuple[str, str]:
+    """Return API version and kind of a document, blank where it has none."""
+    value = document.value if isinstance(document.value, dict) else {}
+    return str(value.get("apiVersion", "")), str(value.get("kind", ""))
+
+
+def _param_type(spec: KubernetesPolicySpec) -> tuple[str, str]:
+    return (spec.param_kind.api_version, spec.param_kind.kind) if spec.param_kind else NO_TYPE
 
 
 def _name(document: Document) -> str:
@@ -85,30 +90,19 @@ def _name(document: Document) -> str:
     return str(metadata.get("name")) if isinstance(metadata, dict) else ""
 
 
-def _parsed(model: Any, document: Document, found: list[Native]) -> Any:
+def _parsed(model: Any, document: Document, faulty: list[Native]) -> Any:
     try:
         return parse(model, document.value.get("spec") or {})
     except FaultsError as error:
-        found.append(Native(document, (), error.below("spec").faults))
+        faulty.append(Native(document, (), error.below("spec").faults))
         return None
 
 
-def _is_param(value: Any, spec: KubernetesPolicySpec) -> bool:
-    wanted = spec.param_kind
-    if wanted is None or not isinstance(value, dict):
-        return False
-    return (value.get("apiVersion"), value.get("kind")) == (wanted.api_version, wanted.kind)
-
-
 def _in_force(
-    name: str,
-    spec: KubernetesPolicySpec,
-    bindings: Sequence[tuple[str, BindingSpec]],
-    params: Sequence[Object],
-    targets: tuple[Target, ...],
+    name: str, spec: KubernetesPolicySpec, bindings: Bindings, params: Sequence[Object], targets: tuple[Target, ...]
 ) -> Iterator[BoundPolicy]:
     """Yield the policy as each binding puts it in force. FaultsError where it does not compile, bound or not."""
-    found = compile_expressions(spec, has_params=spec.param_kind is not None, annotations=spec.audit_annotations)
+    found = Expressions(spec, has_params=spec.param_kind is not None)
     about = condition_of(spec.match_constraints)
     for binding_name, binding in bindings:
         selects = any(map(selects_namespaces, (spec.match_constraints, binding.match_resources)))

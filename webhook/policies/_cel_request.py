@@ -1,15 +1,14 @@
-"""CEL variables of a request: `object`, `oldObject`, `request`, `namespaceObject` and the rest.
+"""The CEL variables `request` and `namespaceObject` of a request.
 
 Source: CreateAdmissionRequest and CreateNamespaceObject of k8s.io/apiserver/pkg/admission/plugin/cel.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from webhook.cel import Activation, Environment, EvaluationError, Program, Variables
-from webhook.cel.library.authorizer import AUTHORIZER
+from webhook.cel import EvaluationError
 from webhook.engine.kinds import NAMESPACES
 from webhook.engine.request import NAMESPACE, Request
 
@@ -17,7 +16,6 @@ NAMESPACE_METADATA = (
     *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations"),
     *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers"),
 )
-OPTIONAL = ("request", "namespaceObject")  # variables that take time to build
 Object = Mapping[str, Any]
 
 
@@ -36,32 +34,6 @@ class Partial(dict[str, Any]):
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(self[str(key)] if key in self.unknown else key)
-
-
-def activation(
-    environment: Environment,
-    request: Request,
-    params: Any,
-    variables: Mapping[str, Program],
-    object: Any,
-    names: Container[str],
-) -> Activation:
-    """Return the values for the expressions of one policy about one request, and a budget for all of them.
-
-    Of OPTIONAL, only the `names` that some expression reads get a value.
-    """
-    lazy = Variables(variables)
-    values = {
-        "object": object,
-        "oldObject": request.old_object,
-        "request": admission_request(request) if "request" in names else None,
-        "params": params,
-        "namespaceObject": namespace_object(request) if "namespaceObject" in names else None,
-        "authorizer": AUTHORIZER,
-        "variables": lazy,
-    }
-    lazy.activation = environment.activation(values)
-    return lazy.activation
 
 
 def namespace_object(request: Request) -> Object | None:

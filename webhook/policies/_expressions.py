@@ -1,23 +1,26 @@
 """The CEL expressions of one policy: compiled together, and evaluated for a request and its parameters."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from config.api.admission import AuditAnnotation, KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
-from config.api.rules import Mutation, Validation, Variable
+from config.api.rules import MatchCondition, Mutation, Validation, Variable
 from config.faults import FaultsError
-from webhook.cel import CelError, CompileError, Environment, Program
+from webhook.cel import Activation, CelError, CompileError, Program, Variables
 from webhook.cel.admission import ADMISSION, with_variable, without_params
+from webhook.cel.library.authorizer import AUTHORIZER
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
 from webhook.engine.request import NAMESPACE
 from webhook.engine.rules import RuleError
-from webhook.policies._cel_request import OPTIONAL, activation
+from webhook.policies._cel_request import admission_request, namespace_object
 from webhook.policies._mutations import changed, differences
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count
 
 
@@ -29,7 +32,7 @@ class Rule:
     program: Program
     message: Program | None
 
-    def worded(self, values: Any) -> str:
+    def worded(self, values: Activation) -> str:
         """Return the message of a violation."""
         text = ""
         if self.message is not None:
@@ -42,68 +45,93 @@ class Rule:
         return text or (self.validation.message or "").strip() or f"failed expression: {self.program.source.strip()}"
 
 
-@dataclass
 class Expressions:
-    """Compile expressions with `add`, then ask `done`; evaluate them after that. Faults are collected."""
+    """The compiled expressions of a policy."""
 
-    environment: Environment
-    fails_closed: bool
-    variables: dict[str, Program] = field(default_factory=dict)
-    conditions: list[tuple[str, Program]] = field(default_factory=list)
-    rules: list[Rule] = field(default_factory=list)
-    mutations: list[tuple[str, Program]] = field(default_factory=list)
-    annotations: list[tuple[str, Program]] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)  # of OPTIONAL, which some expression reads
-    faults: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(self, spec: Spec, *, has_params: bool, faults: Sequence[tuple[str, str]] = ()) -> None:
+        """Compile them. FaultsError names every fault with line and column, before the other `faults` of the policy."""
+        self.fails_closed = spec.failure_policy == "Fail"
+        self._environment = ADMISSION if has_params else without_params(ADMISSION)
+        self._faults: list[tuple[str, str]] = []
+        self._reads: set[str] = set()  # of the variables that take time to build
+        self._variables: dict[str, Program] = {}
+        annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
+        self.conditions = self._each("matchConditions", spec.match_conditions, self._condition)
+        self._each("variables", spec.variables, self._variable)
+        self.rules = self._each("validations", spec.validations, self._rule)
+        self.mutations = self._each("mutations", spec.mutations, self._mutation)
+        self.annotations = self._each("auditAnnotations", annotations, self._annotation)
+        if self._faults or faults:
+            raise FaultsError([*self._faults, *faults])
 
-    def compile(self, path: str, source: str, *results: str, structs: bool = False) -> Program | None:
+    def _each(self, field: str, items: list[Item], compile: Callable[[str, Item], Found | None]) -> list[Found]:
+        """Return what `compile` makes of each item and its path; None where it has a fault."""
+        compiled = (compile(f"spec.{field}[{index}]", item) for index, item in enumerate(items))
+        return [each for each in compiled if each is not None]
+
+    def _program(self, path: str, source: str, *results: str, structs: bool = False) -> Program | None:
         """Return the program of one expression; None where it has a fault."""
-        self.names |= {name for name in OPTIONAL if name in source}
-        environment = replace(self.environment, structs=True) if structs else self.environment
+        self._reads |= {name for name in ("request", "namespaceObject") if name in source}
+        environment = replace(self._environment, structs=True) if structs else self._environment
         try:
             return environment.compile(source, *results)
         except CompileError as error:
-            self.faults.append((path, f"line {error.line}, column {error.column}: {error.text}"))
+            self._faults.append((path, f"line {error.line}, column {error.column}: {error.text}"))
             return None
 
-    def add_variable(self, path: str, variable: Variable) -> None:
+    def _condition(self, path: str, condition: MatchCondition) -> tuple[str, Program] | None:
+        program = self._program(f"{path}.expression", condition.expression, "bool")
+        return None if program is None else (condition.name, program)
+
+    def _variable(self, path: str, variable: Variable) -> None:
         """Compile a variable; those after it can read it."""
-        program = self.compile(f"{path}.expression", variable.expression)
-        if variable.name in self.variables:
-            self.faults.append((f"{path}.name", f'"{variable.name}" is declared twice'))
+        program = self._program(f"{path}.expression", variable.expression)
+        if variable.name in self._variables:
+            self._faults.append((f"{path}.name", f'"{variable.name}" is declared twice'))
         if program is not None:
-            self.variables[variable.name] = program
-            self.environment = with_variable(self.environment, variable.name, program.type)
+            self._variables[variable.name] = program
+            self._environment = with_variable(self._environment, variable.name, program.type)
 
-    def add_rule(self, path: str, validation: Validation) -> None:
-        """Compile a validation."""
-        program, message = self.compile(f"{path}.expression", validation.expression, "bool"), None
+    def _rule(self, path: str, validation: Validation) -> Rule | None:
+        program, message = self._program(f"{path}.expression", validation.expression, "bool"), None
         if validation.message_expression is not None:
-            message = self.compile(f"{path}.messageExpression", validation.message_expression, "string")
-        if program is not None:
-            self.rules.append(Rule(validation, program, message))
+            message = self._program(f"{path}.messageExpression", validation.message_expression, "string")
+        return None if program is None else Rule(validation, program, message)
 
-    def add_mutation(self, path: str, mutation: Mutation) -> None:
-        """Compile a mutation."""
+    def _mutation(self, path: str, mutation: Mutation) -> tuple[str, Program] | None:
         is_patch = mutation.patch_type == "JSONPatch"
         expression = mutation.json_patch if is_patch else mutation.apply_configuration
         path = f"{path}.{'jsonPatch' if is_patch else 'applyConfiguration'}"
         if expression is None or (mutation.json_patch and mutation.apply_configuration):
-            self.faults.append((path, f"patchType {mutation.patch_type} needs this, and nothing else"))
-            return
+            self._faults.append((path, f"patchType {mutation.patch_type} needs this, and nothing else"))
+            return None
         result = "list(JSONPatch)" if is_patch else "Object"
-        program = self.compile(f"{path}.expression", expression.expression, result, structs=True)
-        if program is not None:
-            self.mutations.append((mutation.patch_type, program))
+        program = self._program(f"{path}.expression", expression.expression, result, structs=True)
+        return None if program is None else (mutation.patch_type, program)
+
+    def _annotation(self, path: str, annotation: AuditAnnotation) -> tuple[str, Program] | None:
+        program = self._program(f"{path}.valueExpression", annotation.value_expression, "string", "null")
+        return None if program is None else (annotation.key, program)
 
     @property
     def needs(self) -> frozenset[str]:
         """What must be looked up before a request is judged."""
-        return frozenset({NAMESPACE} if "namespaceObject" in self.names else ())
+        return frozenset({NAMESPACE} if "namespaceObject" in self._reads else ())
 
-    def values(self, request: Request, params: Any, object: Any) -> Any:
-        """Return what to evaluate with; `object` is the request's, or what mutations made of it."""
-        return activation(self.environment, request, params, self.variables, object, self.names)
+    def values(self, request: Request, params: Any, object: Any) -> Activation:
+        """Return what to evaluate with, and a budget; `object` is the request's, or what mutations made of it."""
+        variables = Variables(self._variables)
+        values = {
+            "object": object,
+            "oldObject": request.old_object,
+            "request": admission_request(request) if "request" in self._reads else None,
+            "params": params,
+            "namespaceObject": namespace_object(request) if "namespaceObject" in self._reads else None,
+            "authorizer": AUTHORIZER,
+            "variables": variables,
+        }
+        variables.activation = self._environment.activation(values)
+        return variables.activation
 
     def apply(self, request: Request, params: Any) -> bool:
         """Return whether all conditions hold: one that is false decides, else an error is an error of the policy."""
@@ -162,33 +190,6 @@ class Expressions:
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(request.value, object)
-
-
-def compile_expressions(
-    spec: Spec, *, has_params: bool, faults: Sequence[tuple[str, str]] = (), annotations: Sequence[AuditAnnotation] = ()
-) -> Expressions:
-    """Compile the expressions of a policy. FaultsError names every fault with line and column, after the `faults`."""
-    found = Expressions(
-        ADMISSION if has_params else without_params(ADMISSION), fails_closed=spec.failure_policy == "Fail"
-    )
-    for index, condition in enumerate(spec.match_conditions):
-        program = found.compile(f"spec.matchConditions[{index}].expression", condition.expression, "bool")
-        if program is not None:
-            found.conditions.append((condition.name, program))
-    for index, variable in enumerate(spec.variables):
-        found.add_variable(f"spec.variables[{index}]", variable)
-    for index, validation in enumerate(spec.validations):
-        found.add_rule(f"spec.validations[{index}]", validation)
-    for index, mutation in enumerate(spec.mutations):
-        found.add_mutation(f"spec.mutations[{index}]", mutation)
-    for index, annotation in enumerate(annotations):
-        path = f"spec.auditAnnotations[{index}].valueExpression"
-        program = found.compile(path, annotation.value_expression, "string", "null")
-        if program is not None:
-            found.annotations.append((annotation.key, program))
-    if found.faults or faults:
-        raise FaultsError([*found.faults, *faults])
-    return found
 
 
 def _failed(text: str) -> Violation:

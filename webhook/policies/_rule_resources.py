@@ -1,6 +1,7 @@
 """The resources that `match` selects for a policy object with CEL rules."""
 
 import re
+from collections.abc import Iterable
 
 from config.api.policy import AdmissionPolicySpec, Match
 from config.faults import did_you_mean
@@ -13,25 +14,26 @@ def resources_of(
     faults: list[tuple[str, str]], spec: AdmissionPolicySpec, in_a_namespace: bool
 ) -> tuple[tuple[Target, ...], Match]:
     """Return the resources that `match` names (all that are known, where a clause names none), and the match."""
-    found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
+    known = [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
+    named: list[tuple[Kind, str, Iterable[str]]] = []
     clauses = []
     for index, clause in enumerate(spec.match.any):
-        named = [_kind(faults, f"spec.match.any[{index}].kinds", word) for word in clause.kinds or ()]
-        kinds = [each for each in named if each is not None] if clause.kinds else _known(in_a_namespace)
-        for kind in kinds:
-            for subresource in clause.subresources or ("",):
-                _, operations = found.setdefault((kind.group, kind.plural, subresource), (kind, set()))
-                operations |= set(map(str, clause.operations or CREATE_AND_UPDATE))
-        short = [each.kind for each in named if each is not None]
-        clauses.append(clause.model_copy(update={"kinds": short} if clause.kinds else {}))
+        found = [_kind(faults, f"spec.match.any[{index}].kinds", word) for word in clause.kinds or ()]
+        kinds = [each for each in found if each is not None] if clause.kinds else known
+        operations = tuple(map(str, clause.operations or CREATE_AND_UPDATE))
+        named += [(kind, subresource, operations) for kind in kinds for subresource in clause.subresources or ("",)]
+        clauses.append(clause.model_copy(update={"kinds": [each.kind for each in kinds]} if clause.kinds else {}))
     if not spec.match.any:
-        found = {(kind.group, kind.plural, ""): (kind, set(CREATE_AND_UPDATE)) for kind in _known(in_a_namespace)}
-    targets = (Target(kind, subresource, tuple(sorted(ops))) for (_, _, subresource), (kind, ops) in found.items())
-    return tuple(targets), spec.match.model_copy(update={"any": clauses})
+        named = [(kind, "", CREATE_AND_UPDATE) for kind in known]
+    return merged_targets(named), spec.match.model_copy(update={"any": clauses})
 
 
-def _known(in_a_namespace: bool) -> list[Kind]:
-    return [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
+def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:
+    """Return one target for each kind and subresource, with all operations that are named for it."""
+    found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
+    for kind, subresource, operations in named:
+        found.setdefault((kind.group, kind.plural, subresource), (kind, set()))[1].update(operations)
+    return tuple(Target(kind, key[2], tuple(sorted(operations))) for key, (kind, operations) in found.items())
 
 
 def _kind(faults: list[tuple[str, str]], path: str, word: str) -> Kind | None:

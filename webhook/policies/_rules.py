@@ -8,7 +8,7 @@ from config.api.policy import AdmissionPolicySpec
 from webhook.engine import Params, Policy, Request
 from webhook.engine.kinds import Target
 from webhook.engine.rules import Rules
-from webhook.policies._expressions import Spec, compile_expressions
+from webhook.policies._expressions import Expressions, Spec
 from webhook.policies._rule_resources import resources_of
 
 NAME, CATEGORY = "rules in CEL", "custom"
@@ -43,7 +43,7 @@ def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
     """Compile the rules and conditions of a policy object. FaultsError names every fault with line and column."""
     faults: list[tuple[str, str]] = []
     resources, match = resources_of(faults, spec, in_a_namespace)
-    found = compile_expressions(spec, has_params=bool(spec.params) or spec.policy is not None, faults=faults)
+    found = Expressions(spec, has_params=bool(spec.params) or spec.policy is not None, faults=faults)
 
     def applies(request: Request) -> bool:
         return found.apply(request, spec.params)
