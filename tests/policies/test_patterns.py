@@ -5,8 +5,9 @@ import time
 
 import pytest
 
-from webhook.engine import Fields, WrongTypeError
-from webhook.policies._patterns import compile_pattern, lacking
+from tests.webhook.asking import ask
+from webhook.engine import WrongTypeError
+from webhook.policies._patterns import OnMetadata, compile_pattern
 
 
 @pytest.mark.parametrize(
@@ -64,15 +65,15 @@ def test_matching_time_is_bounded(pattern):
 
 def test_every_missing_key_is_reported_once():
     """In the order of the parameters; keys that are present and match are not reported."""
-    metadata = Fields({"labels": {"b": "x", "c": "1"}})
-    found = list(lacking(metadata, "labels", {"a": "*", "b": "y*", "c": "/[0-9]/"}))
+    request = ask({"kind": "Pod", "metadata": {"labels": {"b": "x", "c": "1"}}})
+    found = list(OnMetadata().lacking(request, "labels", {"a": "*", "b": "y*", "c": "/[0-9]/"}))
     assert [each.message for each in found] == [
-        "labels[a]: missing; the label is required, with a value like *. Add it.",
-        'labels[b]: "x"; the value must be like y*. Correct it.',
+        "metadata.labels[a]: missing; the label is required, with a value like *. Add it.",
+        'metadata.labels[b]: "x"; the value must be like y*. Correct it.',
     ]
 
 
 def test_values_must_be_strings():
     """A numeric label is reported as one."""
     with pytest.raises(WrongTypeError, match=r"labels\[a\]: must be a string"):
-        list(lacking(Fields({"labels": {"a": 1}}), "labels", {"a": "*"}))
+        list(OnMetadata().lacking(ask({"kind": "Pod", "metadata": {"labels": {"a": 1}}}), "labels", {"a": "*"}))

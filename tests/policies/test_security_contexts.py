@@ -9,16 +9,19 @@ PATH = "securityContext.runAsUser"
 
 
 def test_contexts_of_the_pod_and_of_each_container():
-    """Init and ephemeral containers have one too; a WebApp has only its container's."""
-    pod = {"containers": [{"name": "a"}], "initContainers": [{"name": "b"}], "ephemeralContainers": [{"name": "c"}]}
-    template = {"spec": {"template": {"spec": pod}}}
+    """Init and ephemeral containers may set one too; a WebApp has only its container's."""
+    context = {"securityContext": {"runAsUser": 1}}
+    lists = {"containers": ("a", context), "initContainers": ("b", context), "ephemeralContainers": ("c", context)}
+    pod = {each: [{"name": name, **set}, {"name": "none"}] for each, (name, set) in lists.items()}
+    template = {"spec": {"template": {"spec": pod | context}}}
     assert [each.path() for each in contexts(ask(template, "Deployment"))] == [
         "spec.template.spec",
         "spec.template.spec.containers[name=a]",
         "spec.template.spec.initContainers[name=b]",
         "spec.template.spec.ephemeralContainers[name=c]",
     ]
-    assert [each.path() for each in contexts(ask({"spec": {}}, "WebApp"))] == ["spec"]
+    assert [each.path() for each in contexts(ask({"spec": context}, "WebApp"))] == ["spec"]
+    assert contexts(ask({"spec": {}}, "WebApp")) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine.fields import Fields
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation
@@ -61,19 +60,13 @@ class OnMetadata(Params):
     def lacking(self, request: Request, field: str, patterns: Mapping[str, str]) -> Iterator[Violation]:
         """Yield a violation for each key that `field` (labels, annotations) lacks, or has with another value."""
         metadata = request.fields("metadata") if self.where == "objects" else request.pod_metadata()
-        if metadata is not None:
-            yield from lacking(metadata, field, patterns)
-
-
-def lacking(metadata: Fields, field: str, patterns: Mapping[str, str]) -> Iterator[Violation]:
-    """Yield a violation for each key that `field` of `metadata` lacks, or has with another value."""
-    there = metadata.texts(field)
-    noun = field.removesuffix("s")
-    for key, pattern in patterns.items():
-        path = f"{field}[{key}]"
-        value = there.get(key)
-        if value is None:
-            rule = f"the {noun} is required, with a value like {pattern}"
-            yield metadata.violation(path, None, rule, "add it", found="missing")
-        elif not compile_pattern(pattern)(value):
-            yield metadata.violation(path, value, f"the value must be like {pattern}", "correct it")
+        if metadata is None:
+            return
+        found = metadata.texts(field)
+        for key, pattern in patterns.items():
+            path, value = f"{field}[{key}]", found.get(key)
+            if value is None:
+                rule = f"the {field.removesuffix('s')} is required, with a value like {pattern}"
+                yield metadata.violation(path, None, rule, "add it", found="missing")
+            elif not compile_pattern(pattern)(value):
+                yield metadata.violation(path, value, f"the value must be like {pattern}", "correct it")

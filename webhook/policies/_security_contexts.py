@@ -10,14 +10,15 @@ from webhook.engine.globs import Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Violation
+from webhook.policies._records import having
 
 ProfileType = Literal["RuntimeDefault", "Localhost", "Unconfined"]
 
 
-def contexts(request: Request) -> tuple[Fields, ...]:
-    """Return whatever has a `securityContext`: the pod's spec, then each container."""
+def contexts(request: Request) -> list[Fields]:
+    """Return what sets a `securityContext`: the pod's spec, then containers."""
     pod = request.pod()
-    return request.containers() if pod is None else (pod, *request.containers())
+    return having(request.containers() if pod is None else (pod, *request.containers()), "securityContext")
 
 
 def is_windows(pod: Fields | None) -> bool:

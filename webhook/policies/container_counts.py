@@ -27,8 +27,9 @@ def validate(request: Request, params: ContainerCounts) -> Violations:
     pod = request.pod()
     if pod is None:
         return
+    lists = [container.list for container in request.containers()]
     for field, maximum in (("containers", params.containers), ("initContainers", params.init)):
-        count = sum(1 for _ in pod.each(field))
+        count = lists.count(field)
         if count > maximum:
             rule, fix = f"a pod cannot have more than {maximum}", "move some into pods of their own"
             yield pod.violation(field, count, rule, fix, found=f"{count} of them", excess=count - maximum)

@@ -23,7 +23,7 @@ from pydantic import Field
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
 from webhook.engine.match import meets
-from webhook.policies._owners import is_scaled_by_deployment
+from webhook.policies._records import is_scaled_by_deployment
 
 BUDGETS, WORKLOADS = "disruption_budgets", "workloads"  # what is looked up: objects of the namespace, with their kind
 

@@ -10,8 +10,9 @@ See: https://kubernetes.io/docs/concepts/storage/volumes/#flexvolume-deprecated
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import forbids, volumes
+from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine.violation import shown
+from webhook.policies._records import having
 
 
 class FlexVolumeDrivers(Params):
@@ -20,19 +21,15 @@ class FlexVolumeDrivers(Params):
     allowed: list[str] = Field([], description="drivers that may be used, such as example/lvm")
 
 
-def _rule(params: FlexVolumeDrivers) -> str:
-    names = " or ".join(params.allowed)
-    return f"flexVolume drivers must be {names}" if names else "flexVolume must not be used"
+def validate(request: Request, params: FlexVolumeDrivers) -> Violations:
+    """Yield one violation for each flexVolume with a driver that is not allowed."""
+    for volume in having(request.volumes(), "flexVolume"):
+        driver = volume.string("flexVolume.driver")
+        if driver is not None and driver not in params.allowed:
+            names = " or ".join(params.allowed)
+            rule = f"flexVolume drivers must be {names}" if names else "flexVolume must not be used"
+            fix, raw = "use a CSI driver through a persistentVolumeClaim", volume.value["flexVolume"]
+            yield volume.violation("flexVolume.driver", raw, rule, fix, found=shown(driver))  # its options count too
 
-
-validate = forbids(
-    volumes,
-    "flexVolume.driver",
-    Fields.string,
-    unless=lambda found, params: found is None or found in params.allowed,
-    rule=_rule,
-    fix="use a CSI driver through a persistentVolumeClaim",
-    compared=lambda volume: volume.value["flexVolume"],
-)
 
 POLICY = Policy("flex-volume-drivers", FlexVolumeDrivers, validate=validate, category="pod-security")

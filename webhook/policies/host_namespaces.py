@@ -13,8 +13,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import forbids, pods
+from webhook.engine import Params, Policy, Request, Violations
 
 Namespace = Literal["hostNetwork", "hostPID", "hostIPC"]
 
@@ -25,14 +24,14 @@ class HostNamespaces(Params):
     allowed: list[Namespace] = Field([], description="namespaces that may be used")
 
 
-validate = forbids(
-    pods,
-    lambda params: [each for each in get_args(Namespace) if each not in params.allowed],
-    Fields.boolean,
-    unless=lambda found, params: not found,
-    rule="pods must not be in a namespace of the node",
-    fix="remove it",
-    mended=None,
-)
+def validate(request: Request, params: HostNamespaces) -> Violations:
+    """Yield one violation for each namespace of the node that the pod is in."""
+    pod = request.pod()
+    if pod is None:
+        return
+    for field in get_args(Namespace):
+        if field not in params.allowed and pod.boolean(field):
+            yield pod.violation(field, True, "pods must not be in a namespace of the node", "remove it", mended=None)
+
 
 POLICY = Policy("host-namespaces", HostNamespaces, validate=validate, category="pod-security", severity="high")

@@ -21,6 +21,7 @@ from pydantic import AfterValidator, Field
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.kinds import PERSISTENT_VOLUME
 from webhook.engine.violation import shown
+from webhook.policies._records import having
 
 PATH = "hostPath.path"
 FIX = "use an emptyDir, a configMap or a persistentVolumeClaim"
@@ -81,12 +82,11 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
     """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
     is_shared = request.kind == PERSISTENT_VOLUME.kind
     for_reading: dict[str | None, str] = {}  # volumes by name, with their paths
-    for volume in (request.fields("spec"),) if is_shared else request.volumes():
-        if volume.is_set("hostPath"):
-            path = volume.string(PATH) or ""
-            yield from _judge(volume, path, params, is_shared)
-            if params.access(path) == "read":
-                for_reading[volume.string("name")] = path
+    for volume in having((request.fields("spec"),) if is_shared else request.volumes(), "hostPath"):
+        path = volume.string(PATH) or ""
+        yield from _judge(volume, path, params, is_shared)
+        if params.access(path) == "read":
+            for_reading[volume.string("name")] = path
     for container in request.containers() if for_reading else ():
         for mount in container.each("volumeMounts"):
             if (name := mount.string("name")) in for_reading and not mount.boolean("readOnly"):

@@ -11,9 +11,9 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import forbids
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._ranges import Range, any_holds, listed
+from webhook.policies._records import having
 
 
 class HostPorts(Params):
@@ -24,19 +24,19 @@ class HostPorts(Params):
     )
 
 
-def _rule(params: HostPorts) -> str:
-    ranges = listed(params.allowed)
-    return f"host ports must be within {ranges}" if params.allowed else "containers must not open host ports"
+def validate(request: Request, params: HostPorts) -> Violations:
+    """Yield one violation for each host port that is not allowed."""
+    for container in having(request.containers(), "ports"):
+        for port in having(container.each("ports"), "hostPort"):
+            found = port.integer("hostPort")
+            if found and not any_holds(params.allowed, found):
+                ranges = listed(params.allowed)
+                rule = (
+                    f"host ports must be within {ranges}" if params.allowed else "containers must not open host ports"
+                )
+                raw = [port.value.get(field) for field in ("hostPort", "hostIP", "protocol")]
+                fix = "remove it, and expose the port by a Service"
+                yield port.violation("hostPort", raw, rule, fix, found=str(found))
 
-
-validate = forbids(
-    lambda request, params: (port for container in request.containers() for port in container.each("ports")),
-    "hostPort",
-    Fields.integer,
-    unless=lambda found, params: not found or any_holds(params.allowed, found),
-    rule=_rule,
-    fix="remove it, and expose the port by a Service",
-    compared=lambda port: [port.value.get(field) for field in ("hostPort", "hostIP", "protocol")],
-)
 
 POLICY = Policy("host-ports", HostPorts, validate=validate, category="pod-security")

@@ -13,11 +13,15 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import containers, forbids
+from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._records import having
 
-HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop")
-PATHS = tuple(f"{handler}.{action}.host" for handler in HANDLERS for action in ("httpGet", "tcpSocket"))
+HANDLERS = {  # by the field of a container that they are in
+    "livenessProbe": ("livenessProbe",),
+    "readinessProbe": ("readinessProbe",),
+    "startupProbe": ("startupProbe",),
+    "lifecycle": ("lifecycle.postStart", "lifecycle.preStop"),
+}
 
 
 class HostProbes(Params):
@@ -26,13 +30,15 @@ class HostProbes(Params):
     allowed: list[str] = Field([], description="hosts that may be named, compared as text")
 
 
-validate = forbids(
-    containers,
-    PATHS,
-    Fields.string,
-    unless=lambda found, params: not found or found in params.allowed,
-    rule=lambda params: f"probes and lifecycle hooks must ask {' or '.join(('the pod itself', *params.allowed))}",
-    fix="remove it",
-)
+def validate(request: Request, params: HostProbes) -> Violations:
+    """Yield one violation for each host that a probe or a hook targets and that is not allowed."""
+    for field, handlers in HANDLERS.items():
+        for container in having(request.containers(), field):
+            for path in (f"{handler}.{action}.host" for handler in handlers for action in ("httpGet", "tcpSocket")):
+                host = container.string(path)
+                if host and host not in params.allowed:
+                    hosts = " or ".join(("the pod itself", *params.allowed))
+                    yield container.violation(path, host, f"probes and lifecycle hooks must ask {hosts}", "remove it")
+
 
 POLICY = Policy("host-probes", HostProbes, validate=validate, category="pod-security")

@@ -25,7 +25,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.images import ImageReference
-from webhook.policies._images import Fault, Judge, by_reference, image_violations, parse_registry
+from webhook.policies._images import Judge, Registry, by_reference, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
 
@@ -50,25 +50,20 @@ class ImageRegistries(Params):
     @cached_property
     def elsewhere(self) -> Judge:
         """What is wrong with an image that no approved registry holds."""
-        approved = [parse_registry(each) for each in self.registries]
-
-        def judge(image: ImageReference) -> Fault | None:
-            if any(registry.holds(image) for registry in approved):
-                return None
-            return f"comes from {image.registry}", "push it there, or ask for an exception"
-
-        return by_reference(judge)
+        fix, approved = "push it there, or ask for an exception", list(map(parse_registry, self.registries))
+        return by_reference(lambda image: None if _holder(approved, image) else (f"comes from {image.registry}", fix))
 
     @cached_property
     def from_denied(self) -> Judge:
         """What is wrong with an image that a denied registry holds."""
-        denied = [parse_registry(each) for each in self.denied]
+        fix, denied = "use an image from elsewhere", list(map(parse_registry, self.denied))
+        return by_reference(
+            lambda image: (f"comes from {registry}", fix) if (registry := _holder(denied, image)) else None
+        )
 
-        def judge(image: ImageReference) -> Fault | None:
-            found = next((registry for registry in denied if registry.holds(image)), None)
-            return None if found is None else (f"comes from {found}", "use an image from elsewhere")
 
-        return by_reference(judge)
+def _holder(registries: list[Registry], image: ImageReference) -> Registry | None:
+    return next((registry for registry in registries if registry.holds(image)), None)
 
 
 def validate(request: Request, params: ImageRegistries) -> Violations:

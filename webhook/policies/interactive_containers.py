@@ -12,8 +12,8 @@ Fix: remove the field.
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import forbids
+from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._records import having
 
 
 class InteractiveContainers(Params):
@@ -22,15 +22,13 @@ class InteractiveContainers(Params):
     ephemeral: bool = Field(False, description="whether ephemeral containers are judged too")
 
 
-validate = forbids(
-    lambda request, params: request.containers(ephemeral=params.ephemeral),
-    ("stdin", "tty"),
-    Fields.boolean,
-    unless=lambda found, params: not found,
-    rule="containers must not be interactive",
-    fix="remove it",
-    mended=None,
-)
+def validate(request: Request, params: InteractiveContainers) -> Violations:
+    """Yield one violation for each container that requests stdin, and for each that requests a TTY."""
+    for field in ("stdin", "tty"):
+        for container in having(request.containers(ephemeral=params.ephemeral), field):
+            if container.boolean(field):
+                yield container.violation(field, True, "containers must not be interactive", "remove it", mended=None)
+
 
 POLICY = Policy(
     "interactive-containers", InteractiveContainers, validate=validate, category="workloads", severity="low"

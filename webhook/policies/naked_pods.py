@@ -11,7 +11,7 @@ Fix: use a Deployment, a StatefulSet, a DaemonSet or a Job.
 """
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
-from webhook.policies._owners import is_controlled
+from webhook.policies._records import is_controlled
 
 MIRROR = "kubernetes.io/config.mirror"
 

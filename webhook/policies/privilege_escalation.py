@@ -12,9 +12,10 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import containers, forbids
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._security_contexts import is_windows
+
+PATH = "securityContext.allowPrivilegeEscalation"
 
 
 class PrivilegeEscalation(Params):
@@ -23,16 +24,16 @@ class PrivilegeEscalation(Params):
     exempt_windows: bool = Field(True, description="skip Windows pods, where the API forbids the field")
 
 
-validate = forbids(
-    containers,
-    "securityContext.allowPrivilegeEscalation",
-    Fields.boolean,
-    unless=lambda found, params: found is False,
-    rule="must be false",
-    fix="set it to false",
-    mended=False,
-    exempt=lambda request, params: params.exempt_windows and is_windows(request.pod()),
-)
+def validate(request: Request, params: PrivilegeEscalation) -> Violations:
+    """Yield one violation for each container that does not set the field to false."""
+    if params.exempt_windows and is_windows(request.pod()):
+        return
+    for container in request.containers():
+        found = container.boolean(PATH)
+        if found is not False:
+            words = "unset" if found is None else None
+            yield container.violation(PATH, found, "must be false", "set it to false", found=words, mended=False)
+
 
 POLICY = Policy(
     "privilege-escalation", PrivilegeEscalation, validate=validate, category="pod-security", severity="high"

@@ -9,17 +9,17 @@ Fix: remove it; add only the capability that is needed, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from webhook.engine import Fields, Policy
-from webhook.policies._forbids import containers, forbids
+from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._records import having
 
-validate = forbids(
-    containers,
-    "securityContext.privileged",
-    Fields.boolean,
-    unless=lambda found, params: not found,
-    rule="containers must not run privileged",
-    fix="remove it",
-    mended=None,
-)
+PATH = "securityContext.privileged"
+
+
+def validate(request: Request, params: Params) -> Violations:
+    """Yield one violation for each privileged container."""
+    for container in having(request.containers(), "securityContext"):
+        if container.boolean(PATH):
+            yield container.violation(PATH, True, "containers must not run privileged", "remove it", mended=None)
+
 
 POLICY = Policy("privileged-containers", validate=validate, category="pod-security", severity="critical")

@@ -12,16 +12,15 @@ Fix: shorten the timeout, or lengthen the period.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._records import having
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each probe whose timeout is not shorter than its period."""
-    for container in request.containers(ephemeral=False):
-        for name in PROBES:
-            if not container.mapping(name):
-                continue
+    for name in PROBES:
+        for container in having(request.containers(ephemeral=False), name):
             probe = container.fields(name)
             timeout, period = probe.integer("timeoutSeconds") or 1, probe.integer("periodSeconds") or 10
             if timeout >= period:

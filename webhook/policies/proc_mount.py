@@ -13,9 +13,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import containers, forbids
+from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._records import having
 from webhook.policies._security_contexts import in_user_namespace
+
+PATH = "securityContext.procMount"
 
 
 class ProcMount(Params):
@@ -25,15 +27,15 @@ class ProcMount(Params):
     exempt_user_namespaces: bool = Field(False, description="skip pods with `hostUsers: false`")
 
 
-validate = forbids(
-    containers,
-    "securityContext.procMount",
-    Fields.string,
-    unless=lambda found, params: found is None or found in params.allowed,
-    rule=lambda params: f"must be {' or '.join(params.allowed) or 'left out'}",
-    fix="remove it",
-    mended=None,
-    exempt=lambda request, params: params.exempt_user_namespaces and in_user_namespace(request.pod()),
-)
+def validate(request: Request, params: ProcMount) -> Violations:
+    """Yield one violation for each container with a type that is not allowed."""
+    if params.exempt_user_namespaces and in_user_namespace(request.pod()):
+        return
+    for container in having(request.containers(), "securityContext"):
+        found = container.string(PATH)
+        if found is not None and found not in params.allowed:
+            rule = f"must be {' or '.join(params.allowed) or 'left out'}"
+            yield container.violation(PATH, found, rule, "remove it", mended=None)
+
 
 POLICY = Policy("proc-mount", ProcMount, validate=validate, category="pod-security")

@@ -13,9 +13,11 @@ Fix: set it to true, and mount an emptyDir where the program writes.
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy
-from webhook.policies._forbids import forbids
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._security_contexts import is_windows
+
+PATH = "securityContext.readOnlyRootFilesystem"
+FIX = "set it to true, and mount an emptyDir where the program writes"
 
 
 class ReadOnlyRootFilesystem(Params):
@@ -24,15 +26,15 @@ class ReadOnlyRootFilesystem(Params):
     ephemeral_containers: bool = Field(False, description="judge ephemeral containers (kubectl debug) too")
 
 
-validate = forbids(
-    lambda request, params: request.containers(ephemeral=params.ephemeral_containers),
-    "securityContext.readOnlyRootFilesystem",
-    Fields.boolean,
-    unless=lambda found, params: found,
-    rule="must be true",
-    fix="set it to true, and mount an emptyDir where the program writes",
-    mended=True,
-    exempt=lambda request, params: is_windows(request.pod()),
-)
+def validate(request: Request, params: ReadOnlyRootFilesystem) -> Violations:
+    """Yield one violation for each container that does not set the field to true."""
+    if is_windows(request.pod()):
+        return
+    for container in request.containers(ephemeral=params.ephemeral_containers):
+        found = container.boolean(PATH)
+        if not found:
+            words = "unset" if found is None else None
+            yield container.violation(PATH, found, "must be true", FIX, found=words, mended=True)
+
 
 POLICY = Policy("read-only-root-filesystem", ReadOnlyRootFilesystem, validate=validate, category="pod-security")

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pydantic import Field, model_validator
 
 from webhook.engine import PARENT, Fields, Params, Policy, Request, Violations
-from webhook.policies._owners import is_scaled_by_deployment
+from webhook.policies._records import is_scaled_by_deployment
 
 # Where the numbers are, lowest first, and what an absent one means.
 REPLICAS: dict[str, int | None] = {"spec.replicas": 1}

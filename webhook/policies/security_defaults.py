@@ -16,33 +16,26 @@ Fix: for an image that needs more, set it explicitly: `securityContext: {runAsNo
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from webhook.engine import Container, Fields, Params, Patches, Policy, Request
-from webhook.policies._owners import is_controlled
+from webhook.policies._records import is_controlled
 from webhook.policies._security_contexts import in_user_namespace, is_windows
 from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
 COPIES = {"ReplicaSet", "ReplicationController"}  # whose controllers find them again by comparing templates
 CONTEXT = "securityContext"
+OS = "kubernetes.io/os"
 
 Id = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
-class Wishes(NamedTuple):
-    """What a container asks for itself, which its defaults must not contradict."""
-
-    container: Container
-    added: list[str]
-    dropped: list[str]
-    is_privileged: bool
-    is_root: bool  # it runs as user 0, or adds what only root keeps: another user loses capabilities at the start
-    wants_root: bool
+# How much a container requests itself; its defaults must not contradict that. Each level includes those before it.
+NOTHING, MAY_BE_ROOT, ROOT, PRIVILEGED = range(4)
 
 
 class SecurityDefaults(Params):
@@ -60,14 +53,14 @@ class SecurityDefaults(Params):
     selinux_level: str | None = Field(None, description="SELinux level to set, such as s0:c123,c456")
 
     @cached_property
-    def inherited(self) -> list[tuple[str, Any, str]]:
-        """The settings that a pod hands down: path, value, and which of their wishes leaves containers alone."""
+    def inherited(self) -> list[tuple[str, Any, int]]:
+        """The settings that a pod hands down: path, value, and how much a container asks for to be left alone."""
         settings = (
-            ("runAsNonRoot", self.run_as_non_root or None, "is_root"),
-            ("runAsUser", self.run_as_user, "wants_root"),
-            ("runAsGroup", self.run_as_group, "wants_root"),
-            ("seLinuxOptions.level", self.selinux_level, "is_privileged"),
-            ("seccompProfile.type", "RuntimeDefault" if self.seccomp_profile else None, "is_privileged"),
+            ("runAsNonRoot", self.run_as_non_root or None, ROOT),
+            ("runAsUser", self.run_as_user, MAY_BE_ROOT),
+            ("runAsGroup", self.run_as_group, MAY_BE_ROOT),
+            ("seLinuxOptions.level", self.selinux_level, PRIVILEGED),
+            ("seccompProfile.type", "RuntimeDefault" if self.seccomp_profile else None, PRIVILEGED),
         )
         return [(f"{CONTEXT}.{field}", value, exempt) for field, value, exempt in settings if value is not None]
 
@@ -75,19 +68,25 @@ class SecurityDefaults(Params):
 def mutate(request: Request, params: SecurityDefaults) -> Patches:
     """Yield a default for each setting that is not made."""
     pod = request.pod()
-    if pod is not None and (is_windows(pod) or _selects_windows(pod) or in_user_namespace(pod)):
-        return
     is_debugged = request.attributes.subresource == "ephemeralcontainers"
-    if not is_debugged and not _is_created_now(request):
+    if _is_exempt(pod) or not (is_debugged or _is_created_now(request)):
         return
     user = None if pod is None else pod.integer(f"{CONTEXT}.runAsUser")
     non_root = None if pod is None else pod.boolean(f"{CONTEXT}.runAsNonRoot")
-    wishes = [_wishes(each, user, non_root) for each in (_new(request) if is_debugged else request.containers())]
+    containers = _new(request) if is_debugged else request.containers()
+    asked = {container: _asked(container, user, non_root) for container in containers}
     hands_down = not is_debugged and not request.excepted  # what an exception is about must not inherit
-    yield from _inherited(wishes, pod, params, hands_down=hands_down)
-    for each in wishes:
-        if not each.is_privileged:
-            yield from _of_container(each, params)
+    for path, value, exempt in params.inherited:
+        if pod is None or not pod.is_set(path):
+            unset = [each for each in containers if not (each.security_context and each.is_set(path))]
+            free = [each for each in unset if asked[each] < exempt]
+            if pod is not None and hands_down and free and len(free) == len(unset):
+                yield pod.set(path, value)
+            else:
+                yield from (container.set(path, value) for container in free)
+    for container in containers:
+        if asked[container] < PRIVILEGED:
+            yield from _of_container(container, params)
     if pod is not None and not is_debugged:
         if params.fs_group is not None:
             yield pod.set(f"{CONTEXT}.fsGroup", params.fs_group)
@@ -95,8 +94,11 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
             yield pod.set(f"{CONTEXT}.supplementalGroups", params.supplemental_groups)
 
 
-def _selects_windows(pod: Fields) -> bool:
-    return pod.texts("nodeSelector").get("kubernetes.io/os") == "windows"
+def _is_exempt(pod: Fields | None) -> bool:
+    """Return whether the pod runs on Windows, or its root is unprivileged on the node."""
+    if pod is None:
+        return False
+    return is_windows(pod) or pod.texts("nodeSelector").get(OS) == "windows" or in_user_namespace(pod)
 
 
 def _is_created_now(request: Request) -> bool:
@@ -121,37 +123,27 @@ def _new(request: Request) -> list[Container]:
     return [each for each in request.containers() if each.list == "ephemeralContainers" and each.name not in old]
 
 
-def _wishes(container: Container, user: int | None, non_root: bool | None) -> Wishes:
-    """Return what a container asks for, whose pod asks for `user` and `non_root`."""
-    added: list[str] = []
-    dropped: list[str] = []
-    is_privileged = False
+def _asked(container: Container, user: int | None, non_root: bool | None) -> int:
+    """Return how much a container asks for, whose pod asks for `user` and `non_root`.
+
+    Capabilities that only root keeps ask for root: another user loses them when the process starts.
+    """
     if container.security_context:
-        added, dropped = container.strings(ADD), container.strings(DROP)
-        is_privileged = container.boolean(f"{CONTEXT}.privileged") is True
+        if container.boolean(f"{CONTEXT}.privileged"):
+            return PRIVILEGED
         own_user, own_non_root = container.integer(f"{CONTEXT}.runAsUser"), container.boolean(f"{CONTEXT}.runAsNonRoot")
         user = user if own_user is None else own_user
         non_root = non_root if own_non_root is None else own_non_root
-    is_root = is_privileged or user == 0 or not FOR_ANY_USER.issuperset(added)
-    return Wishes(container, added, dropped, is_privileged, is_root, is_root or non_root is False)
+        if not FOR_ANY_USER.issuperset(container.strings(ADD)):
+            return ROOT
+    return ROOT if user == 0 else MAY_BE_ROOT if non_root is False else NOTHING
 
 
-def _inherited(wishes: Iterable[Wishes], pod: Fields | None, params: SecurityDefaults, *, hands_down: bool) -> Patches:
-    """Yield what containers inherit: on the pod, unless it may not hand it down or some container is left alone."""
-    for path, value, exempt in params.inherited:
-        if pod is not None and pod.is_set(path):
-            continue
-        unset = [each for each in wishes if not (each.container.security_context and each.container.is_set(path))]
-        free = [each.container for each in unset if not getattr(each, exempt)]
-        if pod is not None and hands_down and free and len(free) == len(unset):
-            yield pod.set(path, value)
-        else:
-            yield from (container.set(path, value) for container in free)
-
-
-def _of_container(wishes: Wishes, params: SecurityDefaults) -> Patches:
-    container, dropped = wishes.container, wishes.dropped
-    added = {each.upper().removeprefix("CAP_") for each in wishes.added}
+def _of_container(container: Container, params: SecurityDefaults) -> Patches:
+    added, dropped = set[str](), list[str]()
+    if container.security_context:
+        added = {each.upper().removeprefix("CAP_") for each in container.strings(ADD)}
+        dropped = container.strings(DROP)
     if params.privilege_escalation and added.isdisjoint((ALL, "SYS_ADMIN")):
         yield container.set(f"{CONTEXT}.allowPrivilegeEscalation", False)
     if params.read_only_root_filesystem:

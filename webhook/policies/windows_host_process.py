@@ -10,18 +10,18 @@ Fix: remove it, or ask for an exception for software that manages the node.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from webhook.engine import Fields, Policy
-from webhook.policies._forbids import forbids
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._security_contexts import contexts
 
-validate = forbids(
-    lambda request, params: contexts(request),
-    "securityContext.windowsOptions.hostProcess",
-    Fields.boolean,
-    unless=lambda found, params: not found,
-    rule="containers must not be processes of their node",
-    fix="remove it",
-    mended=None,
-)
+PATH = "securityContext.windowsOptions.hostProcess"
+
+
+def validate(request: Request, params: Params) -> Violations:
+    """Yield one violation for each HostProcess container, and for a pod whose containers all are."""
+    for context in contexts(request):
+        if context.boolean(PATH):
+            rule = "containers must not be processes of their node"
+            yield context.violation(PATH, True, rule, "remove it", mended=None)
+
 
 POLICY = Policy("windows-host-process", validate=validate, category="pod-security", severity="critical")
