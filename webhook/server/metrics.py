@@ -7,10 +7,8 @@ from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from webhook.server.requests import HOOKS
-
+HOOKS = ("validate", "mutate", "convert")  # values of the label "webhook"
 LATENCY_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-
 
 T = TypeVar("T")
 
@@ -52,7 +50,7 @@ class Metrics:
             ["webhook"],
             registry=registry,
         )
-        self.in_flight_now = dict.fromkeys(HOOKS.values(), 0)
+        self.in_flight_now = dict.fromkeys(HOOKS, 0)
         for hook in self.in_flight_now:
             self.in_flight.labels(hook).set_function(partial(self.in_flight_now.__getitem__, hook))
         self.certificate_reads = Counter(

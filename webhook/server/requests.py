@@ -8,8 +8,9 @@ from aiohttp import StreamReader, hdrs, web
 from aiohttp.web_protocol import RequestPayloadError
 
 from webhook.server.answers import JSON, Refusal
+from webhook.server.metrics import HOOKS
 
-HOOKS = {"/validate": "validate", "/mutate": "mutate", "/convert": "convert"}
+HOOK_OF = {f"/{hook}": hook for hook in HOOKS}
 DEFAULT_SECONDS = 10.0  # timeoutSeconds of a webhook configuration that names none
 DEADLINE_SHARE = 0.9  # the rest of the time is for the way back
 TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)(ms|s|m)(?:&|$)")
@@ -38,7 +39,7 @@ def route_of(raw_path: str) -> Route | None:
     """Return the route of a path: /validate, /mutate or /convert, or one followed by -<anything>; None for others."""
     path = raw_path.partition("?")[0]
     prefix, dash, rest = path.partition("-")
-    hook = HOOKS.get(prefix) if "/" not in rest and (rest or not dash) else None
+    hook = HOOK_OF.get(prefix) if "/" not in rest and (rest or not dash) else None
     return None if hook is None else Route(hook, _seconds(raw_path))
 
 
