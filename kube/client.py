@@ -1,16 +1,15 @@
 """The verbs of the Kubernetes API: plain dicts in and out, typed errors, a gate before each write."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import orjson
 
-from kube.endpoint import Endpoint
 from kube.errors import NotFound, ServerError
 from kube.page import Page
 from kube.resource import Resource, target
-from kube.transport import JSON, Lines, Transport
+from kube.transport import JSON, Lines, Transport, decode
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -34,36 +33,12 @@ class Selection(TypedDict, total=False):
     metadata_only: bool
 
 
-class Client:
-    """Requests to one API server; an async context manager that owns its connections."""
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        *,
-        user_agent: str = "gatewright",
-        write_gate: Callable[[], None] | None = None,
-        on_response: Callable[[str, int], None] | None = None,
-        timeout: float = 30.0,
-    ) -> None:
-        """Take the endpoint, the gate to ask before each write (it may raise), and an observer of responses.
-
-        `on_response` gets the HTTP method and the status code (0: no response).
-        `timeout` is that of one request in seconds.
-        """
-        self._transport = Transport(endpoint, user_agent=user_agent, timeout=timeout, on_response=on_response)
-        self._write_gate = write_gate
-
-    async def __aenter__(self) -> Self:
-        await self._transport.__aenter__()
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self._transport.__aexit__(*exception)
+class Client(Transport):
+    """The verbs of one API server."""
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
         """Return one object; NotFound if there is none."""
-        return await self._transport.request("GET", resource.path(namespace, name))
+        return await self._request("GET", resource.path(namespace, name))
 
     async def list(
         self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]
@@ -90,7 +65,7 @@ class Client:
         """Return one page of a collection: the first, or the one that a page's `token` asks for."""
         query = selected(selection) | {"limit": selection.get("limit", PAGE), "continue": token}
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
-        return Page(resource, await self._transport.read("GET", target(resource.path(namespace), query), accept=accept))
+        return Page(resource, await self.request("GET", target(resource.path(namespace), query), accept=accept))
 
     async def create(
         self, resource: Resource, object: Object, *, field_manager: str | None = None, dry_run: bool = False
@@ -167,7 +142,7 @@ class Client:
         Only discovery decides: a 404 alone may be a load balancer's. Raises ApiError where discovery gives no answer.
         """
         try:
-            found = await self._transport.request("GET", resource.root)
+            found = await self._request("GET", resource.root)
         except NotFound:
             if resource.api_version in await self.versions():
                 raise
@@ -178,7 +153,7 @@ class Client:
 
     async def versions(self) -> frozenset[str]:
         """Return the groups and versions that the server has, as in the `apiVersion` of their objects."""
-        groups = await self._transport.request("GET", "/apis")
+        groups = await self._request("GET", "/apis")
         if groups.get("kind") != "APIGroupList":
             raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
         found = (version for group in groups.get("groups") or [] for version in group["versions"])
@@ -186,7 +161,7 @@ class Client:
 
     async def resources(self) -> tuple[Resource, ...]:
         """Return all resources that can be listed; of a group with several versions, the preferred version first."""
-        groups = [await self._transport.request("GET", path, accept=DISCOVERY) for path in ("/api", "/apis")]
+        groups = [await self._request("GET", path, accept=DISCOVERY) for path in ("/api", "/apis")]
         return tuple(
             Resource(
                 group["metadata"].get("name", ""),
@@ -207,7 +182,7 @@ class Client:
     ) -> AbstractAsyncContextManager[AsyncIterator[Lines]]:
         """Open a watch and give its lines, those that arrive together at once; the reader bounds the wait for more."""
         accept = METADATA if metadata_only else JSON
-        return self._transport.stream(target(resource.path(namespace), query), accept)
+        return self.lines(target(resource.path(namespace), query), accept)
 
     def _write(
         self,
@@ -220,10 +195,16 @@ class Client:
         dry_run: bool = False,
     ) -> Coroutine[Any, Any, Object]:
         """Return the request to await; the write gate is asked as its body is sent, unless it is a dry run."""
-        gate = None if dry_run else self._write_gate
         query = {"fieldManager": manager, "force": force and "true", "dryRun": dry_run and "All"}
         url = target(path, query)
-        return self._transport.request(method, url, body=orjson.dumps(body), content_type=content_type, gate=gate)
+        return self._request(method, url, body=orjson.dumps(body), content_type=content_type, gated=not dry_run)
+
+    async def _request(self, method: str, target: str, **options: Any) -> Object:
+        """Return the decoded response; `options` are those of `Transport.request`."""
+        decoded = decode(await self.request(method, target, **options))
+        if decoded is None:
+            raise ServerError(200, "NotJSON", "the response is not a JSON object")
+        return decoded
 
 
 def selected(selection: Selection) -> dict[str, object]:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from kube.endpoint import CredentialsError, Endpoint, TokenFile, read, tls
+from kube.endpoint import CredentialsError, Endpoint, read, tls, token_file
 
 __all__ = ["CredentialsError", "Endpoint", "load"]
 
@@ -50,6 +50,6 @@ def in_cluster(environment: Mapping[str, str], service_account: Path) -> Endpoin
     return Endpoint(
         url=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",
         ssl=tls(str(authorities), authorities=read(authorities)),
-        authorization=TokenFile(service_account / "token"),
+        authorization=token_file(service_account / "token"),
         namespace=read(service_account / "namespace").decode().strip(),
     )

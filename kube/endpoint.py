@@ -1,5 +1,6 @@
 """One API server: its address, the authorities that verify it, and the credentials of the client."""
 
+import asyncio
 import logging
 import ssl
 import tempfile
@@ -14,14 +15,14 @@ TOKEN_SECONDS = 60.0
 
 LOG = logging.getLogger("gatewright.kube.credentials")
 
-Authorization = Callable[[], str | Awaitable[str | None] | None]
+Authorization = Callable[[], Awaitable[str | None]]
 
 
 class CredentialsError(ValueError):
     """Credentials that cannot be used; the text names the file and what is wrong with it, never what is secret."""
 
 
-def anonymous() -> None:
+async def anonymous() -> None:
     """Send no Authorization header: the client has a certificate, or the server asks for no credentials."""
 
 
@@ -31,7 +32,7 @@ class Endpoint(NamedTuple):
     url: str
     ssl: SSLContext | None = None
     authorization: Authorization = anonymous
-    """Returns the Authorization header, or an awaitable of it where it takes time; asked before each request."""
+    """Returns the Authorization header, or None; asked before each request."""
     namespace: str = "default"
     server_hostname: str | None = None
     proxy: str | None = None
@@ -42,38 +43,54 @@ class Endpoint(NamedTuple):
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
-def static_token(token: str) -> Authorization:
-    """Return the authorization by a token that never changes."""
-    return lambda: f"Bearer {token}"
+class Renewed:
+    """An Authorization header that `ask` returns: asked for again each minute, kept while that fails."""
 
-
-class TokenFile:
-    """A token in a file that the kubelet renews: read again each minute, kept while the file cannot be read."""
-
-    def __init__(self, path: Path, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._path = path
+    def __init__(self, ask: Authorization, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._ask = ask
         self._monotonic = monotonic
-        self._read_at = float("-inf")
-        self._header = ""
+        self._asked_at = float("-inf")
+        self._header: str | None = None
+        self._lock = asyncio.Lock()
 
-    def __call__(self) -> str:
-        """Return the Authorization header; CredentialsError as long as no token could be read at all."""
-        now = self._monotonic()
-        if now - self._read_at >= TOKEN_SECONDS:
-            try:
-                self._header = f"Bearer {self._read()}"
-            except CredentialsError as error:
-                if not self._header:
-                    raise
-                LOG.warning("using the cached token: %s", error, extra={"fields": {"error": str(error)}})
-            self._read_at = now
+    async def __call__(self) -> str | None:
+        """Return the header; CredentialsError as long as there was none at all."""
+        async with self._lock:
+            if self._monotonic() - self._asked_at >= TOKEN_SECONDS:
+                try:
+                    self._header = await self._ask()
+                except CredentialsError as error:
+                    if self._header is None:
+                        raise
+                    LOG.warning("using the cached token: %s", error, extra={"fields": {"error": str(error)}})
+                self._asked_at = self._monotonic()
         return self._header
 
-    def _read(self) -> str:
-        token = read(self._path).decode("ascii", "replace").strip()
-        if not token.isprintable() or not token.isascii() or not token:
-            raise CredentialsError(f"{self._path}: not a valid token")
-        return token
+
+def static_token(token: str, source: str = "token") -> Authorization:
+    """Return the authorization by a token that never changes; `source` is named in errors."""
+    header = bearer(token, source)
+
+    async def authorization() -> str:
+        return header
+
+    return authorization
+
+
+def token_file(path: Path, monotonic: Callable[[], float] = time.monotonic) -> Authorization:
+    """Return the authorization by the token in a file, which others renew."""
+
+    async def authorization() -> str:
+        return bearer(read(path).decode("ascii", "replace").strip(), str(path))
+
+    return Renewed(authorization, monotonic)
+
+
+def bearer(token: str, source: str) -> str:
+    """Return the Authorization header with a token; CredentialsError, naming its `source`, if that is none."""
+    if not token or not token.isprintable() or not token.isascii():
+        raise CredentialsError(f"{source}: not a valid token")
+    return f"Bearer {token}"
 
 
 def read(path: Path) -> bytes:

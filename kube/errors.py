@@ -30,14 +30,9 @@ class ApiError(Exception):
         self.retry_after = retry_after
         super().__init__(f"{code} {reason}: {self.message}" if code else self.message)
 
-    @property
-    def causes(self) -> list[dict[str, Any]]:
-        """The single reasons the server gave, each with `reason`, `message` and `field`."""
-        return self.details.get("causes") or []
-
 
 class BadRequest(ApiError):
-    """400: the server cannot read the request."""
+    """400, 405, 406, 413 or 415: the server does not take such a request."""
 
     retryable = False
 
@@ -80,12 +75,6 @@ class Invalid(ApiError):
     retryable = False
 
 
-class Refused(ApiError):
-    """405, 406, 413 or 415: the server does not take such a request at all."""
-
-    retryable = False
-
-
 class TooManyRequests(ApiError):
     """429: too many requests; `retry_after` has the seconds to wait, if the server gave them."""
 
@@ -106,12 +95,12 @@ BY_CODE: Mapping[int, type[ApiError]] = {
     401: Unauthorized,
     403: Forbidden,
     404: NotFound,
-    405: Refused,
-    406: Refused,
+    405: BadRequest,
+    406: BadRequest,
     409: Conflict,
     410: Gone,
-    413: Refused,
-    415: Refused,
+    413: BadRequest,
+    415: BadRequest,
     422: Invalid,
     429: TooManyRequests,
 }

@@ -16,12 +16,12 @@ from kube.endpoint import (
     Authorization,
     CredentialsError,
     Endpoint,
-    TokenFile,
     anonymous,
     present,
     read,
     static_token,
     tls,
+    token_file,
 )
 
 PLUGINS = ("exec", "auth-provider", "username")
@@ -108,9 +108,9 @@ def own_authorization(user: Section, security: ssl.SSLContext) -> Authorization:
             raise CredentialsError(f"{user}: client-certificate and client-key belong together")
         present(security, str(user), certificate, key)
     if token := user.text("token"):
-        return static_token(token)
+        return static_token(token, str(user))
     if path := user.path("tokenFile"):
-        return TokenFile(path)
+        return token_file(path)
     return anonymous
 
 

@@ -32,7 +32,7 @@ class Page:
             found = LIST.decode(body)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ServerError(200, "NotAList", f"the response is not a List: {error}") from None
-        self.version = found.metadata.resource_version
+        self.version = int(found.metadata.resource_version or 0)
         self.token = found.metadata.token
         """What asks for the next page; empty on the last one."""
         self.size = len(body)

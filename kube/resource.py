@@ -1,7 +1,6 @@
 """Where a kind lives in the API: group, version, plural, and the paths made from them."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -29,29 +28,15 @@ class Resource(NamedTuple):
         """Return the path of a collection, of an object, or of an object's subresource."""
         if name is not None and self.namespaced and not namespace:
             raise ValueError(f"{self.kind} {name}: a namespace is needed")
-        path = collection(self, namespace)
-        if name:
-            path = f"{path}/{segment(name)}"
-        return f"{path}/{subresource}" if subresource else path
+        if namespace and not self.namespaced:
+            raise ValueError(f"{self.kind} is not namespaced, but a namespace is given: {namespace}")
+        within = f"{self.root}/namespaces/{quote(namespace)}" if namespace else self.root
+        parts = (self.plural, name and quote(name, safe=":"), subresource)  # names of RBAC may have anything
+        return "/".join([within, *filter(None, parts)])
 
     def key(self, namespace: str | None, name: str) -> str:
         """Return the key of an object in stores and queues: `namespace/name`, or `name` where there is no namespace."""
         return f"{namespace}/{name}" if self.namespaced else name
-
-
-@lru_cache(maxsize=1000)
-def collection(resource: Resource, namespace: str | None) -> str:
-    """Return the path of all objects of a resource, in one namespace or everywhere."""
-    if not namespace:
-        return f"{resource.root}/{resource.plural}"
-    if not resource.namespaced:
-        raise ValueError(f"{resource.kind} is not namespaced, but a namespace is given: {namespace}")
-    return f"{resource.root}/namespaces/{segment(namespace)}/{resource.plural}"
-
-
-def segment(name: str) -> str:
-    """Return a name as a part of a path; those of RBAC have colons, and may have anything."""
-    return quote(name, safe=":")
 
 
 def target(path: str, query: Mapping[str, object]) -> str:

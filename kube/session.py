@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping, MutableSet
+from collections.abc import Callable, Mapping
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -25,24 +25,14 @@ REASONS: dict[type[Exception], str] = {
 Gate = Callable[[], None]
 
 
-def new_session(headers: Mapping[str, str], sockets: MutableSet[socket.socket] | None = None) -> aiohttp.ClientSession:
-    """Return a session whose only time-out is that for connecting; proxies of the environment are ignored.
-
-    It adds each socket that it opens to `sockets`, where given.
-    """
-
-    def open_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-        opened = keep_alive_socket(address)
-        if sockets is not None:
-            sockets.add(opened)
-        return opened
-
+def new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
+    """Return a session whose only time-out is that for connecting; proxies of the environment are ignored."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0,  # workers bound the requests; watches must never wait for them
             keepalive_timeout=IDLE_CONNECTION_SECONDS,
             enable_cleanup_closed=sys.version_info < (3, 12, 7),  # abort TLS farewells that a hung server never ends
-            socket_factory=open_socket,
+            socket_factory=keep_alive_socket,
         ),
         headers=headers,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),

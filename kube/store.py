@@ -67,7 +67,6 @@ class Store:
         """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
         self._entries: dict[str, Entry] = {}
         self._indexes: dict[str, _Index] = {}
-        self._functions: dict[IndexFunction, _Index] = {}  # indexes that go by the same function are one
         self.subscribers: list[Callable[[Change], None]] = []
         """Called with each change, once it is stored."""
         self.on_served: list[Callable[[], None]] = []
@@ -76,9 +75,6 @@ class Store:
 
     def __len__(self) -> int:
         return len(self._entries)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._entries
 
     def keys(self) -> list[str]:
         """Return the keys of all objects, as they are now."""
@@ -98,37 +94,27 @@ class Store:
         return list(self._indexes[name].found.get(value, ()))
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Keep an index from now on; `function` gets an object and returns the values it is found under."""
-        if name in self._indexes:
-            raise ValueError(f"{self.resource.plural} already have an index {name}")
-        index = self._indexes[name] = self._functions.setdefault(function, _Index(function))
-        for key, entry in self._entries.items():
-            index.put(key, entry.object)
+        """Keep an index of a new name; `function` gets an object and returns the values it is found under."""
+        if name in self._indexes or self._entries:
+            raise ValueError(f"index {name} of {self.resource.plural}: there is one, or there are objects already")
+        self._indexes[name] = _Index(function)
 
     def begin_listing(self) -> None:
         """Expect a `put` of every object that exists, in any order, and then `end_listing`."""
         self._unfound = set(self._entries)
 
-    def end_listing(self, version: str) -> None:
+    def end_listing(self, version: int) -> None:
         """Forget what was not found: everything that existed at `version` was."""
-        gone = {key: self._forget(key) for key in self._unfound or ()}
-        self.reached(version)
-        for key, old in gone.items():
-            self._notify("deleted", key, old, None)
-        self._unfound = None
+        self.resource_version = version
+        self._forget_unfound()
         self.synced.set()
         self._served(True)
 
     def vanished(self) -> None:
         """Forget everything: the API server no longer serves the resource."""
         self.begin_listing()
-        for key in self.keys():
-            self.remove(key)
+        self._forget_unfound()
         self._served(False)
-
-    def reached(self, version: str) -> None:
-        """Note that everything up to this version is here."""
-        self.resource_version = int(version)
 
     def put(self, object: Object) -> None:
         """Store an object as it is now, and notify; the object itself is not kept."""
@@ -141,7 +127,7 @@ class Store:
         if old is not None and old.resource_version == int(metadata["resourceVersion"]):
             return
         new = self._entries[key] = entry_of(object)
-        for index in self._functions.values():
+        for index in self._indexes.values():
             index.put(key, object)
         self._notify("added" if old is None else "modified", key, old, new)
 
@@ -155,9 +141,15 @@ class Store:
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
 
+    def _forget_unfound(self) -> None:
+        gone = {key: self._forget(key) for key in self._unfound or ()}
+        for key, old in gone.items():
+            self._notify("deleted", key, old, None)
+        self._unfound = None
+
     def _forget(self, key: str) -> Entry | None:
         old = self._entries.pop(key, None)
-        for index in self._functions.values() if old else ():
+        for index in self._indexes.values() if old else ():
             index.remove(key)
         return old
 
@@ -182,26 +174,22 @@ class _Index:
     def __init__(self, function: IndexFunction) -> None:
         self.found: dict[str, set[str]] = {}
         self._function = function
-        self._values: dict[str, tuple[str, ...]] = {}  # of the keys that are found at all
+        self._values: dict[str, frozenset[str]] = {}  # of the keys that are found at all
 
     def put(self, key: str, object: Object) -> None:
         """Let an object be found under the values that it has now."""
-        values, before = tuple(self._function(object)), self._values.get(key, ())
-        if values == before:
-            return
-        if before:
-            self.remove(key)
-        self._values[key] = values
+        self.remove(key)
+        if values := frozenset(self._function(object)):
+            self._values[key] = values
         for value in values:
             self.found.setdefault(value, set()).add(key)
 
     def remove(self, key: str) -> None:
         """Let an object be found no more."""
         for value in self._values.pop(key, ()):
-            if (keys := self.found.get(value)) is not None:
-                keys.discard(key)
-                if not keys:
-                    del self.found[value]
+            self.found[value].discard(key)
+            if not self.found[value]:
+                del self.found[value]
 
 
 def entry_of(object: Object) -> Entry:
@@ -210,7 +198,7 @@ def entry_of(object: Object) -> Entry:
     metadata.pop("managedFields", None)
     annotations = metadata.get("annotations")
     return Entry(
-        exactly(orjson.dumps(object)),
+        bytes(memoryview(orjson.dumps(object))),  # a copy: the encoder's buffer is up to twice as long
         metadata["uid"],
         int(metadata["resourceVersion"]),
         metadata.get("generation", 0),
@@ -219,11 +207,6 @@ def entry_of(object: Object) -> Entry:
         metadata.get("labels") or {},
         hash(frozenset(annotations.items())) if annotations else 0,
     )
-
-
-def exactly(encoded: bytes) -> bytes:
-    """Return bytes that take no more memory than they are long: the encoder's buffer is up to twice that."""
-    return bytes(memoryview(encoded))
 
 
 def controller_of(metadata: Object) -> Owner | None:

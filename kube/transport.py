@@ -1,12 +1,9 @@
 """The HTTP session with one API server: authorization, time-outs, the write gate, and failures as typed errors."""
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from inspect import isawaitable
-from typing import Any, Self, TypedDict, Unpack
-from weakref import WeakSet
+from typing import Any, Self
 
 import aiohttp
 import orjson
@@ -17,18 +14,8 @@ from kube.errors import ServerError, Unauthorized, Unreachable, error_for
 from kube.session import Gate, GatedPayload, new_session, reason_of
 
 JSON = "application/json"
-CLOSING_STEPS = 5  # of 10 ms at most, until every socket is closed
 
 Lines = list[bytes]
-
-
-class Options(TypedDict, total=False):
-    """The body of a request and its type, the type of the response, and what is asked before the body is sent."""
-
-    body: bytes
-    content_type: str
-    accept: str
-    gate: Gate | None
 
 
 class Transport:
@@ -38,19 +25,25 @@ class Transport:
         self,
         endpoint: Endpoint,
         *,
-        user_agent: str,
-        timeout: float,
+        user_agent: str = "gatewright",
+        write_gate: Gate | None = None,
         on_response: Callable[[str, int], None] | None = None,
+        timeout: float = 30.0,
     ) -> None:
+        """Take the endpoint, the gate to ask before each write (it may raise), and an observer of responses.
+
+        `on_response` gets the HTTP method and the status code (0: no response).
+        `timeout` is that of one request in seconds.
+        """
         self._endpoint = endpoint
+        self._write_gate = write_gate
         self._headers = {"User-Agent": user_agent, "Accept-Encoding": "identity"}
         self._timeout = timeout
         self._on_response = on_response or (lambda method, code: None)
         self._session: aiohttp.ClientSession | None = None
-        self._sockets = WeakSet[socket.socket]()
 
     async def __aenter__(self) -> Self:
-        self._session = new_session(self._headers, self._sockets)
+        self._session = new_session(self._headers)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
@@ -58,19 +51,8 @@ class Transport:
             if self._session.connector is not None:
                 await self._session.connector.close(abort_ssl=True)  # a TLS farewell would wait for a server that hangs
             await self._session.close()
-            for _ in range(CLOSING_STEPS):
-                if all(each.fileno() == -1 for each in self._sockets):
-                    break
-                await asyncio.sleep(0.01)  # aiohttp does not wait for the connections of cancelled requests
 
-    async def request(self, method: str, target: str, **options: Unpack[Options]) -> dict[str, Any]:
-        """Send one request and return the decoded response, as `read` does undecoded."""
-        decoded = decode(await self.read(method, target, **options))
-        if decoded is None:
-            raise ServerError(200, "NotJSON", "the response is not a JSON object")
-        return decoded
-
-    async def read(
+    async def request(
         self,
         method: str,
         target: str,
@@ -78,15 +60,14 @@ class Transport:
         body: bytes | None = None,
         content_type: str = JSON,
         accept: str = JSON,
-        gate: Gate | None = None,
+        gated: bool = False,
     ) -> bytes:
         """Send one request and return the response's body; raise an error of `kube.errors` for anything but 2xx.
 
-        `target` is the path with its query. `gate` is asked when the first byte is about to be sent, and may raise.
+        `target` is the path with its query. `gated`: the write gate is asked when the first byte is about to be sent.
         """
-        headers = {"Accept": accept}
-        if body is not None:
-            headers["Content-Type"] = content_type
+        gate = self._write_gate if gated else None
+        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": content_type})
         data = body if body is None or gate is None else GatedPayload(body, gate)
         try:
             with self._errors():
@@ -99,8 +80,8 @@ class Transport:
             raise
 
     @asynccontextmanager
-    async def stream(self, target: str, accept: str = JSON) -> AsyncIterator[AsyncIterator[Lines]]:
-        """Open a watch and give its lines, those that arrive together at once; the reader bounds the wait for more."""
+    async def lines(self, target: str, accept: str = JSON) -> AsyncIterator[AsyncIterator[Lines]]:
+        """Open a watch and give its lines, those that arrive together as one list."""
         with self._errors():
             async with asyncio.timeout(self._timeout):
                 response = await self._open("GET", target, {"Accept": accept}, None)
@@ -117,7 +98,7 @@ class Transport:
         """Return the response once its headers announce a JSON body and success."""
         if self._session is None:
             raise RuntimeError("the client is used outside its context manager")
-        if (authorization := await self._authorization()) is not None:
+        if (authorization := await self._endpoint.authorization()) is not None:
             headers["Authorization"] = authorization
         code = 0
         try:
@@ -142,18 +123,6 @@ class Transport:
                 raise ServerError(code, "NotJSON", f"the response has type {response.content_type}, not JSON")
             raise error_for(code, decode(await response.read()), response.headers.get("Retry-After"))
 
-    async def _authorization(self) -> str | None:
-        """Return the Authorization header."""
-        try:
-            header = self._endpoint.authorization()
-            if isawaitable(header):
-                header = await header
-        except CredentialsError as error:
-            raise Unauthorized(401, "NoCredentials", str(error)) from error
-        if header is not None and not (header.isascii() and header.isprintable()):
-            raise Unauthorized(401, "NoCredentials", "the token has characters that no token may have")
-        return header
-
     async def _lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Lines]:
         """Yield whole lines of any length; drop the unfinished line of a stream that ended."""
         unfinished: list[bytes] = []
@@ -172,6 +141,8 @@ class Transport:
         """Translate failures of the network into one error that names the server and the reason."""
         try:
             yield
+        except CredentialsError as error:
+            raise Unauthorized(401, "NoCredentials", str(error)) from error
         except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
             host = URL(self._endpoint.url).origin()
             raise Unreachable(f"cannot reach the API server at {host}: {reason_of(error, self._timeout)}") from error

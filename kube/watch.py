@@ -55,24 +55,24 @@ class Watch:
         self._monotonic = monotonic
         self._uniform = uniform
         self._sleep = sleep
-        self._version = ""  # where to go on from; "" is the beginning
+        self._must_list = True  # or else watch from the store's version on
         self._listed_at = 0.0
         self._bookmarks = True  # not after a silence, until one comes
 
     async def run(self) -> Never:
         """List everything, and follow the server until cancelled; retry failures with back-off."""
-        self._version = ""
+        self._must_list = True
         backoff = Backoff(self._monotonic, self._uniform)
         while True:
             try:
                 try:
-                    await self._follow()
+                    await (self._list() if self._must_list else self._watch())
                 except NotFound:
                     await self._confirm_absence()
                     raise
             except ApiError as error:
                 if isinstance(error, Gone | NotFound):
-                    self._version = ""
+                    self._must_list = True
                 delay = backoff.after(error)
                 self._fail(error, delay)
                 await self._sleep(delay)
@@ -83,15 +83,8 @@ class Watch:
         if not is_known and not await self._client.serves(self.resource):
             self.store.vanished()
 
-    async def _follow(self) -> None:
-        """List where it is not known what exists; otherwise watch until the stream ends."""
-        if self._version:
-            await self._watch()
-        else:
-            await self._list()
-
     async def _list(self) -> None:
-        version = ""
+        version = 0
         self.store.begin_listing()
         try:
             async for page in self._client.pages(self.resource, self._namespace, **self._selection):
@@ -106,14 +99,14 @@ class Watch:
             raise
         self._selection.pop("limit", None)
         self.store.end_listing(version)
-        self._version, self._listed_at = version, self._monotonic()
+        self._must_list, self._listed_at = False, self._monotonic()
 
     async def _watch(self) -> None:
         """Follow one stream to its end."""
         seconds = int(self._uniform(*(WATCH_SECONDS if self._bookmarks else UNMARKED_SECONDS)))
         started, heard, happened = self._monotonic(), False, False
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
-        query |= {"resourceVersion": self._version, **selected(self._selection)}
+        query |= {"resourceVersion": self.store.resource_version, **selected(self._selection)}
         metadata_only = self._selection.get("metadata_only", False)
         opened = self._client.stream(self.resource, self._namespace, query, metadata_only=metadata_only)
         async with opened as stream:
@@ -129,7 +122,7 @@ class Watch:
         if not happened and lasted < SHORT_WATCH:
             raise ServerError(200, "ClosedAtOnce", "the watch ended as soon as it began")
         if not heard and lasted >= SILENT_WATCH and self._monotonic() - self._listed_at >= RELIST_INTERVAL:
-            self._version = ""
+            self._must_list = True
 
     async def _next(self, stream: AsyncIterator[Lines]) -> Lines | None:
         """Return the next lines of a stream, or None at its end; Unreachable if it is silent for too long.
@@ -141,20 +134,18 @@ class Watch:
             async with asyncio.timeout(BOOKMARK_LIMIT):
                 return await anext(stream, None)
         except TimeoutError:
-            self._version, self._bookmarks = "", False
+            self._must_list, self._bookmarks = True, False
             raise Unreachable(f"the watch was silent for {BOOKMARK_LIMIT:g} s") from None
 
     def _take(self, kind: str, object: Object) -> bool:
         """Take one event; return whether an object changed."""
-        version = object["metadata"]["resourceVersion"]
-        self.store.reached(version)  # before subscribers are notified
+        self.store.resource_version = int(object["metadata"]["resourceVersion"])  # before subscribers are notified
         if kind == "DELETED":
             self.store.remove(self.store.key_of(object))
         elif kind == "BOOKMARK":
             self._bookmarks = True
         else:
             self.store.put(object)
-        self._version = version
         return kind != "BOOKMARK"
 
     def _hear(self) -> None:

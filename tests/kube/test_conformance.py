@@ -173,7 +173,7 @@ async def test_what_breaks_the_schema_is_invalid(api: Api, spec: dict[str, objec
     with pytest.raises(Invalid) as caught:
         await api.gizmo("one", **spec)
     assert not caught.value.retryable
-    assert "spec.size" in [cause["field"] for cause in caught.value.causes]
+    assert "spec.size" in [cause["field"] for cause in caught.value.details["causes"]]
 
 
 async def test_a_bad_name_is_invalid(api: Api) -> None:

@@ -53,7 +53,8 @@ async def test_somebody_elses_field_conflicts(api: Api) -> None:
     await api.config_map("one", {"a": "1"})
     with pytest.raises(Conflict) as caught:
         await api.client.apply(CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "2"}}, field_manager="us")
-    assert [(cause["reason"], cause["field"]) for cause in caught.value.causes] == [("FieldManagerConflict", ".data.a")]
+    causes = caught.value.details["causes"]
+    assert [(cause["reason"], cause["field"]) for cause in causes] == [("FieldManagerConflict", ".data.a")]
     assert "conformance" in caught.value.message
 
 
@@ -134,7 +135,9 @@ async def test_containers_are_merged_by_name(api: Api) -> None:
     assert await applied("us", image="a:1", ports=ports) == [theirs]
     with pytest.raises(Conflict) as caught:
         await applied("us", image="a:2", ports=ports)
-    assert [cause["field"] for cause in caught.value.causes] == ['.spec.template.spec.containers[name="app"].image']
+    assert [cause["field"] for cause in caught.value.details["causes"]] == [
+        '.spec.template.spec.containers[name="app"].image'
+    ]
 
 
 async def test_other_lists_have_one_owner(api: Api) -> None:
@@ -143,7 +146,7 @@ async def test_other_lists_have_one_owner(api: Api) -> None:
     await api.client.apply(GIZMO, named | {"spec": {"size": 1, "tags": ["a"]}}, field_manager="us")
     with pytest.raises(Conflict) as caught:
         await api.client.apply(GIZMO, named | {"spec": {"tags": ["a", "b"]}}, field_manager="them")
-    assert [cause["field"] for cause in caught.value.causes] == [".spec.tags"]
+    assert [cause["field"] for cause in caught.value.details["causes"]] == [".spec.tags"]
 
 
 async def test_the_status_is_applied_by_itself(api: Api) -> None:

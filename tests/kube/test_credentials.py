@@ -13,7 +13,7 @@ import yaml
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import CredentialsError, load
-from kube.endpoint import TokenFile
+from kube.endpoint import token_file
 from kube.errors import Unauthorized
 from tests.kube.conftest import NAMESPACE
 from tests.kube.tls import serving
@@ -56,7 +56,7 @@ async def test_a_kubeconfig_says_all(tmp_path: Path) -> None:
     """Address, token and namespace come from the context that is current."""
     endpoint = await load(kubeconfig(tmp_path / "config"))
     assert (endpoint.url, endpoint.namespace, endpoint.ssl) == ("http://127.0.0.1:8001", "shop", None)
-    assert endpoint.authorization() == f"Bearer {CANARY}"
+    assert await endpoint.authorization() == f"Bearer {CANARY}"
 
 
 async def test_a_context_can_be_chosen(tmp_path: Path) -> None:
@@ -106,50 +106,50 @@ async def test_a_client_certificate_is_presented(tmp_path: Path) -> None:
     serving(tmp_path, "127.0.0.1")
     user = {"client-certificate": "tls.crt", "client-key": "tls.key"}
     endpoint = await load(kubeconfig(tmp_path / "config", user, clusters=cluster()))
-    assert endpoint.authorization() is None
+    assert await endpoint.authorization() is None
     for bad in ({"client-key": "ca.crt"}, {"client-key": None}):
         with pytest.raises(CredentialsError, match=r'config: user "me": .*client.certificate'):
             await load(kubeconfig(tmp_path / "config", user | bad, clusters=cluster()))
 
 
-def test_a_token_file_is_read_again(tmp_path: Path) -> None:
+async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
     """A token that is renewed in its file is used within a minute."""
     file = tmp_path / "token"
     file.write_text("first\n")
     now = 0.0
-    token = TokenFile(file, lambda: now)
-    assert token() == "Bearer first"
+    token = token_file(file, lambda: now)
+    assert await token() == "Bearer first"
     file.write_text("second")
     now = 59.0
-    assert token() == "Bearer first"
+    assert await token() == "Bearer first"
     now = 60.0
-    assert token() == "Bearer second"
+    assert await token() == "Bearer second"
 
 
-def test_a_token_file_that_cannot_be_read_leaves_the_last_token(
+async def test_a_token_file_that_cannot_be_read_leaves_the_last_token(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A failed read keeps the cached token, with a warning, and is retried within a minute; at first it is an error."""
     file, now = tmp_path / "token", 0.0
-    token = TokenFile(file, lambda: now)
+    token = token_file(file, lambda: now)
     with pytest.raises(CredentialsError, match="no such file"):
-        token()
+        await token()
     file.write_text("first")
-    assert token() == "Bearer first"
+    assert await token() == "Bearer first"
     file.write_text("")
     now = 60.0
-    assert [token(), token()] == ["Bearer first"] * 2
+    assert [await token(), await token()] == ["Bearer first"] * 2
     assert caplog.messages == [f"using the cached token: {file}: not a valid token"]
     file.write_text("second")
     now = 120.0
-    assert token() == "Bearer second"
+    assert await token() == "Bearer second"
 
 
 async def test_a_token_file_of_a_kubeconfig(tmp_path: Path) -> None:
     """`tokenFile` is seen from the kubeconfig."""
     (tmp_path / "token").write_text("from-file")
     endpoint = await load(kubeconfig(tmp_path / "config", {"tokenFile": "token"}))
-    assert endpoint.authorization() == "Bearer from-file"
+    assert await endpoint.authorization() == "Bearer from-file"
 
 
 async def test_a_pod_has_its_own(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ async def test_a_pod_has_its_own(tmp_path: Path) -> None:
         environment = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "6443"}
         endpoint = await load(environment=environment, service_account=authority.parent)
         assert (endpoint.url, endpoint.namespace) == (url, "ops")
-        assert endpoint.authorization() == f"Bearer {CANARY}"
+        assert await endpoint.authorization() == f"Bearer {CANARY}"
 
 
 async def test_nowhere(tmp_path: Path) -> None:
@@ -213,6 +213,7 @@ async def test_a_bad_file_is_named(tmp_path: Path, text: str, problem: str) -> N
         ({"clusters": cluster(**{"certificate-authority-data": "*"})}, "certificate-authority-data is not base64"),
         ({"clusters": cluster(**{"certificate-authority-data": "AAAA"})}, "authority is not a PEM certificate"),
         ({"users": [{"name": "me", "user": {"token": 7}}]}, r'user "me": token must be text'),
+        ({"users": [{"name": "me", "user": {"token": "a\r\nX: admin"}}]}, r'config: user "me": not a valid token$'),
     ],
 )
 async def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:

@@ -43,7 +43,7 @@ class Following:
         name, loop = f"object-{next(self._numbers)}", asyncio.get_running_loop()
         began = loop.time()
         self.server.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}})
-        while f"default/{name}" not in self.store:
+        while self.store.entry(f"default/{name}") is None:
             self._news.clear()
             await self._news.wait()
         return loop.time() - began

@@ -88,7 +88,7 @@ async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
         endpoint = Endpoint(server.url, security, static_token("hunter2"), "default", "api.example.test", address)
         async with through(endpoint) as transport:
             for _ in range(2):
-                assert await transport.request("GET", "/") == {"a": 1}
+                assert await transport.request("GET", "/") == b'{"a": 1}'
     (head,) = proxy.heads
     assert head.startswith(f"CONNECT {server.url.removeprefix('https://')} HTTP/1.1\r\n".encode())
     assert f"Proxy-Authorization: Basic {b64encode(b'me:p@ss').decode()}\r\n".encode() in head
@@ -101,7 +101,7 @@ async def test_plain_http_is_asked_of_the_proxy() -> None:
     async with answering([GOOD]) as proxy:
         address = proxy.url.replace("//", "//me:pass@")
         async with through(Endpoint("http://api.example.test:8001/base", proxy=address)) as transport:
-            assert await transport.request("GET", "/x") == {"a": 1}
+            assert await transport.request("GET", "/x") == b'{"a": 1}'
     line, *headers = proxy.requests[0][1].decode().splitlines()
     assert line == "GET http://api.example.test:8001/base/x HTTP/1.1"
     assert {"Host: api.example.test:8001", "Proxy-Authorization: Basic bWU6cGFzcw=="} <= set(headers)

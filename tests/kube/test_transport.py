@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kube.endpoint import Endpoint, tls
-from kube.errors import ApiError, Unauthorized, Unreachable
+from kube.errors import ApiError, Unreachable
 from kube.session import KEEP_ALIVE, keep_alive_socket
 from kube.transport import Transport
 from tests.kube.servers import CLOSE, GOOD, SILENCE, answering
@@ -29,7 +29,7 @@ def chunk(data: bytes) -> bytes:
 
 async def watched(found: list[bytes], *pieces: bytes) -> None:
     """Add the lines of a watch whose response arrives in these pieces to what was found."""
-    async with answering(pieces) as server, client(server.url) as transport, transport.stream("/") as stream:
+    async with answering(pieces) as server, client(server.url) as transport, transport.lines("/") as stream:
         async for lines in stream:
             found += lines
 
@@ -43,7 +43,7 @@ async def test_a_kept_connection_that_the_server_closed(method: str, again: bool
         await transport.request("GET", "/")
         body = None if method == "GET" else b"{}"
         if again:
-            assert await transport.request(method, "/", body=body) == {"a": 1}
+            assert await transport.request(method, "/", body=body) == b'{"a": 1}'
         else:
             with pytest.raises(Unreachable, match="the connection closed before the response was complete"):
                 await transport.request(method, "/", body=body)
@@ -69,31 +69,23 @@ async def test_a_request_says_what_it_needs() -> None:
 
 async def test_the_gate_is_asked_as_the_body_is_sent() -> None:
     """Not before the connection is there: a process may be stopped meanwhile, and wake up without the lease."""
-    async with answering([GOOD]) as server, client(server.url) as transport:
-        opened = []
+    opened, leads = list[int](), False
 
-        def gate() -> None:
-            opened.append(server.opened)
+    def gate() -> None:
+        opened.append(server.opened)
+        if not leads:
             raise LookupError("the lease was lost")
 
+    async with (
+        answering([GOOD]) as server,
+        Transport(Endpoint(server.url), user_agent="test/1", write_gate=gate) as transport,
+    ):
         with pytest.raises(LookupError, match="the lease was lost"):
-            await transport.request("POST", "/refused", body=b"{}", gate=gate)
-        assert await transport.request("POST", "/sent", body=b"{}", gate=lambda: None) == {"a": 1}
+            await transport.request("POST", "/refused", body=b"{}", gated=True)
+        leads = True
+        assert await transport.request("POST", "/sent", body=b"{}", gated=True) == b'{"a": 1}'
     assert opened[0] == 1
     assert [request.split()[1] for _, request in server.requests] == [b"/sent"]
-
-
-async def test_a_token_cannot_add_headers() -> None:
-    """Line breaks in the token of a kubeconfig or a plugin are refused, and the token is not shown."""
-
-    async def injecting() -> str:
-        return "Bearer a\r\nImpersonate-User: admin"
-
-    endpoint = Endpoint("http://127.0.0.1:1", authorization=injecting)
-    async with Transport(endpoint, user_agent="test/1", timeout=1) as transport:
-        with pytest.raises(Unauthorized) as caught:
-            await transport.request("GET", "/")
-    assert "Impersonate" not in str(caught.value)
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: some\r\n\r\n"])
@@ -152,7 +144,7 @@ async def test_leaving_a_stream_does_not_wait_for_the_server(tmp_path: Path) -> 
     async with answering([GOOD], [HEAD + chunk(b"one\n"), SILENCE], tls=context) as server, asyncio.timeout(5):
         async with Transport(endpoint._replace(url=server.url), user_agent="test/1", timeout=10) as transport:
             await transport.request("GET", "/")
-            async with transport.stream("/") as stream:
+            async with transport.lines("/") as stream:
                 assert await anext(stream) == [b"one"]
             await server.closed.get()
         if server.opened == 2:
