@@ -74,7 +74,7 @@ def _add_webhook(
         manager.caches,
         name,
         at,
-        policies,
+        lambda: policies.engine,
         ca_bundle=ca_bundle,
         excluded_namespaces=excluded,
         timeouts=Timeouts(settings.validating_timeout_seconds, settings.mutating_timeout_seconds),

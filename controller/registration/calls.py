@@ -6,8 +6,9 @@ from typing import Any
 
 import orjson
 
+from controller.registration import scope
 from controller.registration.demands import Demand, Key
-from controller.registration.scope import EVERYWHERE, NAME_LABEL, Names, Place, Requirement, is_glob, order, simplified
+from controller.registration.scope import NAME_LABEL, Names, Place, Requirement, is_glob
 
 MAX_WEBHOOKS = 8  # of one verb and failure policy, before they are joined: each is one more for the API server to match
 SPECIAL = frozenset(r"\.+*?()|[]{}^$")
@@ -25,7 +26,7 @@ class Call:
 
     def order(self) -> tuple[object, ...]:
         """Return what webhooks are sorted by: those for names first, the one for all namespaces last."""
-        return *order(self.place), sorted(self.users), sorted(self.groups)
+        return *scope.order(self.place), sorted(self.users), sorted(self.groups)
 
     @property
     def namespace_selector(self) -> Object:
@@ -72,7 +73,7 @@ def calls_for(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list
     shared = Demand()
     for each in demands.values():
         shared.merge(each)
-    everywhere = Demand({EVERYWHERE}, shared.users, shared.groups)
+    everywhere = Demand({scope.EVERYWHERE}, shared.users, shared.groups)
     tries = (demands, dict.fromkeys(demands, shared), dict.fromkeys(demands, everywhere))
     found = (_calls(each, excluded) for each in tries)
     return next(calls for calls in found if len(calls) <= MAX_WEBHOOKS)
@@ -81,8 +82,8 @@ def calls_for(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list
 def _calls(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list[Key]]:
     found: dict[Call, list[Key]] = {}
     for key, demand in demands.items():
-        for place in demand.disjoint_places:
-            left = simplified(place | {excluded})
+        for place in scope.disjoint(demand.places):
+            left = scope.simplified(place | {excluded})
             if left is not None:
                 call = Call(left, demand.users or frozenset(), demand.groups or frozenset())
                 found.setdefault(call, []).append(key)

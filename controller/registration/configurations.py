@@ -88,40 +88,31 @@ def registration(
     """
     excluded = Names(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
 
-    def webhooks(verb: str, *, mutating: bool) -> Iterator[Object]:
+    def configuration(resource: Resource, verb: str, *, mutating: bool) -> Object:
+        webhooks = list[Object]()
         for fails_closed in (True, False):
             calls = calls_for(demands(engine, mutating=mutating, fails_closed=fails_closed), excluded)
             for number, (call, keys) in enumerate(calls.items(), start=1):
                 suffix = ("" if fails_closed else "-ignore") + ("" if number == 1 else f"-{number}")
-                yield (
-                    {
-                        "name": f"{verb}{suffix}.{DOMAIN}",
-                        "clientConfig": address.client_config(f"/{verb}"),
-                        "rules": list(_rules(keys)) if active else [],
-                        "failurePolicy": "Fail" if fails_closed else "Ignore",
-                        "matchPolicy": "Equivalent",
-                        "namespaceSelector": call.namespace_selector,
-                        "objectSelector": {},
-                        "sideEffects": "None",
-                        "timeoutSeconds": address.timeouts.mutating if mutating else address.timeouts.validating,
-                        "admissionReviewVersions": ["v1"],
-                    }
-                    | call.match_conditions
-                    | ({"reinvocationPolicy": "IfNeeded"} if mutating else {})
+                webhook = {
+                    "name": f"{verb}{suffix}.{DOMAIN}",
+                    "clientConfig": address.client_config(f"/{verb}"),
+                    "rules": list(_rules(keys)) if active else [],
+                    "failurePolicy": "Fail" if fails_closed else "Ignore",
+                    "matchPolicy": "Equivalent",
+                    "namespaceSelector": call.namespace_selector,
+                    "objectSelector": {},
+                    "sideEffects": "None",
+                    "timeoutSeconds": address.timeouts.mutating if mutating else address.timeouts.validating,
+                    "admissionReviewVersions": ["v1"],
+                }
+                webhooks.append(
+                    webhook | call.match_conditions | ({"reinvocationPolicy": "IfNeeded"} if mutating else {})
                 )
+        named = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
+        return named | {"webhooks": webhooks}
 
-    def configuration(resource: Resource, found: Iterable[Object]) -> Object:
-        return {
-            "apiVersion": resource.api_version,
-            "kind": resource.kind,
-            "metadata": {"name": name},
-            "webhooks": list(found),
-        }
-
-    return (
-        configuration(VALIDATING, webhooks("validate", mutating=False)),
-        configuration(MUTATING, webhooks("mutate", mutating=True)),
-    )
+    return configuration(VALIDATING, "validate", mutating=False), configuration(MUTATING, "mutate", mutating=True)
 
 
 def _rules(keys: Iterable[Key]) -> Iterator[Object]:

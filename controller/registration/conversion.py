@@ -9,17 +9,13 @@ written, so that applying it again changes nothing back and meets no conflict.
 import base64
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from controller.registration.configurations import VALIDATING, Address, Object, Service, published
-from controller.registration.upkeep import NOW, Upkeep
-from controller.runtime.apply import FIELD_MANAGER
+from controller.registration.upkeep import Upkeep, Wanted
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
-from controller.runtime.expectations import Expectations
 from controller.runtime.metrics import Metrics
-from controller.runtime.sources import always, itself
-from controller.runtime.types import Request, Result
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import Resource
@@ -30,76 +26,50 @@ PATH = "/convert"
 LOG = logging.getLogger("gatewright.conversion")
 
 
-class Conversion:
+class Conversion(Upkeep):
     """The reconciler of the conversion stanzas."""
+
+    name = "conversion"
+    purpose = "not converted"
+    written = "objects are converted by the webhook"
 
     def __init__(
         self,
         client: Client,
         caches: Caches,
-        names: Iterable[str],
+        crds: Iterable[str],
         configuration: str,
         at: Service | str,
         *,
         ca_bundle: Callable[[], bytes | None] | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the names of the CRDs, the address of the webhook, and the CA bundle that verifies it.
+        """Take the names of the CRDs, and of the configuration that has the caBundle where `ca_bundle` is None."""
+        super().__init__(client, caches, [(CRD, crd) for crd in crds], at, ca_bundle, clock)
+        self._cache = caches.one(VALIDATING, configuration)
+        self._configuration = configuration
 
-        `ca_bundle=None`: another controller fills in that of the webhook `configuration`, and it is taken from there.
-        """
-        self.caches = {name: caches.one(CRD, name) for name in names}
-        self._configuration = caches.one(VALIDATING, configuration)
-        self._name = configuration
-        self._expectations = Expectations()
-        self._client = client
-        self._at = at
-        self._ca_bundle = ca_bundle
-        self._upkeep = Upkeep("not converted", clock)
+    def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
+        """Return the controller that runs it; changes of the configuration enqueue the request too."""
+        return super().controller(metrics, (self._cache, *also))
 
-    def controller(self, metrics: Metrics, also: Sequence[Cache] = ()) -> Controller:
-        """Return the controller that runs it; changes in the caches `also` enqueue all requests too."""
-        controller = Controller(
-            "conversion", reconcile=self.reconcile, metrics=metrics, workers=1, expectations=self._expectations
-        )
-        for name, cache in self.caches.items():
-            controller.watch(cache, itself)
-            for other in (self._configuration, *also):
-                controller.watch(other, always(Request(None, name)))
-        return controller
-
-    async def reconcile(self, request: Request) -> Result:
-        """Fill in or repair the stanza of one CRD."""
-        stored = self.caches[request.name].get(request.name)
-        trusted = self._trusted()
+    def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
+        """Return the stanza; None without a CRD or a CA bundle."""
+        published_there = published(self._cache.get(self._configuration))
+        trusted = self.ca_bundle() if self.ca_bundle else next(filter(None, published_there), None)
         if stored is None or not trusted:
-            return Result()  # the event that brings what is missing enqueues the request
-        address = Address(self._at, trusted)
-        found, wanted = stored["spec"].get("conversion") or {}, stanza(address)
-        is_new = found.get("strategy") != wanted["strategy"]
-        due = await self._upkeep.due(request.name, found, wanted, probe_at=address if is_new else None)
-        if due == NOW:
-            await self._write(request, stored, wanted)
-            return Result()
-        return Result(requeue_after=due)
+            return None
+        address = Address(self.at, trusted)
+        return Wanted(stanza(address), address, self.part(stored).get("strategy") != "Webhook")
 
-    def _trusted(self) -> bytes | None:
-        if self._ca_bundle is not None:
-            return self._ca_bundle()
-        return next(filter(None, published(self._configuration.get(self._name))), None)
+    def part(self, stored: Object | None) -> Object:
+        """Return the stanza of a stored CRD."""
+        return (stored or {}).get("spec", {}).get("conversion") or {}
 
-    async def _write(self, request: Request, stored: Object, wanted: Object) -> None:
-        """Replace the stanza that was read, and no other field."""
-        client_config = {"service": None, "url": None, **wanted["webhook"]["clientConfig"]}
-        conversion = {**wanted, "webhook": {**wanted["webhook"], "clientConfig": client_config}}
-        patch = {
-            "metadata": {"resourceVersion": stored["metadata"]["resourceVersion"]},
-            "spec": {"conversion": conversion},
-        }
-        answer = await self._client.patch(CRD, request.name, patch, field_manager=FIELD_MANAGER)
-        self._upkeep.wrote(request.name, wanted, answer["spec"]["conversion"])
-        self._expectations.wrote(request, self.caches[request.name], request.name, answer)
-        LOG.info("objects are converted by the webhook", extra={"fields": {"crd": request.name}})
+    def patch(self, stored: Object, part: Object) -> Object:
+        """Replace the stanza, and no other field."""
+        client_config = {"service": None, "url": None, **part["webhook"]["clientConfig"]}
+        return {"spec": {"conversion": {**part, "webhook": {**part["webhook"], "clientConfig": client_config}}}}
 
 
 def stanza(address: Address) -> Object:

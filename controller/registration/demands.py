@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from controller.registration.scope import EVERYWHERE, Names, Place, disjoint, place_of, simplified
+from controller.registration.scope import EVERYWHERE, Names, Place, place_of, simplified
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import NAMESPACES, Kind, Target
 from webhook.engine.planners import Planner, Planners
@@ -30,11 +30,6 @@ class Demand:
     def merge(self, other: Self) -> None:
         """Add what another demand asks for."""
         self.add(other.places, other.users or frozenset(), other.groups or frozenset())
-
-    @property
-    def disjoint_places(self) -> tuple[Place, ...]:
-        """The places to register, none of which overlap."""
-        return disjoint(self.places)
 
 
 def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[Key, Demand]:

@@ -1,20 +1,39 @@
-"""When to write what refers the API server to the webhook: once it answers, and then whenever somebody changed it."""
+"""Upkeep of what refers the API server to the webhook: written once a webhook answers, and repaired from then on."""
 
 import logging
 import time
-from collections.abc import Callable, Hashable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
-from controller.registration.configurations import Address
+from controller.registration.configurations import Address, Object, Service
 from controller.registration.probe import ProbeError, probe
+from controller.runtime.apply import FIELD_MANAGER
+from controller.runtime.cache import Cache, Caches
+from controller.runtime.controller import Controller
+from controller.runtime.expectations import Expectations
+from controller.runtime.metrics import Metrics
+from controller.runtime.sources import always
+from controller.runtime.types import Request, Result
+from kube.client import Client
+from kube.resource import Resource
 
-NOW = timedelta()
 PROBE_AGAIN = timedelta(seconds=5)
 REPAIR_INTERVAL = timedelta(seconds=30)  # between two writes of the same content: another writer is not fought
 
 LOG = logging.getLogger("gatewright.registration")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a part of an object should be, and the address that it refers to."""
+
+    part: Any
+    address: Address
+    is_new: bool
+    """Whether nothing refers to the webhook yet: it must answer there first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,43 +45,101 @@ class Written:
     stored: Any
 
 
-class Upkeep:
-    """The state of each part that is kept up: the webhooks of a configuration, the conversion of a CRD."""
+class Upkeep(ABC):
+    """A reconciler of parts of objects: the webhooks of a configuration, the conversion of a CRD."""
 
-    def __init__(self, purpose: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """`purpose` is what a log line says is not done as long as no webhook answers, such as `not registered`."""
-        self._purpose = purpose
+    name: ClassVar[str]
+    """The controller's name."""
+    purpose: ClassVar[str]
+    """What a log line says is not done as long as no webhook answers."""
+    written: ClassVar[str]
+    """What a log line says after a write."""
+
+    def __init__(
+        self,
+        client: Client,
+        caches: Caches,
+        objects: Iterable[tuple[Resource, str]],
+        at: Service | str,
+        ca_bundle: Callable[[], bytes | None] | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the objects, the address of the webhook and the CA bundle that verifies it.
+
+        `ca_bundle=None`: another controller (cert-manager) fills in the caBundle of the webhook configurations.
+        """
+        self.request = Request(None, self.name)
+        self.caches = {each: caches.one(*each) for each in objects}
+        self.at = at
+        self.ca_bundle = ca_bundle
+        self._client = client
         self._clock = clock
-        self._written: dict[Hashable, Written] = {}
+        self._expectations = Expectations()
+        self._written: dict[tuple[Resource, str], Written] = {}
         self._problem = ""
 
-    async def due(self, key: Hashable, found: Any, wanted: Any, *, probe_at: Address | None) -> timedelta | None:
-        """Return when to write what is wanted: NOW, or after how long to ask again; None where it is in place.
+    @abstractmethod
+    def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
+        """Return what the part should be; None as long as something is missing, whose event enqueues the request."""
 
-        `probe_at` is given where nothing refers to the webhook yet: it must answer there first.
-        """
-        if found == wanted:
+    @abstractmethod
+    def part(self, stored: Object | None) -> Any:
+        """Return the part of a stored object."""
+
+    @abstractmethod
+    def patch(self, stored: Object, part: Any) -> Object:
+        """Return the merge patch that replaces the part of a stored object."""
+
+    def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
+        """Return the controller that runs it; changes in the caches `also` enqueue the request too."""
+        controller = Controller(
+            self.name, reconcile=self.reconcile, metrics=metrics, workers=1, expectations=self._expectations
+        )
+        for cache in (*self.caches.values(), *also):
+            controller.watch(cache, always(self.request))
+        controller.add(self.request)
+        return controller
+
+    async def reconcile(self, request: Request) -> Result:
+        """Write and repair all parts."""
+        del request
+        waits = [await self._keep(*each) for each in self.caches]
+        return Result(requeue_after=min(filter(None, waits), default=None))
+
+    async def _keep(self, resource: Resource, name: str) -> timedelta | None:
+        """Write one part if that is due; return after how long to look again, if it is not due yet."""
+        cache, before = self.caches[resource, name], self._written.get((resource, name))
+        stored = cache.get(name)
+        found, wanted = self.part(stored), self.wanted(resource, stored)
+        if wanted is None or found == wanted.part:
             return None
-        if (before := self._written.get(key)) is not None and before.wanted == wanted:
+        if before is not None and before.wanted == wanted.part:
             if found == before.stored:  # the API server's own form of it
                 return None
             left = timedelta(seconds=before.at - self._clock()) + REPAIR_INTERVAL
-            if left > NOW:
+            if left > timedelta():
                 return left
-        if probe_at is not None and not await self._answers(probe_at):
+        if wanted.is_new and not await self._answers(wanted.address):
             return PROBE_AGAIN
-        return NOW
-
-    def wrote(self, key: Hashable, wanted: Any, stored: Any) -> None:
-        """Take note of a write."""
-        self._written[key] = Written(self._clock(), wanted, stored)
+        metadata: Object = {"name": name}
+        if stored is None:
+            object = {"metadata": metadata} | self.patch({}, wanted.part)
+            answer = await self._client.create(resource, object, field_manager=FIELD_MANAGER)
+        else:
+            metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
+            patch = {"metadata": metadata} | self.patch(stored, wanted.part)
+            answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
+        self._written[resource, name] = Written(self._clock(), wanted.part, self.part(answer))
+        self._expectations.wrote(self.request, cache, name, answer)
+        LOG.info(self.written, extra={"fields": {"kind": resource.kind, "name": name}})
+        return None
 
     async def _answers(self, address: Address) -> bool:
         try:
             await probe(address.url, address.ca_bundle or b"")
         except ProbeError as error:
             if str(error) != self._problem:
-                LOG.warning("%s yet: no webhook answers", self._purpose, extra={"fields": {"error": str(error)}})
+                LOG.warning("%s yet: no webhook answers", self.purpose, extra={"fields": {"error": str(error)}})
             self._problem = str(error)
             return False
         self._problem = ""

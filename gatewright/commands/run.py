@@ -89,7 +89,7 @@ async def _run(settings: Settings) -> None:
             manager.caches,
             name,
             url,
-            webhook.policies,
+            lambda: webhook.policies.engine,
             ca_bundle=lambda: ca,
             excluded_namespaces=excluded,
             creates=True,

@@ -401,4 +401,4 @@ async def test_a_killed_api_server_is_found_again(own_control_plane: Any) -> Non
                 told.append(await follower.next())
             assert time.monotonic() - ready < 10
             assert {"default/kept", "default/new"} <= set(follower.store.keys())
-            assert "default/deleted" not in follower.store
+            assert follower.store.entry("default/deleted") is None

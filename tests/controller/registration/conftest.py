@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from controller.fake_apiserver import FakeApiServer
 from controller.registration.certificates import Certificates, Names
 from controller.registration.configurations import MUTATING, VALIDATING
-from controller.registration.conversion import Conversion
+from controller.registration.conversion import CRD, Conversion
 from controller.registration.registrar import Registrar
 from controller.runtime.manager import Manager
 from kube.client import Client
@@ -89,7 +89,7 @@ class System:
 
     def webhooks(self, resource: Resource) -> list[dict[str, Any]]:
         """Return the webhooks of a configuration as the reconcilers see it."""
-        return (self.registrar.caches[resource].get(NAME) or {}).get("webhooks") or []
+        return (self.registrar.caches[resource, NAME].get(NAME) or {}).get("webhooks") or []
 
     async def until(self, holds: Callable[[], Any]) -> None:
         """Wait until something holds of what the reconcilers see."""
@@ -104,7 +104,7 @@ class System:
 
     def stanza(self) -> dict[str, Any]:
         """Return the conversion stanza of the CRD as the reconcilers see it."""
-        return (self.conversion.caches[CONVERTED].get(CONVERTED) or {"spec": {}})["spec"].get("conversion") or {}
+        return (self.conversion.caches[CRD, CONVERTED].get(CONVERTED) or {"spec": {}})["spec"].get("conversion") or {}
 
     def mount(self) -> None:
         """Do what the kubelet does: give the webhook the pair of its Secret."""
@@ -130,7 +130,7 @@ async def working(
             runtime.caches,
             NAME,
             f"https://localhost:{connections.port}",
-            policies,
+            lambda: policies.engine,
             ca_bundle=certificates.ca_bundle if own_certificates else None,
             excluded_namespaces=[NAMESPACE],
             creates=creates,

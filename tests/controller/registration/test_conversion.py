@@ -9,7 +9,6 @@ from certs import issue_ca, issue_serving, join
 from controller.registration import upkeep
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.conversion import CRD, without_conversion
-from controller.runtime.types import Request
 from kube.client import Client
 from tests.controller.registration.conftest import CONVERTED, NAME, NAMES, NAMESPACE, install, working
 
@@ -51,7 +50,7 @@ async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_p
     await install_all(client)
     async with working(server.endpoint, tmp_path) as running:
         await running.until(lambda: running.secret(NAMES.tls_secret))
-        result = await running.conversion.reconcile(Request(None, CONVERTED))
+        result = await running.conversion.reconcile(running.conversion.request)
         assert (result.requeue_after, running.stanza()) == (timedelta(milliseconds=10), NONE)
         running.mount()
         await running.until(lambda: running.stanza() != NONE)
@@ -79,11 +78,11 @@ async def test_what_somebody_changes_is_put_back_and_not_fought(converting, serv
     await converting.until(lambda: "service" in converting.stanza()["webhook"]["clientConfig"])
     await converting.until(lambda: converting.stanza() == before)
     server.requests.clear()
-    assert (await converting.conversion.reconcile(Request(None, CONVERTED))).requeue_after is None
+    assert (await converting.conversion.reconcile(converting.conversion.request)).requeue_after is None
     assert server.requests.log == []
     server.change(CRD, CONVERTED, {"spec": {"conversion": NONE}})
     await converting.until(lambda: converting.stanza() != before)
-    assert (await converting.conversion.reconcile(Request(None, CONVERTED))).requeue_after > timedelta(seconds=20)
+    assert (await converting.conversion.reconcile(converting.conversion.request)).requeue_after > timedelta(seconds=20)
     assert server.requests.writes == []
 
 

@@ -47,7 +47,7 @@ async def test_nothing_is_registered_before_a_webhook_answers(server, client, tm
     async with working(server.endpoint, tmp_path) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
         with pytest.raises(ProbeError, match="cannot be reached: connection reset by peer"):
-            await probe(system.registrar._at, system.certificates.ca_bundle())
+            await probe(system.registrar.at, system.certificates.ca_bundle())
         assert not any(server.get(resource, NAME).get("webhooks") for resource in CONFIGURATIONS)
         system.mount()
         await system.until(system.registered)
@@ -60,14 +60,14 @@ async def test_a_webhook_without_policies_does_not_answer(system):
     """What it would say is that it cannot judge yet."""
     system.policies.engine = None
     with pytest.raises(ProbeError, match="answers with 503: the policies are not loaded yet"):
-        await probe(system.registrar._at, system.certificates.ca_bundle())
+        await probe(system.registrar.at, system.certificates.ca_bundle())
 
 
 async def test_a_webhook_of_somebody_else_does_not_answer(system):
     """A certificate that the bundle does not verify is no proof."""
     other = issue_ca("other", datetime.now(UTC))
     with pytest.raises(ProbeError, match="cannot be reached: its certificate is not trusted"):
-        await probe(system.registrar._at, other.certificate)
+        await probe(system.registrar.at, other.certificate)
 
 
 async def test_a_change_of_policies_changes_the_rules(system):
@@ -156,9 +156,9 @@ async def test_a_lost_authority_is_replaced_and_what_is_served_stays_trusted(sys
     await system.until(lambda: system.secret(NAMES.tls_secret) != leaf)
     after = system.secret(NAMES.ca_secret)
     assert after["ca.crt"] == join(after["tls.crt"], before["tls.crt"])
-    await probe(system.registrar._at, bundle_of(system.webhooks(VALIDATING)[0]))
+    await probe(system.registrar.at, bundle_of(system.webhooks(VALIDATING)[0]))
     system.mount()
-    await probe(system.registrar._at, bundle_of(system.webhooks(VALIDATING)[0]))
+    await probe(system.registrar.at, bundle_of(system.webhooks(VALIDATING)[0]))
 
 
 @pytest.mark.parametrize("name", [NAMES.ca_secret, NAMES.tls_secret])
@@ -214,8 +214,8 @@ async def test_a_rotation_publishes_the_new_authority_before_it_serves_its_leaf(
             assert version(server, resource, NAME) < version(server, SECRET, NAMES.tls_secret, NAMESPACE)
         assert version(server, SECRET, NAMES.ca_secret, NAMESPACE) < version(server, VALIDATING, NAME)
         system.mount()
-        await probe(system.registrar._at, authority["ca.crt"])
-        await probe(system.registrar._at, authority["tls.crt"])
+        await probe(system.registrar.at, authority["ca.crt"])
+        await probe(system.registrar.at, authority["tls.crt"])
         assert (tmp_path / "tls.crt").read_bytes() == serving["tls.crt"]
 
 
