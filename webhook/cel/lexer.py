@@ -1,6 +1,7 @@
 """Tokens of the Common Expression Language (https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax)."""
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from webhook.cel.errors import CompileError
@@ -27,11 +28,12 @@ _ESCAPE = re.compile(
     r"|(?P<unicode>u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|.?)",
     re.DOTALL,
 )
+_CONSTANTS = {"true": True, "false": False, "null": None}
 _PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 class Token(NamedTuple):
-    """A token: its sort ("name", "escaped", "mark", "literal" or "end"), where it begins, and its text or value."""
+    """A token: its sort ("name", "escaped", "literal", "end", or the mark itself), where it begins, text and value."""
 
     sort: str
     at: int
@@ -51,11 +53,12 @@ def tokens(source: str) -> list[Token]:
         if match is None or (match["quote"] in {"'", '"'} and not {"\n", "\r"}.isdisjoint(match["body"])):
             raise CompileError(source, at, f"syntax error: unexpected character {source[at]!r}")
         sort, text = str(match.lastgroup), match.group()
-        if sort in {"string", "double", "int"}:
-            value = float(text) if sort == "double" else _integer(match) if sort == "int" else _text(match)
-            found.append(Token("literal", at, text, value))
+        if read := _VALUES.get(sort):
+            found.append(Token("literal", at, text, read(match)))
+        elif text in _CONSTANTS:
+            found.append(Token("literal", at, text, _CONSTANTS[text]))
         elif sort != "space":
-            found.append(Token(sort, at, match.group(sort)))
+            found.append(Token(text if sort == "mark" or text == "in" else sort, at, match.group(sort)))
         at = match.end()
     return [*found, Token("end", len(source), "end of expression")]
 
@@ -84,3 +87,10 @@ def _text(match: re.Match[str]) -> str | bytes:
 
     text = match["body"] if match["raw"] else _ESCAPE.sub(unescaped, match["body"])
     return text.encode("utf-8", "surrogateescape") if is_bytes else text
+
+
+_VALUES: dict[str, Callable[[re.Match[str]], Any]] = {
+    "string": _text,
+    "double": lambda match: float(match.group()),
+    "int": _integer,
+}

@@ -1,7 +1,7 @@
 """Parse an expression into nodes: CEL's grammar, by precedence."""
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar
 
 from webhook.cel.errors import CompileError
 from webhook.cel.lexer import Token, tokens
@@ -11,17 +11,21 @@ from webhook.cel.values import MAX_INT
 MAX_DEPTH = 80  # parentheses, brackets and macros within each other
 MAX_CHAIN = 200  # operators or selections after each other
 
-RESERVED = {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "in", "let", "loop"}
+RESERVED = {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"}
 RESERVED |= {"namespace", "package", "return", "var", "void", "while"}
-_CONSTANTS = {"true": True, "false": False, "null": None}
 _PRECEDENCE = ("||", "&&", "< <= > >= == != in", "+ -", "* / %")
 _LEVELS = {mark: level for level, marks in enumerate(_PRECEDENCE, start=1) for mark in marks.split()}
 _LOGICAL = 2  # the level of `&&`
+Item = TypeVar("Item")
 
 
 def parse(source: str) -> Node:
     """Return the expression that `source` says. CompileError names line, column and what was expected."""
-    return _Parser(source).whole()
+    parser = _Parser(source)
+    node = parser.expression()
+    if parser.token.sort != "end":
+        parser.unexpected("an operator or the end")
+    return node
 
 
 class _Parser:
@@ -31,12 +35,6 @@ class _Parser:
         self.position = 0
         self.depth = 0
 
-    def whole(self) -> Node:
-        node = self.expression()
-        if self.token.sort != "end":
-            self.unexpected("an operator or the end")
-        return node
-
     @property
     def token(self) -> Token:
         return self.tokens[self.position]
@@ -45,20 +43,12 @@ class _Parser:
         self.position += 1
         return self.tokens[self.position - 1]
 
-    def taken(self, mark: str) -> bool:
-        if self.token.sort == "mark" and self.token.text == mark:
-            self.position += 1
-            return True
-        return False
+    def taken(self, sort: str) -> bool:
+        return self.token.sort == sort and bool(self.take())
 
     def expect(self, mark: str) -> None:
         if not self.taken(mark):
             self.unexpected(f"'{mark}'")
-
-    def name(self) -> Token:
-        if self.token.sort not in {"name", "escaped"} or self.token.text in {"in", *_CONSTANTS}:
-            self.unexpected("the name of a field")
-        return self.take()
 
     def unexpected(self, wanted: str) -> NoReturn:
         self.fail(self.token.at, f"syntax error: found {self.token.text[:40]!r}, expected {wanted}")
@@ -81,10 +71,10 @@ class _Parser:
 
     def binary(self, lowest: int = 1) -> Node:
         left, chain = self.unary(), 0
-        while self.token.sort in {"mark", "name"} and (level := _LEVELS.get(self.token.text, 0)) >= lowest:
+        while (level := _LEVELS.get(self.token.sort, 0)) >= lowest:
             operator, chain = self.take(), chain + 1
             right = self.binary(level + 1)
-            name = "@in" if operator.text == "in" else f"_{operator.text}_"
+            name = "@in" if operator.sort == "in" else f"_{operator.sort}_"
             if level <= _LOGICAL and isinstance(left, Call) and left.function == name:
                 left.args.append(right)  # `a && b && c` is one node, as deep as its deepest term
                 continue
@@ -94,15 +84,14 @@ class _Parser:
         return left
 
     def unary(self) -> Node:
-        token, count = self.token, 0
-        if token.sort != "mark" or token.text not in {"!", "-"}:
-            return self.members(self.primary())
-        while self.taken(token.text):
+        first, count = self.token, 0
+        while first.sort in {"!", "-"} and self.taken(first.sort):
             count += 1
-        if token.text == "-" and count % 2 and self.token.sort == "literal" and type(self.token.value) in {int, float}:
-            return self.members(Literal(token.at, -self.take().value))
-        operand = self.members(self.primary())
-        return Call(token.at, f"{token.text}_", None, [operand]) if count % 2 else operand
+        if count % 2 == 0:
+            return self.members(self.primary())
+        if first.sort == "-" and type(self.token.value) in {int, float}:
+            return self.members(Literal(first.at, -self.take().value))
+        return Call(first.at, f"{first.sort}_", None, [self.members(self.primary())])
 
     def members(self, node: Node) -> Node:
         for _ in range(MAX_CHAIN):
@@ -113,31 +102,33 @@ class _Parser:
                 name = "_[?_]" if self.taken("?") else "_[_]"
                 node = Call(at, name, None, [node, self.expression()])
                 self.expect("]")
-            elif self.token.text == "{" and self.token.sort == "mark" and (name := qualified(node)):
-                self.take()
-                node = MapNode(node.at, self.entries(self.field), name)
+            elif (name := qualified(node)) and self.taken("{"):
+                node = MapNode(node.at, self.listed("}", lambda: self.entry(self.field)), name)
             else:
                 return node
         return self.fail(self.token.at, f"more than {MAX_CHAIN} selections after each other")
 
     def member(self, node: Node) -> Node:
         if self.taken("?"):
-            name = self.name()
-            return Call(name.at, "_?._", None, [node, Literal(name.at, name.text)])
-        name = self.name()
-        if name.sort == "name" and self.taken("("):
-            return Call(name.at, name.text, node, self.listed(")", self.expression))
-        return Select(name.at, node, name.text)
+            field = self.field()
+            return Call(field.at, "_?._", None, [node, field])
+        is_plain = self.token.sort == "name"
+        field = self.field()
+        if is_plain and self.taken("("):
+            return Call(field.at, field.value, node, self.listed(")", self.expression))
+        return Select(field.at, node, field.value)
 
     def primary(self) -> Node:
         token = self.take()
-        if token.sort == "literal":
-            if type(token.value) is int and token.value > MAX_INT:
-                self.fail(token.at, f"{token.text}: integer out of range")
-            return Literal(token.at, token.value)
-        if token.sort == "name":
-            return self.named(token)
-        match token.text if token.sort == "mark" else "":
+        match token.sort:
+            case "literal":
+                if type(token.value) is int and token.value > MAX_INT:
+                    self.fail(token.at, f"{token.text}: integer out of range")
+                return Literal(token.at, token.value)
+            case "name":
+                return self.named(token)
+            case "." if self.token.sort == "name":
+                return self.named(self.take())
             case "(":
                 node = self.expression()
                 self.expect(")")
@@ -145,23 +136,19 @@ class _Parser:
             case "[":
                 return ListNode(token.at, self.listed("]", self.item))
             case "{":
-                return MapNode(token.at, self.entries(self.expression))
-            case "." if self.token.sort == "name":
-                return self.named(self.take())
+                return MapNode(token.at, self.listed("}", lambda: self.entry(self.expression)))
         self.position -= 1
         return self.unexpected("a value")
 
     def named(self, token: Token) -> Node:
-        if token.text in _CONSTANTS:
-            return Literal(token.at, _CONSTANTS[token.text])
         if token.text in RESERVED:
             self.fail(token.at, f"reserved identifier: {token.text}")
         if self.taken("("):
             return Call(token.at, token.text, None, self.listed(")", self.expression))
         return Ident(token.at, token.text)
 
-    def listed(self, end: str, item: Callable[[], Any]) -> list[Any]:
-        items: list[Any] = []
+    def listed(self, end: str, item: Callable[[], Item]) -> list[Item]:
+        items: list[Item] = []
         while not self.taken(end):
             items.append(item())
             if not self.taken(","):
@@ -173,14 +160,13 @@ class _Parser:
         optional = self.taken("?")
         return self.expression(), optional
 
-    def entries(self, key: Callable[[], Node]) -> list[tuple[Node, Node, bool]]:
-        def entry() -> tuple[Node, Node, bool]:
-            optional, name = self.taken("?"), key()
-            self.expect(":")
-            return name, self.expression(), optional
+    def entry(self, key: Callable[[], Node]) -> tuple[Node, Node, bool]:
+        optional, name = self.taken("?"), key()
+        self.expect(":")
+        return name, self.expression(), optional
 
-        return self.listed("}", entry)
-
-    def field(self) -> Node:
-        token = self.name()
+    def field(self) -> Literal:
+        if self.token.sort not in {"name", "escaped"}:
+            self.unexpected("the name of a field")
+        token = self.take()
         return Literal(token.at, token.text)

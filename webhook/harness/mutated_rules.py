@@ -44,11 +44,11 @@ def _expressions(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 def _replacements(token: Token) -> Iterator[str]:
-    if token.sort == "literal" and isinstance(token.value, str | bytes):
+    if token.sort != "escaped" and token.text in SWAPPED:
+        yield SWAPPED[token.text]
+    elif isinstance(token.value, str | bytes):
         prefix = "b" if isinstance(token.value, bytes) else ""
         yield f"{prefix}''" if token.value else f"{prefix}'x'"
-    elif token.sort == "literal":
+    elif token.value is not None:
         suffix = token.text[-1] if token.text[-1] in "uU" else ""
         yield from (f"{token.value + step}{suffix}" for step in (1, -1) if token.value + step >= 0)
-    elif token.sort in {"mark", "name"} and token.text in SWAPPED:
-        yield SWAPPED[token.text]

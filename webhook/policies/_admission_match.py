@@ -12,8 +12,13 @@ from webhook.policies._rule_resources import merged_targets
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 
 
-def condition_of(spec: MatchResources) -> Condition:
-    """Return whether a request is one of those that `spec` matches. NotLookedUpError where labels are not known."""
+def condition_of(*specs: MatchResources) -> Condition:
+    """Return whether all of `specs` match a request. NotLookedUpError where labels are not known."""
+    conditions = list(map(_condition, specs))
+    return lambda request: all(holds(request) for holds in conditions)
+
+
+def _condition(spec: MatchResources) -> Condition:
     exact = spec.match_policy == "Exact"
     in_namespace = None if spec.namespace_selector is None else compile_selector(spec.namespace_selector)
     of_object = None if spec.object_selector is None else compile_selector(spec.object_selector)
@@ -32,10 +37,10 @@ def condition_of(spec: MatchResources) -> Condition:
     return holds
 
 
-def selects_namespaces(spec: MatchResources) -> bool:
+def selects_namespaces(*specs: MatchResources) -> bool:
     """Return whether labels of the namespace decide."""
-    selector = spec.namespace_selector
-    return selector is not None and bool(selector.match_labels or selector.match_expressions)
+    selectors = [each.namespace_selector for each in specs if each.namespace_selector is not None]
+    return any(each.match_labels or each.match_expressions for each in selectors)
 
 
 def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target, ...]:

@@ -10,7 +10,7 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import Kind, Target
 from webhook.engine.match import Match, compile_selector
 from webhook.engine.request import NAMESPACE_LABELS, Request
-from webhook.engine.rules import Condition, Native, RuleError
+from webhook.engine.rules import Native, RuleError
 from webhook.policies._admission_match import condition_of, selects_namespaces, targets_of
 from webhook.policies._expressions import Expressions
 from webhook.policies._rules import CATEGORY, NAME, RuleParams, RulePolicy, shown
@@ -103,9 +103,8 @@ def _in_force(
 ) -> Iterator[BoundPolicy]:
     """Yield the policy as each binding puts it in force. FaultsError where it does not compile, bound or not."""
     found = Expressions(spec, has_params=spec.param_kind is not None)
-    about = condition_of(spec.match_constraints)
     for binding_name, binding in bindings:
-        selects = any(map(selects_namespaces, (spec.match_constraints, binding.match_resources)))
+        matches = spec.match_constraints, binding.match_resources
         yield BoundPolicy(
             name if len(bindings) == 1 else f"{name}:{binding_name}",
             _policy(found, spec, _choose(spec, binding, params), targets),
@@ -116,13 +115,9 @@ def _in_force(
             tolerates_existing=False,
             severity="medium",
             category=CATEGORY,
-            condition=_both(about, condition_of(binding.match_resources)),
-            condition_needs=found.needs | ({NAMESPACE_LABELS} if selects else set()),
+            condition=condition_of(*matches),
+            condition_needs=found.needs | ({NAMESPACE_LABELS} if selects_namespaces(*matches) else set()),
         )
-
-
-def _both(one: Condition, other: Condition) -> Condition:
-    return lambda request: one(request) and other(request)
 
 
 def _policy(found: Expressions, spec: KubernetesPolicySpec, choose: Choose, targets: tuple[Target, ...]) -> RulePolicy:

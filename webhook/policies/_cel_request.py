@@ -3,7 +3,7 @@
 Source: CreateAdmissionRequest and CreateNamespaceObject of k8s.io/apiserver/pkg/admission/plugin/cel.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -12,28 +12,25 @@ from webhook.cel import EvaluationError
 from webhook.engine.kinds import NAMESPACES
 from webhook.engine.request import NAMESPACE, Request
 
-NAMESPACE_METADATA = (
-    *("name", "generateName", "namespace", "uid", "resourceVersion", "generation", "labels", "annotations"),
-    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "finalizers"),
-)
 Object = Mapping[str, Any]
 
 
 class Partial(dict[str, Any]):
-    """An object of which some fields are unknown: reading one is an error, never an empty answer."""
+    """An object of which only some fields are known: reading another is an error, never an empty answer."""
 
-    def __init__(self, name: str, known: Object, *unknown: str) -> None:
+    def __init__(self, name: str, known: Object, absent: Iterable[str] = ()) -> None:
+        """Take the name of the object, its `known` fields, and those that are `absent` unless they are known."""
         super().__init__(known)
         self.name = name
-        self.unknown = frozenset(unknown)
+        self.absent = frozenset(absent)
 
     def __missing__(self, key: str) -> Any:
-        if key in self.unknown:
-            raise EvaluationError(f"{self.name}.{key} is known to the API server only")
-        raise KeyError(key)
+        if key in self.absent:
+            raise KeyError(key)
+        raise EvaluationError(f"{self.name}.{key} is known to the API server only")
 
     def __contains__(self, key: object) -> bool:
-        return super().__contains__(self[str(key)] if key in self.unknown else key)
+        return super().__contains__(key) or (key not in self.absent and bool(self[str(key)]))
 
 
 def namespace_object(request: Request) -> Object | None:
@@ -41,14 +38,12 @@ def namespace_object(request: Request) -> Object | None:
     attributes = request.attributes
     if not attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES:
         return None
-    whole = request.looked_up.get(NAMESPACE)
+    whole: Object | None = request.looked_up.get(NAMESPACE)
     if whole is not None:
-        metadata = {key: whole["metadata"][key] for key in NAMESPACE_METADATA if key in whole["metadata"]}
-        return {"metadata": metadata, **{key: whole[key] for key in ("spec", "status") if key in whole}}
+        return whole
     labels = dict(request.namespace_labels())
     known = {"name": attributes.namespace, **({"labels": labels} if labels else {})}
-    metadata = Partial("namespaceObject.metadata", known, *(set(NAMESPACE_METADATA) - {"labels"}))
-    return Partial("namespaceObject", {"metadata": metadata}, "spec", "status")
+    return Partial("namespaceObject", {"metadata": Partial("namespaceObject.metadata", known, ["labels"])})
 
 
 def admission_request(request: Request) -> Object:
@@ -62,7 +57,7 @@ def admission_request(request: Request) -> Object:
     }
     group, version, name = attributes.requested or tuple(kind.values())
     user = {"username": attributes.username, "groups": list(attributes.groups)}
-    known = {
+    fields = {
         "kind": kind,
         "resource": resource,
         "requestKind": {"group": group, "version": version, "kind": name},
@@ -70,19 +65,19 @@ def admission_request(request: Request) -> Object:
         "name": attributes.name,
         "namespace": attributes.namespace,
         "operation": attributes.operation,
-        "userInfo": Partial("request.userInfo", user, "uid", "extra"),
+        "userInfo": Partial("request.userInfo", user),
         "dryRun": attributes.dry_run,
         "subResource": attributes.subresource,
         "requestSubResource": attributes.subresource,
     }
     if sent is None:
         metadata = request.value.get("metadata")
-        known["name"] = attributes.name or (metadata.get("name") if isinstance(metadata, dict) else None)
-        return Partial("request", _given(known), "options")
+        fields["name"] = attributes.name or (metadata.get("name") if isinstance(metadata, dict) else None)
+        return Partial("request", _given(fields), fields)
     if sent.user_info is not None:
         user |= {"uid": sent.user_info.uid, "extra": orjson.loads(memoryview(sent.user_info.extra))}
-    known["requestResource"] = orjson.loads(memoryview(sent.request_resource)) or known["requestResource"]
-    return _given(known | {"userInfo": _given(user), "options": orjson.loads(memoryview(sent.options))})
+    fields["requestResource"] = orjson.loads(memoryview(sent.request_resource)) or fields["requestResource"]
+    return _given(fields | {"userInfo": _given(user), "options": orjson.loads(memoryview(sent.options))})
 
 
 def _given(fields: Object) -> dict[str, Any]:
