@@ -74,7 +74,7 @@ class Audit:
         self._interval, self._limit, self._format = interval, RateLimit(qps), format
         self._namespaces, self._excluded = tuple(namespaces), excluded_namespaces
         self._kubernetes = kubernetes
-        self._metrics = AuditMetrics(registry)
+        self._metrics = AuditMetrics(registry, interval)
         self._started: datetime | None = None
         self.on_finished: Callable[[], None] = lambda: None
         self.totals: dict[str, dict[str, int]] | None = None
@@ -106,9 +106,10 @@ class Audit:
         self.on_finished()
         written = await self._report(found, lister, now, unread)
         seconds = time.monotonic() - began
-        self._metrics.finished(seconds, None if unread else self._now())
+        self._metrics.finished(seconds, None if unread or written is None else self._now())
         fields = {"objects": number, "violating": len(found), "seconds": round(seconds, 1)}
-        fields |= {"applied": len(written.apply), "deleted": len(written.delete)}
+        if written is not None:
+            fields |= {"applied": len(written.apply), "deleted": len(written.delete)}
         log.info("audit finished", extra={"fields": fields})
         return Result(self._interval)
 
@@ -144,8 +145,10 @@ class Audit:
                 await asyncio.sleep(0)
         return found, number, unread
 
-    async def _report(self, found: list[Judged], lister: Lister, now: datetime, unread: set[GroupKind]) -> Changes:
-        """Bring the reports in the cluster up to date; return what was written."""
+    async def _report(
+        self, found: list[Judged], lister: Lister, now: datetime, unread: set[GroupKind]
+    ) -> Changes | None:
+        """Bring the reports in the cluster up to date; return what was written, None where there can be no reports."""
         kinds = KINDS[self._format]
         stored = list[Stored]()
         try:
@@ -154,7 +157,7 @@ class Audit:
                 stored += [Stored.of(each["metadata"]) async for each in listed]
         except NotFound:
             log.warning("no audit reports are written: the CRDs of %s are not installed", self._format)
-            return Changes((), ())
+            return None
         planned = changes(found, stored, unread)
         there = {each.name for each in stored}
         for judged in planned.apply:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry, Gauge
 
@@ -15,8 +15,8 @@ OTHER = "other"  # the labels of what exceeds MAX_SERIES
 class AuditMetrics:
     """Gauges of the last finished audit."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        """Register them."""
+    def __init__(self, registry: CollectorRegistry, interval: timedelta) -> None:
+        """Register them; `interval` is the pause between two audits."""
         self._violations = Gauge(
             "gatewright_audit_violations",
             f"Violations found by the last audit; series beyond {MAX_SERIES} are summed as {OTHER}.",
@@ -27,6 +27,9 @@ class AuditMetrics:
             "gatewright_audit_duration_seconds", "Duration of the last finished audit.", registry=registry
         )
         self._objects = Gauge("gatewright_audit_objects", "Objects judged by the last audit.", registry=registry)
+        Gauge("gatewright_audit_interval_seconds", "Pause between two audits.", registry=registry).set(
+            interval.total_seconds()
+        )
         self._success = Gauge(
             "gatewright_audit_last_success_timestamp_seconds",
             "Unix time at which an audit last read everything and wrote its reports.",

@@ -36,7 +36,7 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
             "The policy set production is in force (Deny) as soon as the webhook answers.",
         ),
         (("policies.preset=baseline", "policies.action=Warn"), "The policy set baseline is in force (Warn)"),
-        (("policies.preset=production", "webhook.enabled=false"), "The webhook is disabled, so no policy is in force."),
+        (("policies.preset=production", "webhook.enabled=false"), "The webhook is disabled, so nothing is denied."),
         (("webhook.enabled=false",), "The webhook is disabled."),
     ],
 )

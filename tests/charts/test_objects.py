@@ -147,16 +147,56 @@ def test_the_runbook_url_is_a_value(render):
     assert down["annotations"]["runbook_url"] == "https://example.com/running#webappoperatordown"
 
 
-def test_the_dashboard_uses_existing_metrics(render):
-    """Grafana's sidecar finds the ConfigMap by label; each panel queries series of the reference."""
+def test_grafana_finds_the_dashboard(render):
+    """Its sidecar looks for ConfigMaps with this label."""
     dashboard = render("dashboard.enabled=true")["ConfigMap", "gatewright-dashboard"]
     assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
-    panels = json.loads(dashboard["data"]["gatewright.json"])["panels"]
-    queries = " ".join(target["expr"] for panel in panels for target in panel["targets"])
-    known = re.findall(r"^\| `(\w+)` \|", (CHART.parents[1] / "docs/reference/metrics.md").read_text(), re.MULTILINE)
-    asked = set(re.findall(r"\b(?:gatewright|controller_runtime|workqueue|rest_client|leader)_\w+", queries))
-    assert {name.removesuffix("_bucket") for name in asked} <= set(known)
-    assert len(asked) == 14
+
+
+def exported():
+    """The labels of each series in the reference of metrics, which is made from what the processes export."""
+    rows = (CHART.parents[1] / "docs/reference/metrics.md").read_text().splitlines()
+    found = {"up": {"job"}}
+    for row in rows:
+        name, kind, labels = ([*map(str.strip, row.split("|"))] + [""] * 4)[1:4]
+        if name.startswith("`"):
+            for suffix in ("_bucket", "_count", "_sum") if kind == "histogram" else ("",):
+                found[name.strip("`") + suffix] = {
+                    *re.findall(r"\w+", labels),
+                    "job",
+                    *(["le"] if suffix == "_bucket" else []),
+                }
+    return found
+
+
+def queries(render):
+    """Each query of the dashboard and the alerts, with the text that shows its labels."""
+    objects = render("dashboard.enabled=true", "prometheusRule.enabled=true", "audit.enabled=true")
+    panels = json.loads(objects["ConfigMap", "gatewright-dashboard"]["data"]["gatewright.json"])["panels"]
+    groups = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    return [(each["expr"], each["legendFormat"]) for panel in panels for each in panel["targets"]] + [
+        (rule["expr"], rule["annotations"]["description"]) for rule in rules
+    ]
+
+
+def test_queries_use_existing_metrics_and_labels(render):
+    """Each panel and alert asks for series that are exported, by labels that these have, and shows no others."""
+    known = exported()
+    asked = set()
+    for query, shown in queries(render):
+        by = {label for labels in re.findall(r"\bby \(([^)]*)\)", query) for label in re.findall(r"\w+", labels)}
+        selected = {label for labels in re.findall(r"{([^}]*)}", query) for label in re.findall(r"(\w+)=", labels)}
+        plain = re.sub(r"\bby \([^)]*\)|{[^}]*}|\[[^]]*\]", "", query)
+        series = set(re.findall(r"[a-z]\w*(?![\w(]|\s*\()", plain)) - {"or", "time"}
+        assert series <= known.keys(), query
+        for each in series:
+            assert by | selected <= known[each], query
+        kept = by or set().union(*(known[each] for each in series))
+        labels = {label for found in re.findall(r"{{(\w+)}}|\$labels\.(\w+)", shown) for label in found if label}
+        assert labels <= kept, query
+        asked |= series
+    assert len(asked) == 18
 
 
 def test_without_leader_election_there_is_no_leader_alert(render):

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -119,7 +120,7 @@ def collectors() -> dict[str, CollectorRegistry]:
     controller.register(LastBackups(tuple))
     for counts in filter(None, (each.counts for each in own_kinds())):
         shared.counter(counts.name, counts.about)
-    AuditMetrics(controller)
+    AuditMetrics(controller, timedelta())
     shared.registry = kind
     KindMetrics("WebApp", shared)
     return {

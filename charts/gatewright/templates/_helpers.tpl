@@ -56,6 +56,11 @@ Takes a dict of policy, action and failurePolicy.
 {{- if and .Values.webhook.enabled (or .Values.certManager.enabled .Values.webhook.certManager.enabled) }}true{{ end }}
 {{- end }}
 
+{{/* "true" where the controller or the webhook judges by policies. */}}
+{{- define "gatewright.judges" -}}
+{{- if or .Values.webhook.enabled .Values.audit.enabled }}true{{ end }}
+{{- end }}
+
 {{/* The Deployments by the key of their values, as JSON: their component. */}}
 {{- define "gatewright.components" -}}
 {{- $components := dict "controller" "controller-manager" }}
@@ -235,7 +240,7 @@ capabilities:
 
 {{/* Where both containers mount policies, modules and extra volumes; takes a dict of root and settings. */}}
 {{- define "gatewright.policyMounts" -}}
-{{- if .root.Values.webhook.enabled }}
+{{- if include "gatewright.judges" .root }}
 - name: policies
   mountPath: /etc/gatewright/policies
   readOnly: true
@@ -252,7 +257,7 @@ capabilities:
 
 {{/* The volumes of `gatewright.policyMounts`; takes the same. */}}
 {{- define "gatewright.policyVolumes" -}}
-{{- if .root.Values.webhook.enabled }}
+{{- if include "gatewright.judges" .root }}
 - name: policies
   configMap:
     name: {{ include "gatewright.policies" .root }}

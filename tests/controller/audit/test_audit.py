@@ -184,7 +184,7 @@ async def test_totals_are_those_of_the_policies_that_were_in_force(server, audit
 
 
 async def test_without_the_report_crds_metrics_are_all(server, auditor):
-    """They are installed by the chart or by another tool; the audit says so in the log."""
+    """They are installed by the chart or by another tool; the audit says so in the log, and is no success."""
     for resource in KINDS["openreports"]:
         server.fail(1, 404, path=f"/{resource.plural}")
     server.create(DEPLOYMENT, deployment("many", 30))
@@ -192,6 +192,7 @@ async def test_without_the_report_crds_metrics_are_all(server, auditor):
     labels = {"policy": "few", "namespace": "shop", "severity": "medium"}
     assert auditor.registry.get_sample_value("gatewright_audit_violations", labels) == 1
     assert auditor.registry.get_sample_value("gatewright_audit_objects") == 1
+    assert auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds") == 0
 
 
 def pages(server):
