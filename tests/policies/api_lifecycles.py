@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from textwrap import wrap
 
 ROOT = Path(__file__).parents[2]
 MODULE = ROOT / "tests/controlplane/helm"
 TABLE = ROOT / "webhook/policies/_api_lifecycles.py"
 NEVER = 1_000
+LONGEST = 56  # characters of the kinds of one row, which is one line
 HEAD = '''"""Generated from k8s.io/api's lifecycle markers by `python -m tests.policies.api_lifecycles`; do not edit."""
 
 LATEST = "1.{minor}"  # the release of Kubernetes that the markers are from
@@ -58,10 +60,11 @@ def table() -> str:
     latest = int(module["Version"].split(".")[1])
     rows = sorted(_rows([*_lifecycles(Path(module["Dir"]))], latest))
     lines = [
-        f'    ("{key[0]}", "{" ".join(sorted(row[1] for row in same))}", "{_short(*key[:2])}", {key[2]}, {key[3]}),\n'
+        f'    ("{key[0]}", "{kinds}", "{_short(*key[:2])}", {key[2]}, {key[3]}),\n'
         for key, same in groupby(sorted(rows, key=_key), _key)
+        for kinds in wrap(" ".join(sorted(row[1] for row in same)), LONGEST)
     ]
-    return "".join([HEAD.format(minor=latest), *map(_wrapped, lines), ")\n"])
+    return "".join([HEAD.format(minor=latest), *lines, ")\n"])
 
 
 def _key(row: tuple[str, str, str, int, int]) -> tuple[str, str, int, int]:
@@ -71,14 +74,6 @@ def _key(row: tuple[str, str, str, int, int]) -> tuple[str, str, int, int]:
 def _short(old: str, new: str) -> str:
     """Return the new version without the group of the old one."""
     return new.removeprefix(f"{old.rpartition('/')[0]}/")
-
-
-def _wrapped(line: str) -> str:
-    """Break a line as ruff format does."""
-    if len(line) <= 121:
-        return line
-    parts = re.findall(r'"[^"]*"|\d+', line)
-    return "".join(["    (\n", *(f"        {part},\n" for part in parts), "    ),\n"])
 
 
 def _lifecycles(root: Path) -> Iterator[Lifecycle]:

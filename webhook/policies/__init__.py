@@ -21,12 +21,12 @@ use_compiler(compile_rules, native_policies)
 
 
 def catalogue() -> dict[str, Policy]:
-    """Return every policy by name: ours, those of installed packages, and those of directories that were added."""
+    """Return every policy by name: built-in ones, those of installed packages, and those of added directories."""
     if not _found:
         found: dict[str, Policy] = {}
         for module in pkgutil.iter_modules(__path__):
             if module.name.startswith("_"):
-                continue  # what policies share
+                continue  # shared by policies
             _take(importlib.import_module(f"{__name__}.{module.name}"), module.name, f"{module.name}.py", found)
         for entry in importlib.metadata.entry_points(group=GROUP):
             where = f"entry point {entry.name} ({entry.value})"
@@ -38,7 +38,7 @@ def catalogue() -> dict[str, Policy]:
 def add_directory(directory: Path) -> None:
     """Take every policy module in `directory` into the catalogue.
 
-    Files that begin with `_` are what those modules share (`from ._names import …`). Called once when a process starts.
+    Modules may import shared files, which begin with `_` (`from ._names import …`). Called once when a process starts.
     ModuleError where a module cannot be imported or is no policy.
     """
     catalogue()

@@ -4,10 +4,9 @@ from collections.abc import Callable, Collection
 
 from config.data_versions import MYSQL, denial
 from webhook.engine import Fields, Request, Violation, Violations
-from webhook.policies._container_checks import of_image, of_resources, of_security_context, of_variables
-from webhook.policies._field_checks import no_dns_label, of_object_name, of_schedule, of_storage, too_long
+from webhook.policies import _field_checks as checks
 
-CHILDREN = {  # of each component, the child whose name has the lowest limit
+CHILDREN = {  # by component: the child whose name has the lowest limit
     "database": ("CronJob", "-db-backup", 52),
     "frontend": ("Service", "-frontend", 63),
     "backend": ("Service", "-backend", 63),
@@ -18,40 +17,39 @@ DEFAULT_TYPE = "postgresql"
 
 
 def judge_components(request: Request, components_of: Callable[[Request], Collection[str]]) -> Violations:
-    """Yield a violation for each thing that the components of a request could not be or have."""
+    """Yield a violation for each field from which a component cannot be created."""
     components, before = components_of(request), request.before()
-    yield from _of_name(request, components)
+    yield from checks.no_dns_label(request, "the Services that are made must have a DNS label as their name")
+    if components:
+        yield from _of_length(request, components)
     if "database" in components:
         had = before is not None and "database" in components_of(before)
         yield from _of_database(request.fields("spec.database"), before if had else None)
-    yield from of_resources(request.fields("spec.cache"))
+    yield from checks.of_resources(request.fields("spec.cache"))
     for component in ("backend", "frontend"):
         workload = request.fields(f"spec.{component}")
-        yield from of_image(workload)
-        yield from of_resources(workload)
-        yield from of_security_context(workload, may_escalate=False)
-        yield from of_variables(workload)
+        yield from checks.of_image(workload)
+        yield from checks.of_resources(workload)
+        yield from checks.of_security_context(workload, may_escalate=False)
+        yield from checks.of_variables(workload)
 
 
-def _of_name(request: Request, components: Collection[str]) -> Violations:
-    """Yield a violation where a child of one of the components would have an invalid name."""
-    yield from no_dns_label(request, "the Services that are made must have a DNS label as their name")
+def _of_length(request: Request, components: Collection[str]) -> Violations:
+    """Yield a violation where the name of a component's child would be too long; the lowest limit counts."""
     backup = request.fields("spec.database.backup")
     is_stored = backup.is_set("destination") and backup.boolean("enabled") is not False
     children = {**CHILDREN, "database": STORED} if is_stored else CHILDREN
-    limits = [
-        (limit - len(suffix), kind, suffix, limit) for kind, suffix, limit in map(children.__getitem__, components)
-    ]
-    if limits:
-        room, kind, suffix, limit = min(limits)
-        rule = f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"
-        yield from too_long(request, room, rule)
+    kind, suffix, limit = min((children[each] for each in components), key=lambda child: child[2] - len(child[1]))
+    room = limit - len(suffix)
+    yield from checks.too_long(
+        request, room, f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"
+    )
 
 
 def _of_database(database: Fields, before: Request | None) -> Violations:
-    """Yield a violation for each thing that the database could not be, or could not become.
+    """Yield a violation for each field from which the database cannot be created or updated.
 
-    A postgresql is judged as the PostgreSQL object that is made of it, by that kind's own rules.
+    A postgresql is judged as the PostgreSQL object that the controller creates, by that kind's own rules.
     """
     type = database.string("type") or DEFAULT_TYPE
     if before is not None:
@@ -63,21 +61,21 @@ def _of_database(database: Fields, before: Request | None) -> Violations:
         quoted = isinstance(version, str)
         fix = "choose one of them" if quoted else "choose one of them, in quotes: YAML takes 8.0 for the number 8"
         yield database.violation("version", version, "mysql comes in 5.7, 8.0, 8.4 and 9.x", fix)
-    yield from of_storage(database, "storage")
-    yield from of_storage(database, "backup.storage")
+    yield from checks.of_storage(database, "storage")
+    yield from checks.of_storage(database, "backup.storage")
     replicas = database.integer("replicas")
     if replicas is not None and replicas > 1:
         yield database.violation("replicas", replicas, "mysql has one server", "set it to 1, or use postgresql")
-    if not database.is_set("backup.destination"):  # else a Backup object is made, and judged
-        yield from of_schedule(database, "backup.schedule")
-    yield from of_resources(database)
-    yield from of_object_name(database, "storageClassName")
+    if not database.is_set("backup.destination"):  # else a Backup object is created, and judged
+        yield from checks.of_schedule(database, "backup.schedule")
+    yield from checks.of_resources(database)
+    yield from checks.of_object_name(database, "storageClassName")
 
 
 def _of_data(database: Fields, type: str, before: Request) -> Violations:
-    """Yield a violation where the data that there is would be lost, or could not be opened by the version asked for.
+    """Yield a violation where an update would lose the data, or the requested version cannot open it.
 
-    Where the database is not ready, the version asked for last may never have opened it: the controller knows.
+    While the database is not ready, its previous version may never have opened the data: the controller decides.
     """
     had = before.fields("spec.database")
     was = had.string("type") or DEFAULT_TYPE
@@ -86,8 +84,8 @@ def _of_data(database: Fields, type: str, before: Request) -> Violations:
         found, fix = f"{was} is to become {type}", "set it back, and move the data to another database"
         yield Violation(database.path("type"), found, "the data would be left behind", fix)
         return
-    is_unknown = version is None or data is None or any(map(_is_unready, before.each("status.conditions")))
-    if not is_unknown and (refused := denial(type, str(version), str(data))):
+    is_known = version is not None and data is not None and not any(map(_is_unready, before.each("status.conditions")))
+    if is_known and (refused := denial(type, str(version), str(data))):
         yield Violation(database.path("version"), str(version), *refused)
 
 

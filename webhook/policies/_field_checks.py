@@ -1,13 +1,20 @@
-"""Constraints on single fields of Gatewright's own kinds: names that children get, sizes, schedules."""
+"""Rules for fields of Gatewright's own kinds that the API server or the controller rejects in a child.
+
+The API server validates a custom resource against its schema only. Without these rules it would admit an object whose
+children it then rejects: names, sizes, schedules, and contradictory settings of containers.
+"""
 
 import re
 
 from config.cron import CronError, check
 from webhook.engine import Fields, Request, Violations
+from webhook.engine.fields import entry
 from webhook.engine.violation import shown
 
 OBJECT_NAME = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server rejects
+SOURCES = ("secretKeyRef", "configMapKeyRef")
 
 
 def too_long(request: Request, limit: int, rule: str) -> Violations:
@@ -29,7 +36,7 @@ def no_dns_label(request: Request, rule: str, limit: int | None = None) -> Viola
 
 
 def of_object_name(record: Fields, field: str) -> Violations:
-    """Yield a violation where a field names an object that cannot be."""
+    """Yield a violation where a field is not a valid object name."""
     name = record.string(field)
     if name and not OBJECT_NAME.fullmatch(name):
         yield record.violation(
@@ -38,14 +45,14 @@ def of_object_name(record: Fields, field: str) -> Violations:
 
 
 def of_storage(record: Fields, field: str) -> Violations:
-    """Yield a violation where the size of a volume is none."""
+    """Yield a violation where the size of a volume is not positive."""
     size = record.quantity(field)
     if size is not None and size.millis <= 0:
         yield record.violation(field, size.text, "a volume has a size", "write 1Gi or more", found=size.text)
 
 
 def of_schedule(record: Fields, field: str) -> Violations:
-    """Yield a violation where a CronJob cannot have a schedule; what is unset has a default."""
+    """Yield a violation where a schedule is not valid for a CronJob; an unset one has a default."""
     schedule = record.string(field)
     try:
         if schedule is not None:
@@ -53,3 +60,62 @@ def of_schedule(record: Fields, field: str) -> Violations:
     except CronError as error:
         fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
         yield record.violation(field, schedule, f"no cron schedule: {error}", fix)
+
+
+def of_image(container: Fields) -> Violations:
+    """Yield a violation where an image begins or ends with whitespace."""
+    image = container.string("image")
+    if image is not None and image != image.strip():
+        yield container.violation("image", image, rule="must not begin or end with whitespace", fix="remove it")
+
+
+def of_resources(record: Fields) -> Violations:
+    """Yield a violation for each amount that is negative, and each request above its limit."""
+    requests, limits = record.quantities("resources.requests"), record.quantities("resources.limits")
+    for part, amounts in (("requests", requests), ("limits", limits)):
+        for name, amount in amounts.items():
+            field, limit = entry(f"resources.{part}", name), limits.get(name, amount)
+            if amount.millis < 0:
+                rule, fix = "an amount cannot be negative", "write 0 or more"
+                yield record.violation(field, amount.text, rule, fix, found=amount.text)
+            if amount.millis > limit.millis:
+                found = f"{amount}, and the limit is {limit}"
+                rule = "no container may ask for more than it may use"
+                yield record.violation(field, found, rule, "lower the request, or raise the limit", found=found)
+
+
+def of_security_context(container: Fields, *, may_escalate: bool = True) -> Violations:
+    """Yield a violation for rights that imply a denied privilege escalation; `may_escalate` is its default."""
+    context = container.fields("securityContext")
+    allowed = context.boolean("allowPrivilegeEscalation")
+    if may_escalate if allowed is None else allowed:
+        return
+    rule = "what has it can always escalate, and allowPrivilegeEscalation is false"
+    fix = "do without, or set allowPrivilegeEscalation to true"
+    if context.boolean("privileged"):
+        yield context.violation("privileged", True, rule=rule, fix=fix)
+    if SYS_ADMIN in context.strings("capabilities.add"):
+        yield context.violation("capabilities.add", SYS_ADMIN, rule, fix, found=SYS_ADMIN)
+
+
+def of_variables(container: Fields) -> Violations:
+    """Yield a violation for each environment variable with an invalid name, or without exactly one value."""
+    for each in container.each("env"):
+        name = each.string("name") or ""
+        if "=" in name or not (name.isascii() and name.isprintable()):
+            rule = "a variable's name has printable ASCII characters other than '='"
+            yield each.violation("name", name, rule=rule, fix="choose another")
+        if not each.is_set("valueFrom"):
+            continue
+        sources = [source for source in SOURCES if each.is_set(f"valueFrom.{source}")]
+        if each.string("value"):
+            fix = "leave one of them out"
+            yield each.violation("value", None, "a variable has one value", fix, found="valueFrom is set too")
+        if len(sources) != 1:
+            found = " and ".join(sources) or "no source"
+            rule, fix = "a value comes from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
+            yield each.violation("valueFrom", found, rule, fix, found=found)
+        for source in sources:
+            if not each.string(f"valueFrom.{source}.key"):
+                field = f"valueFrom.{source}.key"
+                yield each.violation(field, None, "a value is that of one key", "name it", found="missing")

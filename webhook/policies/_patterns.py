@@ -1,4 +1,4 @@
-"""What the value of a label or an annotation must look like: a glob, or a regular expression between slashes."""
+"""Patterns of labels and annotations: a glob, or a regular expression between slashes."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -51,7 +51,7 @@ Pattern = Annotated[str, AfterValidator(_checked)]
 
 
 class OnMetadata(Params):
-    """Whose metadata a policy is about."""
+    """Which metadata is judged."""
 
     where: Literal["objects", "pods"] = Field(
         "objects", description="whether the objects themselves must have them, or their pods"

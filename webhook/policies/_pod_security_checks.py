@@ -1,9 +1,8 @@
 """The checks of the Pod Security Standards: policies of this library, with the parameters of each level and version."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies import (
@@ -30,8 +29,7 @@ PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restrict
 Judge = Callable[[Request, Any], Iterable[Violation]]
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One check: a policy, as a level has it from a version on, until a later row has the same policy otherwise."""
 
     level: str
@@ -51,9 +49,7 @@ class Check:
 def _check(
     level: str, since: int, policy: Policy, /, replaces: str = "", judge: Judge | None = None, **params: Any
 ) -> Check:
-    judge = judge or policy.validate
-    assert judge is not None
-    return Check(level, since, policy, policy.params(**params), judge, replaces)
+    return Check(level, since, policy, policy.params(**params), judge or policy.validate, replaces)  # type: ignore[arg-type]
 
 
 _baseline, _restricted = partial(_check, BASELINE), partial(_check, RESTRICTED)

@@ -1,4 +1,4 @@
-"""What RBAC objects say, and who keeps those that belong to Kubernetes itself."""
+"""Reads RBAC objects, and recognizes the writes of Kubernetes itself."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,22 +13,22 @@ GROUP = "rbac.authorization.k8s.io"
 NAME, ANY_NAME = "name ", "of any name"
 PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs")
 
-KEEPERS = frozenset(
+SYSTEM_WRITERS = frozenset(
     {
-        "system:apiserver",  # makes the default roles when it starts, and is not ready before it could
+        "system:apiserver",  # creates the default roles when it starts, and is not ready until it has
         "system:serviceaccount:kube-system:clusterrole-aggregation-controller",  # copies the rules of other roles
     }
 )
 
 
-def is_kept(request: Request) -> bool:
-    """Return whether Kubernetes itself asks: what it writes is its own, or was judged where it was copied from."""
-    return request.attributes.username in KEEPERS
+def is_by_kubernetes(request: Request) -> bool:
+    """Return whether Kubernetes itself writes: its own objects, or copies of rules that were judged already."""
+    return request.attributes.username in SYSTEM_WRITERS
 
 
 def rules(request: Request) -> Iterator[Fields]:
     """Yield the rules of a role; those that Kubernetes itself writes are left out."""
-    if not is_kept(request):
+    if not is_by_kubernetes(request):
         yield from request.each("rules")
 
 

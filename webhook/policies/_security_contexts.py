@@ -1,4 +1,4 @@
-"""Where security contexts stand in an object, and which pods a rule about them leaves alone."""
+"""Security contexts of an object, and the pods that rules about them skip."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -22,7 +22,7 @@ def contexts(request: Request) -> list[Fields]:
 
 
 def is_windows(pod: Fields | None) -> bool:
-    """Return whether the pod says that it runs on Windows, where the API forbids most of a security context."""
+    """Return whether the pod sets os.name to windows, where the API forbids most of a security context."""
     return pod is not None and pod.string("os.name") == "windows"
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.violation import shown
-from webhook.policies._rbac import BINDINGS, is_kept
+from webhook.policies._rbac import BINDINGS, is_by_kubernetes
 
 ANYBODY = ("User system:anonymous", "Group system:unauthenticated")
 EVERYBODY, MASTERS = "Group system:authenticated", "Group system:masters"
@@ -22,7 +22,7 @@ PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]
 
 
 class AnonymousBindings(Params):
-    """Which roles may be given to whom."""
+    """Which subjects are denied, and for which roles they are allowed."""
 
     allowed: list[str] = Field(PUBLIC, description="roles that may be granted to these subjects")
     authenticated: bool = Field(False, description="whether system:authenticated is denied too")
@@ -30,9 +30,9 @@ class AnonymousBindings(Params):
 
 
 def validate(request: Request, params: AnonymousBindings) -> Violations:
-    """Yield one violation for each subject that is anybody."""
+    """Yield one violation for each subject that includes unauthenticated clients, or another denied group."""
     role = request.string("roleRef.name") or ""
-    if is_kept(request) or role in params.allowed:
+    if is_by_kubernetes(request) or role in params.allowed:
         return
     denied = (*ANYBODY, *[EVERYBODY] * params.authenticated, *[MASTERS] * params.masters)
     for index, subject in enumerate(request.each("subjects")):

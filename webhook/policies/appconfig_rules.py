@@ -14,11 +14,11 @@ See: https://jinja.palletsprojects.com/en/stable/templates/.
 from config.config_maps import settings
 from webhook.engine import Params, Policy, Request, Violation, Violations
 
-STANDS_IN = "application"  # while the AppConfig names none
+STANDS_IN = "application"  # used where the AppConfig names none
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each field that stands in the way."""
+    """Yield one violation for each field from which no ConfigMap can be rendered."""
     spec = request.fields("spec")
     application = spec.string("application") or STANDS_IN
     config = spec.texts("config")

@@ -7,10 +7,10 @@ judged as the PostgreSQL object that the controller creates for it. Always in fo
 
 Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
 Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its backups go to a
-         store; `version: "14"` or `replicas: 3` of a mysql; then another `database.type`, an earlier `version` of a
-         postgresql, or one of a mysql that cannot open its data, such as `"8.0"` after `"9.0"`; of backend and frontend
-         a request above its limit, `securityContext: {privileged: true}` alone, or a variable with both `value` and
-         `valueFrom`.
+         store; `version: "14"` or `replicas: 3` of a mysql; an update to another `database.type`, to an earlier
+         `version` of a postgresql, or to a `version` of a mysql that cannot open its data, such as `"8.0"` after
+         `"9.0"`; in backend and frontend a request above its limit, `securityContext: {privileged: true}` alone, or a
+         variable with both `value` and `valueFrom`.
 Fix: the message names the field, its value and the allowed values.
 """
 
@@ -19,12 +19,8 @@ from webhook.policies._component_checks import CHILDREN, judge_components
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation for each thing that could not be made of the components that are set."""
-    yield from judge_components(request, _set)
-
-
-def _set(request: Request) -> list[str]:
-    return [component for component in CHILDREN if request.is_set(f"spec.{component}")]
+    """Yield one violation for each fault of a component that is set."""
+    yield from judge_components(request, lambda stack: [each for each in CHILDREN if stack.is_set(f"spec.{each}")])
 
 
 POLICY = Policy("appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True)

@@ -12,11 +12,9 @@ Fix: raise the bound that the message names.
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies.replica_limits import numbers
 
-BOUNDS = {  # path of the lower bound, what its absence means, path of the upper bound, what its absence means
-    "HorizontalPodAutoscaler": ("spec.minReplicas", 1, "spec.maxReplicas", None),
-    "ScaledObject": ("spec.minReplicaCount", 0, "spec.maxReplicaCount", 100),
-}
+KINDS = ("HorizontalPodAutoscaler", "ScaledObject")
 
 
 class AutoscalerBounds(Params):
@@ -29,19 +27,20 @@ class AutoscalerBounds(Params):
 
 def validate(request: Request, params: AutoscalerBounds) -> Violations:
     """Yield a violation for a lower bound that is too low, and one for bounds too near to each other."""
-    lower, least, upper, most = BOUNDS[request.kind]
-    low, high = request.integer(lower), request.integer(upper)
-    lowest, highest = least if low is None else low, most if high is None else high
+    (lower, lowest, missing), *uppers = numbers(request)
     if lowest < params.minimum and not (params.allow_zero and lowest == 0):
-        found = None if low is not None else f"missing, which means {lowest}"
         rule, fix = f"autoscalers must keep at least {params.minimum} replicas", f"set it to {params.minimum} or more"
         excess = params.minimum - lowest
-        yield request.violation(lower, lowest, rule, fix, found=found, excess=excess, mended=params.minimum)
-    if highest is not None and highest - lowest < params.spread:
-        enough = lowest + params.spread
-        rule, fix = f"the bounds of autoscalers must be at least {params.spread} apart", f"set it to {enough} or more"
-        found = f"{highest} with a lower bound of {lowest}"
-        yield request.violation(upper, highest, rule, fix, found=found, excess=enough - highest, mended=enough)
+        yield request.violation(lower, lowest, rule, fix, found=missing, excess=excess, mended=params.minimum)
+    for upper, highest, _ in uppers:
+        if highest - lowest < params.spread:
+            enough = lowest + params.spread
+            rule, fix = (
+                f"the bounds of autoscalers must be at least {params.spread} apart",
+                f"set it to {enough} or more",
+            )
+            found = f"{highest} with a lower bound of {lowest}"
+            yield request.violation(upper, highest, rule, fix, found=found, excess=enough - highest, mended=enough)
 
 
-POLICY = Policy("autoscaler-bounds", AutoscalerBounds, validate=validate, kinds=tuple(BOUNDS), category="capacity")
+POLICY = Policy("autoscaler-bounds", AutoscalerBounds, validate=validate, kinds=KINDS, category="capacity")

@@ -17,8 +17,7 @@ from urllib.parse import urlsplit
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.violation import shown
-from webhook.policies._container_checks import of_resources
-from webhook.policies._field_checks import of_schedule, too_long
+from webhook.policies._field_checks import of_resources, of_schedule, too_long
 
 CRONJOB_LIMIT = 52
 LIMIT = CRONJOB_LIMIT - len("-cronjob")
@@ -31,7 +30,7 @@ BUCKETS = {
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation for each thing that the CronJob could not be or do."""
+    """Yield one violation for each field from which no working CronJob can be created."""
     limit = f"the CronJob <name>-cronjob has a limit of {CRONJOB_LIMIT} characters, which leaves {LIMIT}"
     yield from too_long(request, LIMIT, limit)
     yield from of_schedule(request, "spec.schedule")
@@ -54,16 +53,16 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 def is_port(port: int | str) -> bool:
-    """Tell whether a port is one, written as a number or as text."""
+    """Return whether a port is valid, as a number or as text."""
     return str(port).isascii() and str(port).isdecimal() and 1 <= int(port) <= 65535
 
 
 def is_endpoint(endpoint: str) -> bool:
-    """Tell whether a URL leads to a server and says nothing that belongs into a Secret."""
+    """Return whether a URL names a server, and no login, which belongs into a Secret."""
     try:
         url = urlsplit(endpoint)
         return url.scheme in {"http", "https"} and bool(url.hostname) and url.username is None and url.port != 0
-    except ValueError:  # what no URL can have as a port or an address
+    except ValueError:  # an invalid port or address
         return False
 
 

@@ -13,11 +13,11 @@ from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
-from webhook.policies._rbac import BINDINGS, is_kept
+from webhook.policies._rbac import BINDINGS, is_by_kubernetes
 
 
 class ClusterAdminBindings(Params):
-    """Which roles are too much, and for whom they are not."""
+    """Which roles are restricted, and to which subjects."""
 
     roles: list[str] = Field(
         ["cluster-admin"], min_length=1, description="ClusterRoles that only the allowed subjects may be bound to"
@@ -29,9 +29,9 @@ class ClusterAdminBindings(Params):
 
 
 def validate(request: Request, params: ClusterAdminBindings) -> Violations:
-    """Yield one violation for each subject that would get such a role."""
+    """Yield one violation for each subject that is bound to such a role."""
     role = request.string("roleRef.name") or ""
-    if is_kept(request) or request.string("roleRef.kind") != "ClusterRole" or role not in params.roles:
+    if is_by_kubernetes(request) or request.string("roleRef.kind") != "ClusterRole" or role not in params.roles:
         return
     for index, subject in enumerate(request.each("subjects")):
         name = _named(subject, request.attributes.namespace)
@@ -41,7 +41,7 @@ def validate(request: Request, params: ClusterAdminBindings) -> Violations:
 
 
 def _named(subject: Fields, namespace: str) -> str:
-    """Return a subject as `allowed` has it; a ServiceAccount without a namespace is in that of its RoleBinding."""
+    """Return a subject as `allowed` names it; a ServiceAccount without a namespace is in that of its RoleBinding."""
     kind, name = subject.string("kind") or "", subject.string("name") or ""
     if kind != "ServiceAccount":
         return f"{kind}:{name}"  # the API ignores the namespace of a user or a group

@@ -3,7 +3,7 @@
 Why: an object in `default` is usually there because its manifest names no namespace. Quotas, RBAC and network policies
 are set per namespace, so none of those meant for the object apply.
 
-Judged: every namespaced kind in the table. The objects that Kubernetes itself keeps there are ignored: the Service
+Judged: every namespaced kind in the table. The objects that Kubernetes itself creates there are ignored: the Service
 `kubernetes`, the ServiceAccount `default` and the ConfigMap `kube-root-ca.crt`.
 
 Allowed: any other namespace.
@@ -25,7 +25,7 @@ class DefaultNamespace(Params):
 
 
 def validate(request: Request, params: DefaultNamespace) -> Violations:
-    """Yield a violation for what is in such a namespace."""
+    """Yield a violation for an object in one of these namespaces."""
     attributes = request.attributes
     if attributes.namespace in params.namespaces and (attributes.kind, request.name) not in KEPT:
         rule = "nothing may live in this namespace"

@@ -14,9 +14,9 @@ Fix: create another role, and bind it.
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violation, Violations
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
-from webhook.policies._rbac import BINDINGS, ROLES, is_kept
+from webhook.policies._rbac import BINDINGS, ROLES, is_by_kubernetes
 
 LABEL, OURS = "kubernetes.io/bootstrapping", "rbac-defaults"
 AGGREGATED = tuple(f"rbac.authorization.k8s.io/aggregate-to-{role}" for role in ("admin", "edit", "view"))
@@ -25,7 +25,7 @@ STAY = "default roles must stay as they are"
 
 
 class DefaultRoles(Params):
-    """What stays as it is."""
+    """Which roles and bindings are protected."""
 
     names: Globs = Field(Globs(), description="further roles and bindings (globs) that may not be changed")
     aggregation: bool = Field(
@@ -35,31 +35,31 @@ class DefaultRoles(Params):
 
 def validate(request: Request, params: DefaultRoles) -> Violations:
     """Yield a violation for each part of a default role that is changed, and for its deletion."""
-    if is_kept(request):
+    if is_by_kubernetes(request):
         return
-    before = request if request.attributes.operation == "DELETE" else request.before()
-    if before is not None and _is_protected(before, params):
-        yield from _changed(request, before)
-    elif not params.aggregation and request.attributes.operation != "DELETE":
+    is_deletion = request.attributes.operation == "DELETE"
+    before = request if is_deletion else request.before()
+    if before is not None and (_label(before) == OURS or params.names.match(before.name)):
+        if is_deletion:
+            yield Violation("metadata.name", "deleted", STAY, "leave it")
+        else:
+            yield from _changed(request, before)
+    elif not params.aggregation and not is_deletion:
         labels = request.texts("metadata.labels")
         for label in AGGREGATED:
             if labels.get(label) == "true":
                 yield Violation(f"metadata.labels[{label}]", '"true"', "default roles must not grow", "remove it")
 
 
-def _is_protected(role: Request, params: DefaultRoles) -> bool:
-    return role.texts("metadata.labels").get(LABEL) == OURS or params.names.match(role.name)
+def _label(role: Fields) -> str | None:
+    return role.texts("metadata.labels").get(LABEL)
 
 
 def _changed(request: Request, before: Request) -> Violations:
-    if request.attributes.operation == "DELETE":
-        yield Violation("metadata.name", "deleted", STAY, "leave it")
-        return
     for part in PARTS:
         if (request.value.get(part) or None) != (before.value.get(part) or None):
             yield Violation(part, "changed", STAY, "make a role of your own, and bind that")
-    label, old = (each.texts("metadata.labels").get(LABEL) for each in (request, before))
-    if label != old:
+    if _label(request) != _label(before):
         yield Violation(f"metadata.labels[{LABEL}]", "changed", STAY, "leave it")
 
 

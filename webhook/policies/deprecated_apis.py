@@ -21,7 +21,7 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import KINDS, RBAC, Kind, plural
 from webhook.policies._api_lifecycles import LATEST, LIFECYCLES
 
-# What k8s.io/api has no markers for, in the same form: kinds that are gone, and those of other modules.
+# Rows that k8s.io/api has no markers for: kinds that it no longer has, and kinds of other modules.
 OTHERS = (
     ("extensions/v1beta1", "PodSecurityPolicy", "", 11, 16),
     ("policy/v1beta1", "PodSecurityPolicy", "", 21, 25),
@@ -39,7 +39,7 @@ BY_KIND = {
 
 
 class DeprecatedAPIs(Params):
-    """What is too old."""
+    """Which versions are denied."""
 
     release: str = Field(LATEST, pattern=r"^1\.[0-9]+$", description="Kubernetes release whose removals are denied")
     deprecated: bool = Field(False, description="whether versions that it deprecates are denied too")

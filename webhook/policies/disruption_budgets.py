@@ -14,8 +14,6 @@ See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
 
 import re
-from fractions import Fraction
-from math import ceil
 from typing import NamedTuple
 
 from pydantic import Field
@@ -33,13 +31,13 @@ NEVER = "a budget must allow the eviction of at least one pod"
 
 
 class DisruptionBudgets(Params):
-    """What budgets are held against."""
+    """What budgets are compared with."""
 
     workloads: bool = Field(False, description="whether budgets are compared with the replicas of workloads")
 
 
 class Workload(NamedTuple):
-    """What counts of an object that runs replicas: how many it wants of itself."""
+    """The judged part of a workload: its pods' labels, and how many replicas it sets itself."""
 
     title: str
     labels: dict[str, str]
@@ -47,17 +45,17 @@ class Workload(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """What counts of a budget: how many pods, or what share of them, it keeps of those that it selects."""
+    """The judged part of a budget: how many of the pods that it selects it keeps, or what percentage."""
 
     title: str
-    minimum: int | Fraction
+    minimum: int | str | None
     selector: list[tuple[str | None, str | None, list[str]]]  # requirements: key, operator, values
 
     def kept(self, workload: Workload) -> int:
         """Return how many pods of a workload it keeps, where these are all; 0 where one can be evicted."""
         if not all(meets(workload.labels, *each) for each in self.selector):
             return 0
-        kept = self.minimum if type(self.minimum) is int else ceil(self.minimum * workload.replicas)
+        kept = _pods(self.minimum, workload.replicas) or 0
         return kept if kept >= workload.replicas > 0 else 0
 
 
@@ -77,9 +75,9 @@ def _never(budget: Request) -> Violations:
     if minimum is None and maximum is None:
         found = "neither minAvailable nor maxUnavailable"
         yield Violation("spec", found, NEVER, "set maxUnavailable to 1 or more")
-    elif _share(maximum) == 0:
+    elif _pods(maximum, 100) == 0:
         yield Violation(MAXIMUM, str(maximum), NEVER, "allow at least one")
-    elif _is_all(_share(minimum)):
+    elif _is_all(minimum):
         yield Violation(MINIMUM, str(minimum), NEVER, "allow at least one")
 
 
@@ -101,25 +99,25 @@ def _too_few(workload: Workload, request: Request) -> Violations:
 
 def _budget(object: Fields) -> Budget:
     """Read a budget. One without a selector keeps no pods; one that keeps all of any number is denied by itself."""
-    least, selector = _share(object.integer_or_string(MINIMUM)), object.fields("spec.selector")
+    minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
     labels = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
     expressions = [
         (each.string("key"), each.string("operator"), each.strings("values"))
         for each in selector.each("matchExpressions")
     ]
-    if least is None or _is_all(least) or not object.is_set("spec.selector"):
-        least = 0
-    return Budget(_title(object), least, [*labels, *expressions])
+    keeps_none = _is_all(minimum) or not object.is_set("spec.selector")
+    return Budget(_title(object), None if keeps_none else minimum, [*labels, *expressions])
 
 
-def _share(value: int | str | None) -> int | Fraction | None:
-    """Return a number of pods, or a share of them (`50%`); None for other text, which the API refuses."""
-    percent = PERCENT.fullmatch(value) if type(value) is str else None
-    return Fraction(int(percent[1]), 100) if percent else value if type(value) is int else None
+def _pods(value: int | str | None, replicas: int) -> int | None:
+    """Return how many of `replicas` pods `2` or `50%` are, rounded up; None for other text, which the API refuses."""
+    percent = PERCENT.fullmatch(value) if isinstance(value, str) else None
+    return -(-int(percent[1]) * replicas // 100) if percent else value if isinstance(value, int) else None
 
 
-def _is_all(share: int | Fraction | None) -> bool:
-    return type(share) is Fraction and share >= 1
+def _is_all(value: int | str | None) -> bool:
+    """Return whether it is 100 % of the pods, or more."""
+    return isinstance(value, str) and (_pods(value, 100) or 0) >= 100
 
 
 def _workload(object: Fields) -> Workload:

@@ -21,7 +21,7 @@ DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation for each thing that could not be made."""
+    """Yield one violation for each fault of a component, and of the Ingress."""
     yield from judge_components(request, lambda _: CHILDREN)
     yield from of_object_name(request, "spec.ingressClassName")
     yield from of_object_name(request, "spec.tlsSecretName")

@@ -26,7 +26,7 @@ def _network(text: str) -> str:
 
 
 class ExternalIPs(Params):
-    """Which addresses a Service may take."""
+    """Which addresses a Service may use."""
 
     allowed: list[Annotated[str, AfterValidator(_network)]] = Field(
         [], description="addresses and networks that Services may use: 203.0.113.7, 203.0.113.0/24, 2001:db8::/64"
@@ -39,7 +39,7 @@ class ExternalIPs(Params):
 
 
 def validate(request: Request, params: ExternalIPs) -> Violations:
-    """Yield one violation for each address that may not be taken."""
+    """Yield one violation for each address that is not allowed."""
     rule = f"a Service may take only {', '.join(params.allowed)}" if params.allowed else "a Service may take no address"
     for index, text in enumerate(request.strings("spec.externalIPs")):
         if not _allows(params.networks, text):

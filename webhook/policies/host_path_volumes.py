@@ -81,7 +81,7 @@ class HostPathVolumes(Params):
 def validate(request: Request, params: HostPathVolumes) -> Violations:
     """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
     is_shared = request.kind == PERSISTENT_VOLUME.kind
-    for_reading: dict[str | None, str] = {}  # volumes by name, with their paths
+    for_reading: dict[str | None, str] = {}  # paths by volume name
     for volume in having((request.fields("spec"),) if is_shared else request.volumes(), "hostPath"):
         path = volume.string(PATH) or ""
         yield from _judge(volume, path, params, is_shared)
@@ -95,7 +95,7 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
 
 
 def _judge(volume: Fields, path: str, params: HostPathVolumes, is_shared: bool) -> Violations:
-    """Yield a violation where a path may not be mounted; a volume that pods share may be mounted for writing."""
+    """Yield a violation where a path may not be mounted; pods can mount a shared volume for writing."""
     if params.is_denied(path):
         rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
     elif not params.access(path):

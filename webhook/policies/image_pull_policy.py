@@ -23,7 +23,7 @@ PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"
 
 
 class ImagePullPolicy(Params):
-    """When images are pulled."""
+    """Which pull policy is required, and for which images."""
 
     required: Literal["Always", "IfNotPresent", "Never"] = Field("Always", description="pull policy that must be set")
     tags: Globs | None = Field(

@@ -21,7 +21,7 @@ from webhook.policies._images import Fault, Judge, by_reference, image_violation
 
 
 class ImageTags(Params):
-    """Which tags are versions."""
+    """Which tags are allowed."""
 
     denied: Globs = Field(Globs(["latest"]), description="tags that are denied; `*` and `?` match as in file names")
     allowed: Globs | None = Field(

@@ -21,7 +21,7 @@ FIX = "look at logs and metrics, or ask for an exception"
 
 
 class InteractiveSessions(Params):
-    """What may not be asked for."""
+    """Which sessions are denied."""
 
     forbidden: list[Literal["tty", "stdin", "exec", "attach"]] = Field(
         ["tty", "stdin"], min_length=1, description="a terminal, input, or either kind of session as a whole"

@@ -20,13 +20,13 @@ BYTES = ("memory", "ephemeral-storage", "hugepages-")
 
 
 class MemoryUnits(Params):
-    """Where amounts begin that can be meant."""
+    """Which amounts are reported."""
 
     smallest: Amount = Field("64Ki", description="amounts below this are reported")
 
 
 def validate(request: Request, params: MemoryUnits) -> Violations:
-    """Yield one violation for each amount that is too small to be meant."""
+    """Yield one violation for each amount that is implausibly small."""
     smallest = amount(params.smallest).millis
     for each in of_all(request):
         for part, amounts in (("limits", each.limits), ("requests", each.requests)):

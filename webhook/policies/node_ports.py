@@ -17,7 +17,7 @@ from webhook.policies._ranges import Range, any_holds, listed
 
 
 class NodePorts(Params):
-    """Which node ports may be taken."""
+    """Which node ports may be used."""
 
     ranges: list[Range] = Field(min_length=1, description="node ports that a Service may use")
 

@@ -56,10 +56,10 @@ class PodSecurity(Params):
 
 
 def level_and_version(labels: Mapping[str, str], mode: str, level: str, minor: int) -> tuple[str, int]:
-    """Return the level and version that a namespace's labels ask for in one mode, as Kubernetes reads them.
+    """Return the level and version that a namespace's labels set for one mode, as Kubernetes reads them.
 
-    A level that is none stands for restricted where it is enforced, else for privileged; a version that is none stands
-    for the latest. A namespace that enforces a stricter level than it would warn about is warned about that one.
+    An invalid level means restricted for enforce, and privileged for the other modes; an invalid version means latest.
+    Without a level to warn about, a namespace that enforces a stricter level than the default warns about that one.
     """
     enforced = labels.get(f"{LABEL}enforce")
     asked = labels.get(f"{LABEL}{mode}")
@@ -79,7 +79,7 @@ def _minor(version: str) -> int:
 
 
 def validate(request: Request, params: PodSecurity) -> Violations:
-    """Yield what the checks of the level find."""
+    """Yield the violations of each check of the level."""
     pod = request.pod()
     if pod is not None and pod.string("runtimeClassName") in params.exempt_runtime_classes:
         return
@@ -88,7 +88,7 @@ def validate(request: Request, params: PodSecurity) -> Violations:
 
 
 def checks_of(request: Request, params: PodSecurity) -> tuple[Check, ...]:
-    """Return the checks that hold for a request."""
+    """Return the checks that apply to a request."""
     level, minor = str(params.level), _minor(params.version)
     if params.namespace_labels is not None:
         labels = request.lookup(NAMESPACE_LABELS)

@@ -20,8 +20,7 @@ See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 from config.data_versions import denial
 from config.roles import SUPERUSER, faults
 from webhook.engine import Params, Policy, Request, Violation, Violations
-from webhook.policies._container_checks import of_resources
-from webhook.policies._field_checks import no_dns_label, of_object_name, of_schedule, of_storage, too_long
+from webhook.policies._field_checks import no_dns_label, of_object_name, of_resources, of_schedule, of_storage, too_long
 
 REVISION_LIMIT = 63 - len("-0123456789")
 JOB_LIMIT = 63 - len("-roles-01234567")
@@ -29,7 +28,7 @@ CRONJOB_LIMIT = 52
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation for each thing that could not be made."""
+    """Yield one violation for each field from which a child cannot be created."""
     users = [user.string("name") or "" for user in request.each("spec.users")]
     databases = [
         (each.string("name") or "", each.string("owner") or SUPERUSER) for each in request.each("spec.databases")

@@ -19,7 +19,7 @@ PATH = "securityContext.allowPrivilegeEscalation"
 
 
 class PrivilegeEscalation(Params):
-    """Who must forbid the escalation of privileges."""
+    """Which pods are skipped."""
 
     exempt_windows: bool = Field(True, description="skip Windows pods, where the API forbids the field")
 

@@ -76,8 +76,7 @@ def _counts(probe: dict[str, Any], params: Probes) -> bool:
 
 def _ports(container: Fields) -> set[int | str | None]:
     """Return the ports of a container, by number and by name."""
-    ports = list(container.each("ports"))
-    return {port.integer("containerPort") for port in ports} | {port.string("name") for port in ports}
+    return {each for port in container.each("ports") for each in (port.integer("containerPort"), port.string("name"))}
 
 
 def _served(request: Request) -> set[int | str]:

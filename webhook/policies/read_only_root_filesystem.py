@@ -21,7 +21,7 @@ FIX = "set it to true, and mount an emptyDir where the program writes"
 
 
 class ReadOnlyRootFilesystem(Params):
-    """Whose root filesystem must be read-only."""
+    """Which containers are judged."""
 
     ephemeral_containers: bool = Field(False, description="judge ephemeral containers (kubectl debug) too")
 

@@ -25,7 +25,7 @@ REPLICAS: dict[str, int | None] = {"spec.replicas": 1}
 PATHS: dict[str, dict[str, int | None]] = {
     "HorizontalPodAutoscaler": {"spec.minReplicas": 1, "spec.maxReplicas": None},
     "ScaledObject": {"spec.minReplicaCount": 0, "spec.maxReplicaCount": 100},
-    "Scale": {"spec.replicas": 0},
+    "Scale": {"spec.replicas": 0},  # the API leaves 0 out
 }
 
 
@@ -49,13 +49,13 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
     """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
     if params.labels and not params.labels.items() <= _labels(request).items():
         return
-    numbers = list(_numbers(request))
-    for path, number, found in numbers:
+    judged = list(numbers(request))
+    for path, number, found in judged:
         if number > params.maximum:
             rule = f"{params.tier} workloads cannot exceed {params.maximum} replicas"
             fix, excess = f"set it to {params.maximum} or less", number - params.maximum
             yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.maximum)
-    path, number, found = numbers[0]
+    path, number, found = judged[0]
     if number < params.minimum and not (params.allow_zero and number == 0) and not is_scaled_by_deployment(request):
         rule = f"{params.tier} workloads need at least {params.minimum} replicas"
         fix = f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}"
@@ -63,14 +63,14 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
         yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.minimum)
 
 
-def _numbers(request: Request) -> Iterator[tuple[str, int, str | None]]:
+def numbers(request: Request) -> Iterator[tuple[str, int, str | None]]:
     """Yield the numbers of replicas, lowest first: path, number, and how a message says it."""
     for path, default in PATHS.get(request.kind, REPLICAS).items():
         found = request.integer(path)
         if found is not None:
             yield path, found, None
         elif default is not None:
-            yield path, default, f"missing, which means {default}" if default else None  # the API leaves 0 out
+            yield path, default, None if request.kind == "Scale" else f"missing, which means {default}"
 
 
 def _labels(request: Request) -> dict[str, str]:

@@ -17,7 +17,7 @@ from webhook.policies._resources import Amount, amount, of_containers, of_pod
 
 
 class ResourceDefaults(Params):
-    """What is set where nothing is said."""
+    """The defaults, by resource."""
 
     limits: dict[str, Amount] = Field({}, description="limits, by resource")
     requests: dict[str, Amount] = Field({}, description="requests, by resource")
@@ -33,7 +33,7 @@ class ResourceDefaults(Params):
 
 
 def mutate(request: Request, params: ResourceDefaults) -> Patches:
-    """Yield a patch for each resource that is not spoken of."""
+    """Yield a patch for each resource that a container does not set."""
     before = request.before()
     if before is not None and request.resource_kind == "Pod":
         return

@@ -22,14 +22,14 @@ USER = "securityContext.runAsUser"
 
 
 class RunAsNonRoot(Params):
-    """Who must say that it does not run as root."""
+    """Which pods are skipped, and what counts as not root."""
 
     exempt_user_namespaces: bool = Field(True, description="skip pods with `hostUsers: false`")
     user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 is enough")
 
 
 def validate(request: Request, params: RunAsNonRoot) -> Violations:
-    """Yield a violation where root is asked for, and for each container that may be root."""
+    """Yield a violation for each `false`, and for each container that may run as root."""
     pod = request.pod()
     if params.exempt_user_namespaces and in_user_namespace(pod):
         return

@@ -39,7 +39,7 @@ NOTHING, MAY_BE_ROOT, ROOT, PRIVILEGED = range(4)
 
 
 class SecurityDefaults(Params):
-    """What is set where nothing is."""
+    """Which defaults are set."""
 
     run_as_non_root: bool = Field(True, description="set runAsNonRoot to true")
     seccomp_profile: bool = Field(True, description="set the seccomp profile to RuntimeDefault")
@@ -66,7 +66,7 @@ class SecurityDefaults(Params):
 
 
 def mutate(request: Request, params: SecurityDefaults) -> Patches:
-    """Yield a default for each setting that is not made."""
+    """Yield a patch for each unset field that has a default."""
     pod = request.pod()
     is_debugged = request.attributes.subresource == "ephemeralcontainers"
     if _is_exempt(pod) or not (is_debugged or _is_created_now(request)):
@@ -102,7 +102,7 @@ def _is_exempt(pod: Fields | None) -> bool:
 
 
 def _is_created_now(request: Request) -> bool:
-    """Whether the pod is new, or its template is new and no copy."""
+    """Return whether the pod is new, or its template has changed and is no copy."""
     if request.kind in COPIES and is_controlled(request):
         return False
     before = request.before()

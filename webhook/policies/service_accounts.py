@@ -17,14 +17,14 @@ FIELD = "serviceAccountName"
 
 
 class ServiceAccounts(Params):
-    """What pods may run as."""
+    """Which service accounts pods may run as."""
 
     forbidden: Globs = Field(Globs(["default"]), description="accounts (globs) that no pod may run as")
     allowed: Globs = Field(Globs(["*"]), min_length=1, description="accounts (globs) that pods may run as")
 
 
 def validate(request: Request, params: ServiceAccounts) -> Violations:
-    """Yield a violation where a pod runs as an account it may not."""
+    """Yield a violation where a pod runs as an account that is not allowed."""
     pod = request.pod()
     if pod is None:
         return

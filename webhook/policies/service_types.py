@@ -20,7 +20,7 @@ ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer", "ExternalName"]
 
 
 class ServiceTypes(Params):
-    """Which types of Service may not be."""
+    """Which types of Services are denied."""
 
     forbidden: list[ServiceType] = Field(
         ["NodePort", "LoadBalancer"], min_length=1, description="types that are denied"

@@ -25,7 +25,7 @@ ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
 class StorageClasses(Params):
-    """Which storage classes there may be."""
+    """Which storage classes volumes may name."""
 
     allowed: Globs = Field(Globs(["*"]), min_length=1, description="storage classes (globs) that may be named")
     required: bool = Field(True, description="whether one must be named")
@@ -33,23 +33,18 @@ class StorageClasses(Params):
 
 def validate(request: Request, params: StorageClasses) -> Violations:
     """Yield a violation for each claim without a class, or with one that is not allowed."""
+    allowed = ", ".join(params.allowed)
     for claim in _claims(request):
-        name, path = _class(claim)
-        rule = f"allowed storage classes: {', '.join(params.allowed)}"
+        field, name = "spec.storageClassName", claim.texts("metadata.annotations").get(ANNOTATION)
         if name is None:
-            if params.required:
-                fix = f"name one of {', '.join(params.allowed)}"
-                yield claim.violation(path, None, "a claim must name its storage class", fix, found="missing")
-        elif not params.allowed.match(name):
-            yield claim.violation(path, name, rule, "name one of them")
-
-
-def _class(claim: Fields) -> tuple[str | None, str]:
-    """Return the class that a claim names, and where."""
-    older = claim.texts("metadata.annotations").get(ANNOTATION)
-    if older is not None:
-        return older, f"metadata.annotations[{ANNOTATION}]"
-    return claim.string("spec.storageClassName"), "spec.storageClassName"
+            name = claim.string(field)
+        else:
+            field = f"metadata.annotations[{ANNOTATION}]"
+        if name is not None and not params.allowed.match(name):
+            yield claim.violation(field, name, f"allowed storage classes: {allowed}", "name one of them")
+        elif name is None and params.required:
+            rule, fix = "a claim must name its storage class", f"name one of {allowed}"
+            yield claim.violation(field, None, rule, fix, found="missing")
 
 
 def _claims(request: Request) -> Iterator[Fields]:

@@ -24,7 +24,7 @@ INGRESSES = "ingresses"
 
 
 class UniqueIngressHosts(Params):
-    """Who may share a host."""
+    """Which Ingresses may share a host."""
 
     sharing: Literal["nobody", "namespace"] = Field(
         "nobody", description="whether Ingresses of one namespace may share a host"

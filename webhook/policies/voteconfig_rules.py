@@ -16,7 +16,7 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each field that stands in the way."""
+    """Yield one violation for each field from which no ConfigMap can be rendered."""
     spec = request.fields("spec")
     question = spec.string("poll.question") or spec.string("question") or ""
     options = [

@@ -12,11 +12,11 @@ Fix: the message names the field, its value and the allowed values.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._container_checks import of_image, of_resources, of_security_context
+from webhook.policies._field_checks import of_image, of_resources, of_security_context
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation for each thing that no pod can have."""
+    """Yield one violation for each setting that a pod rejects."""
     container = request.fields("spec")
     yield from of_image(container)
     yield from of_resources(container)

@@ -15,7 +15,7 @@ LIMIT = 63
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation where the pods could not be labelled."""
+    """Yield a violation where the name is too long for a label."""
     yield from too_long(request, LIMIT, f"its pods carry the name as a label, which has a limit of {LIMIT} characters")
 
 

@@ -17,7 +17,7 @@ PATH = "securityContext.windowsOptions.hostProcess"
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each HostProcess container, and for a pod whose containers all are."""
+    """Yield one violation for each HostProcess container, and for a pod that sets it for its containers."""
     for context in contexts(request):
         if context.boolean(PATH):
             rule = "containers must not be processes of their node"
