@@ -18,14 +18,12 @@ from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import NAMESPACE, NAMESPACE_LABELS, NOW, SERVED, ControllerUser
+from webhook.engine import NOW, SERVED, ControllerUser
 from webhook.policies import catalogue
 from webhook.server.admission import LookUp
 from webhook.server.connections import ServerConfig
 from webhook.server.look_ups import LookUps
 from webhook.server.metrics import Metrics
-from webhook.server.namespaces import NAMESPACE as NAMESPACES
-from webhook.server.namespaces import Namespaces
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 from webhook.server.recording import Recorder
@@ -87,22 +85,9 @@ async def webhook_of(
         endpoint = await load(settings.kubeconfig, settings.context)
         home = home or endpoint.namespace
         client = await stack.enter_async_context(Client(endpoint))
-        watched = Store(NAMESPACES)
-        background["namespaces"] = Watch(client, NAMESPACES, watched).run
-        namespaces = Namespaces(client, watched)
         more = LookUps(client, scaled_kinds(), optional_resources())
         background["look-ups"] = more.run
-        look_ups |= {
-            NAMESPACE: namespaces.object,
-            NAMESPACE_LABELS: namespaces.labels,
-            "limit_ranges": more.limit_ranges,
-            "services": more.services,
-            "disruption_budgets": more.disruption_budgets,
-            "workloads": more.workloads,
-            "ingresses": more.ingresses,
-            "parent": more.parent,
-            SERVED: more.served,
-        }
+        look_ups |= more.by_name
         for resource in RESOURCES:
             stores.append(Store(resource))
             watch = Watch(client, resource, stores[-1])

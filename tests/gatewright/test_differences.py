@@ -19,7 +19,7 @@ from kube.client import Client
 from kube.errors import Unreachable
 from kube.resource import Resource
 from tests.controller.runtime.conftest import ANYTHING
-from webhook.server.namespaces import NAMESPACE
+from webhook.server.look_ups import NAMESPACES
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 SERVICE = Resource("", "v1", "services", "Service")
@@ -43,7 +43,7 @@ spec: {version: "17", storage: 1Gi}
 async def server() -> AsyncIterator[FakeApiServer]:
     """Return an API server with a namespace."""
     async with FakeApiServer() as fake:
-        fake.create(NAMESPACE, {"metadata": {"name": "shop"}})
+        fake.create(NAMESPACES, {"metadata": {"name": "shop"}})
         fake.define(definition(WebApp))
         yield fake
 

@@ -66,7 +66,7 @@ class AdmissionHandler:
         route = route_of(request.raw_path)
         if route is None:
             return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
-        self._metrics.in_flight_now[route.hook] += 1
+        self._metrics.in_flight[route.hook] += 1
         started = time.perf_counter()
         status, chunks = 500, list[bytes]()
         if connection.due is None:  # the request came while the one before was judged
@@ -86,9 +86,9 @@ class AdmissionHandler:
             answer, status = refusal.answer(), refusal.status
         finally:
             self._bodies.release(chunks)
-            self._metrics.in_flight_now[route.hook] -= 1
-            self._metrics.latency_of[route.hook,].observe(time.perf_counter() - started)
-            self._metrics.requests_of[route.hook, str(status)].inc()
+            self._metrics.in_flight[route.hook] -= 1
+            self._metrics.latency[route.hook,].observe(time.perf_counter() - started)
+            self._metrics.requests[route.hook, str(status)].inc()
         return answer
 
     async def _review(self, route: Route, body: bytes, started: float) -> bytes:
@@ -101,7 +101,7 @@ class AdmissionHandler:
             envelope = review.envelope(body)
             about = envelope.attributes
             if self._record_review is None and not engine.judges(about, mutating=is_mutating):
-                self._metrics.reviews_of[route.hook, about.operation, "allowed"].inc()
+                self._metrics.reviews[route.hook, about.operation, "allowed"].inc()
                 return review.allow(about)
             looked_up = review.NOTHING
             if needs := engine.needs(about, mutating=is_mutating):
@@ -112,7 +112,7 @@ class AdmissionHandler:
             else:  # a policy object is compiled, which may take longer than its size tells
                 verdict, answer = await self._run_beside(route, started, _judged, judge, envelope, looked_up)
         except review.MalformedRequestError as error:
-            self._metrics.reviews_of[route.hook, "other", "malformed"].inc()
+            self._metrics.reviews[route.hook, "other", "malformed"].inc()
             log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})
             return review.deny_malformed(error)
         record(self._metrics, route.hook, about, verdict, time.perf_counter() - started)

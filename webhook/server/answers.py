@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from webhook.server.connection import Connection
 
 NO_HEADERS: Mapping[str, str] = {}
-PIECE = 64 * 1024  # bytes of an answer in one write: the TLS buffer of a connection stays as large as its largest
+PIECE = 16 * 1024  # bytes in one write: the TLS buffer of a connection stays as large as the largest; a TLS record
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 

@@ -12,12 +12,12 @@ log = logging.getLogger("gatewright.webhook")
 def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict, seconds: float) -> None:
     """Record the verdict of one review."""
     decision = _decision(verdict)
-    metrics.reviews_of[hook, attributes.operation, decision].inc()
+    metrics.reviews[hook, attributes.operation, decision].inc()
     if decision in ("allowed", "patched"):
         return
     findings = {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
     for policy_and_finding in findings.items():
-        metrics.findings_of[policy_and_finding].inc()
+        metrics.findings[policy_and_finding].inc()
     fields = fields_of(attributes) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
     log.info("%s", decision, extra={"fields": fields})
 

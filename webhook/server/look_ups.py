@@ -1,8 +1,9 @@
-"""What policies look up beside namespaces: from watches that begin with the first need, and live until then."""
+"""What policies look up: from watches, which begin with the first need, or from the API server until these know it."""
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any, Never
 
 from config.crds import kinds
@@ -11,11 +12,13 @@ from kube.errors import NotFound
 from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
-from webhook.engine import Attributes
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attributes
 from webhook.engine.kinds import OF_A_PARENT
-from webhook.engine.look_ups import summary
+from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import ResourceKey, Served
+from webhook.server.admission import LookUp
 
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 SERVICE = Resource("", "v1", "services", "Service")
 BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
@@ -26,29 +29,20 @@ WORKLOADS = (
     Resource("apps", "v1", "replicasets", "ReplicaSet"),
     Resource("apps", "v1", "statefulsets", "StatefulSet"),
 )
+LISTED = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *WORKLOADS)
 OURS = tuple(
     Resource(about.group, about.version, about.plural, about.kind)
     for about in (kind.definition for kind in kinds())
     if about.scale is not None and about.storage
 )
-SCALED = {(resource.group, resource.plural): resource for resource in (*WORKLOADS, *OURS)}
 POD = Resource("", "v1", "pods", "Pod")  # whose labels select exec, attach and the like
-RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, POD, *SCALED.values())  # what the webhook must be allowed to read
+RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, POD, *WORKLOADS, *OURS)  # what the webhook must be allowed to read
 
-NAMESPACE = "namespace"  # the index by namespace
+BY_NAMESPACE = "namespace"
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
 
 Object = dict[str, Any]
 Answer = list[Object] | Coroutine[Any, Any, list[Object]]
-Shape = Callable[[Object], Object]
-
-
-def _whole(object: Object) -> Object:
-    return object
-
-
-def _namespace(object: Object) -> tuple[str, ...]:
-    return (object["metadata"].get("namespace", ""),)
 
 
 class LookUps:
@@ -58,44 +52,44 @@ class LookUps:
         """Know what else than built-in kinds and ours has a /scale, and what the API server may be without."""
         self._client = client
         self._optional = tuple(optional)
-        self._served: frozenset[ResourceKey] = frozenset()
+        self._served: Served = frozenset[ResourceKey]()
         self._ask_again = 0.0
-        self._parents = (
-            SCALED
-            | {(POD.group, POD.plural): POD}
-            | {(resource.group, resource.plural): resource for resource in scaled}
-        )
+        self._parents = {(each.group, each.plural): each for each in (POD, *WORKLOADS, *OURS, *scaled)}
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
+        self._namespaces = self._store(NAMESPACES)
+        self.by_name: dict[str, LookUp] = {
+            NAMESPACE: self.namespace,
+            NAMESPACE_LABELS: self.namespace_labels,
+            PARENT: self.parent,
+            SERVED: self.served,
+            **{name: partial(self.objects, name) for name in LOOK_UPS},
+        }
 
     async def run(self) -> Never:
-        """Watch what was needed once, for ever."""
+        """Watch the namespaces and what was needed once, for ever."""
         async with asyncio.TaskGroup() as group:
             while True:
                 store = await self._begun.get()
                 watch = Watch(self._client, store.resource, store)
                 group.create_task(watch.run(), name=f"watch {store.resource.plural}")
 
-    def limit_ranges(self, about: Attributes) -> Answer:
-        """Return the LimitRanges of a request's namespace."""
-        return self._all((LIMIT_RANGE,), about.namespace)
+    def namespace_labels(self, about: Attributes) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
+        """Return the labels of a request's namespace; ApiError where the API server does not answer."""
+        if not about.namespace:
+            return {}
+        entry = self._namespaces.entry(about.namespace)
+        return self._labels(about.namespace) if entry is None else entry.labels
 
-    def services(self, about: Attributes) -> Answer:
-        """Return the Services of a request's namespace."""
-        return self._all((SERVICE,), about.namespace)
+    async def _labels(self, namespace: str) -> Mapping[str, str]:
+        return (await self._client.get(NAMESPACES, namespace))["metadata"].get("labels") or {}
 
-    def ingresses(self, about: Attributes) -> Answer:
-        """Return namespace, name and hosts of every Ingress."""
-        del about
-        return self._all((INGRESS,), shape=summary)
-
-    def disruption_budgets(self, about: Attributes) -> Answer:
-        """Return the PodDisruptionBudgets of a request's namespace."""
-        return self._all((BUDGET,), about.namespace)
-
-    def workloads(self, about: Attributes) -> Answer:
-        """Return the objects that run replicas of a pod template in the request's namespace."""
-        return self._all(WORKLOADS, about.namespace)
+    def namespace(self, about: Attributes) -> Object | Coroutine[Any, Any, Object] | None:
+        """Return the Namespace of a request; ApiError where the API server does not answer."""
+        if not about.namespace:
+            return None
+        entry = self._namespaces.entry(about.namespace)
+        return self._client.get(NAMESPACES, about.namespace) if entry is None else entry.object
 
     async def parent(self, about: Attributes) -> Object:
         """Return the object that a subresource such as /scale or exec belongs to; nothing where it is about none."""
@@ -119,21 +113,27 @@ class LookUps:
         self._ask_again = time.monotonic() + A_MOMENT
         return self._served
 
-    def _all(self, resources: Iterable[Resource], namespace: str | None = None, shape: Shape = _whole) -> Answer:
-        """Return the objects of some resources: from their watches, or listed while one of these has not begun."""
-        stores = [self._stores.get(each) or self._begin(each) for each in resources]
+    def objects(self, name: str, about: Attributes) -> Answer:
+        """Return the objects of a look-up of LOOK_UPS: from their watches, or listed while one has not begun."""
+        look_up = LOOK_UPS[name]
+        namespace = None if look_up.everywhere else about.namespace
+        stores = [self._store(each) for each in LISTED if each.kind in look_up.kinds]
         if not all(store.synced.is_set() for store in stores):
-            return self._list(stores, namespace, shape)
-        found = ((store, store.keys() if namespace is None else store.index(NAMESPACE, namespace)) for store in stores)
+            return self._list(name, stores, namespace)
+        found = (
+            (store, store.keys() if namespace is None else store.index(BY_NAMESPACE, namespace)) for store in stores
+        )
         objects = (store.get(key) for store, keys in found for key in sorted(keys))
-        return [shape(object) for object in objects if object is not None]
+        return [look_up.shaped(object, "") for object in objects if object is not None]
 
-    def _begin(self, resource: Resource) -> Store:
-        store = self._stores[resource] = Store(resource)
-        store.add_index(NAMESPACE, _namespace)
-        self._begun.put_nowait(store)
-        return store
-
-    async def _list(self, stores: Iterable[Store], namespace: str | None, shape: Shape) -> list[Object]:
+    async def _list(self, name: str, stores: Iterable[Store], namespace: str | None) -> list[Object]:
         listed = [self._client.list(store.resource, namespace) for store in stores]
-        return [shape(object) for each in listed async for object in each]
+        return [LOOK_UPS[name].shaped(object, "") for each in listed async for object in each]
+
+    def _store(self, resource: Resource) -> Store:
+        """Return the store of a resource, whose watch begins now if it has not begun."""
+        if resource not in self._stores:
+            store = self._stores[resource] = Store(resource)
+            store.add_index(BY_NAMESPACE, lambda each: (each["metadata"].get("namespace", ""),))
+            self._begun.put_nowait(store)
+        return self._stores[resource]

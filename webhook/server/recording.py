@@ -53,36 +53,32 @@ def redacted(body: bytes) -> bytes:
     request["userInfo"] = {key: user[key] for key in ("username", "groups") if key in user}
     for name in ("object", "oldObject"):
         if isinstance(request.get(name), dict):
-            request[name] = _redacted(request[name])
+            _redact(request[name])
     return orjson.dumps(review, option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _redacted(object: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = _without_env(object)
+def _redact(object: dict[str, Any]) -> None:
+    _redact_env(object)
     for field in VALUES.get(str(object.get("kind")), ()):
-        if isinstance(kept.get(field), dict):
-            kept[field] = dict.fromkeys(kept[field], REDACTED)
-    metadata = kept.get("metadata")
+        if isinstance(object.get(field), dict):
+            object[field] = dict.fromkeys(object[field], REDACTED)
+    metadata = object.get("metadata")
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
         if isinstance(metadata.get("annotations"), dict):
             metadata["annotations"].pop(LAST_APPLIED, None)
-    return kept
 
 
-def _without_env(value: Any) -> Any:
-    """Return a copy in which environment variables have no values."""
-    if isinstance(value, dict):
-        return {
-            key: [_without_value(each) for each in item]
-            if key == "env" and isinstance(item, list)
-            else _without_env(item)
-            for key, item in value.items()
-        }
-    return [_without_env(each) for each in value] if isinstance(value, list) else value
-
-
-def _without_value(variable: Any) -> Any:
-    if isinstance(variable, dict) and "value" in variable:
-        return {**variable, "value": REDACTED}
-    return variable
+def _redact_env(value: Any) -> None:
+    """Redact the values of environment variables, wherever they are."""
+    if isinstance(value, list):
+        for each in value:
+            _redact_env(each)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key != "env" or not isinstance(item, list):
+                _redact_env(item)
+                continue
+            for variable in item:
+                if isinstance(variable, dict) and "value" in variable:
+                    variable["value"] = REDACTED

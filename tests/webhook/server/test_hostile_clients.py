@@ -23,7 +23,7 @@ from tests.gatewright.test_serving import kubeconfig
 from tests.webhook.server.conftest import Wire, review, write_pair
 from tests.webhook.server.hostile import BODIES, OBJECTS, SLOW
 from webhook.policies import catalogue
-from webhook.server.namespaces import NAMESPACE
+from webhook.server.look_ups import NAMESPACES
 from webhook.server.policy_objects import RESOURCES
 
 pytestmark = pytest.mark.long
@@ -152,7 +152,7 @@ async def server(tmp_path: Path, unused_tcp_port_factory) -> AsyncIterator[Serve
     async with FakeApiServer() as api_server:
         for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
             api_server.define(definition(kind))
-        api_server.create(NAMESPACE, {"metadata": {"name": "shop"}})
+        api_server.create(NAMESPACES, {"metadata": {"name": "shop"}})
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "gatewright", "webhook"),
             *("--kubeconfig", str(kubeconfig(tmp_path / "kubeconfig", api_server.url))),

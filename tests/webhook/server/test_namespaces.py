@@ -7,11 +7,9 @@ import pytest
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import ApiError, NotFound
-from kube.store import Store
-from kube.watch import Watch
 from tests.webhook.server.conftest import answered
 from webhook.engine import Attributes
-from webhook.server.namespaces import NAMESPACE, Namespaces
+from webhook.server.look_ups import NAMESPACES, LookUps
 
 LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
 
@@ -25,7 +23,7 @@ def request(namespace: str) -> Attributes:
 async def server():
     """An API server with one labelled namespace."""
     async with FakeApiServer() as fake:
-        fake.create(NAMESPACE, {"metadata": {"name": "shop", "labels": LABELS}})
+        fake.create(NAMESPACES, {"metadata": {"name": "shop", "labels": LABELS}})
         yield fake
 
 
@@ -38,37 +36,37 @@ async def client(server):
 
 async def test_labels_come_from_the_watch_without_a_request(server, client):
     """Watched namespaces need no request."""
-    store = Store(NAMESPACE)
-    watching = asyncio.create_task(Watch(client, NAMESPACE, store).run())
-    await store.synced.wait()
+    look_ups = LookUps(client)
+    watching = asyncio.create_task(look_ups.run())
+    await look_ups._stores[NAMESPACES].synced.wait()
     server.requests.clear()
-    assert await answered(Namespaces(client, store).labels(request("shop"))) == LABELS
-    assert (await answered(Namespaces(client, store).object(request("shop"))))["status"] == {"phase": "Active"}
+    assert await answered(look_ups.namespace_labels(request("shop"))) == LABELS
+    assert (await answered(look_ups.namespace(request("shop"))))["status"] == {"phase": "Active"}
     assert server.requests.log == []
     watching.cancel()
 
 
 async def test_an_unknown_namespace_is_requested(server, client):
     """One live GET is sent."""
-    labels = Namespaces(client, Store(NAMESPACE)).labels
+    labels = LookUps(client).namespace_labels
     assert await answered(labels(request("shop"))) == LABELS
-    assert await answered(labels(request("default"))) == server.get(NAMESPACE, "default")["metadata"].get("labels", {})
+    assert await answered(labels(request("default"))) == server.get(NAMESPACES, "default")["metadata"].get("labels", {})
     assert len(server.requests.log) == 2
 
 
 async def test_a_namespace_that_does_not_exist_is_an_error(client):
     """It is not treated as one without labels."""
     with pytest.raises(NotFound):
-        await answered(Namespaces(client, Store(NAMESPACE)).labels(request("nowhere")))
+        await answered(LookUps(client).namespace_labels(request("nowhere")))
 
 
 async def test_an_api_server_that_fails_is_an_error(server, client):
     """The caller decides."""
     server.fail(1, 503)
     with pytest.raises(ApiError):
-        await answered(Namespaces(client, Store(NAMESPACE)).labels(request("shop")))
+        await answered(LookUps(client).namespace_labels(request("shop")))
 
 
 async def test_cluster_scoped_objects_have_no_namespace_labels(client):
     """No request is sent."""
-    assert await answered(Namespaces(client, Store(NAMESPACE)).labels(request(""))) == {}
+    assert await answered(LookUps(client).namespace_labels(request(""))) == {}

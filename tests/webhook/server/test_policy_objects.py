@@ -22,8 +22,8 @@ from tests.webhook.server.conftest import review
 from webhook.engine import NOW, Engine
 from webhook.engine.policy_set import PolicySet, in_force, read
 from webhook.policies import catalogue
+from webhook.server.look_ups import NAMESPACES
 from webhook.server.metrics import Metrics
-from webhook.server.namespaces import NAMESPACE
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
@@ -161,7 +161,7 @@ async def server() -> AsyncIterator[FakeApiServer]:
         for definition in DEFINITIONS:
             fake.define(definition)
         for namespace in (HOME, "shop"):
-            fake.create(NAMESPACE, {"metadata": {"name": namespace}})
+            fake.create(NAMESPACES, {"metadata": {"name": namespace}})
         yield fake
 
 
