@@ -21,10 +21,6 @@ class FaultsError(ValueError):
         self.faults = tuple(faults)
         super().__init__("\n".join(f"{path}: {text}" if path else text for path, text in self.faults))
 
-    def below(self, path: str) -> "FaultsError":
-        """Return the same errors with `path` as the prefix of each path."""
-        return FaultsError((f"{path}.{each}" if each else path, text) for each, text in self.faults)
-
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return `; did you mean "…"?`, or the list of choices if none is similar, or "" if there are none.
@@ -38,15 +34,17 @@ def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
     return f"; known: {', '.join(choices)}" if choices else ""
 
 
-def parse(model: type[Model], data: Any, *, noun: str = "field") -> Model:
+def parse(model: type[Model], data: Any, *, noun: str = "field", at: str = "") -> Model:
     """Return `data` (decoded JSON) as a `model`; unknown keys are errors. Raises FaultsError with all errors.
 
-    JSON types are strict: a quoted number is not a number. `noun` is the word for a key in messages.
+    JSON types are strict: a quoted number is not a number. `noun` is the word for a key in messages, `at` the path of
+    the data in its document.
     """
     try:
         return model.model_validate_json(orjson.dumps(data), extra="forbid", by_alias=True, by_name=False)
     except ValidationError as error:
-        raise FaultsError(faults(model, error, noun=noun)) from None
+        found = faults(model, error, noun=noun)
+        raise FaultsError((".".join(filter(None, (at, path))), text) for path, text in found) from None
 
 
 def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field") -> list[tuple[str, str]]:

@@ -56,6 +56,6 @@ class Scope:
 
 
 def _judges(policy: BoundPolicy, kind: Kind) -> bool:
-    if policy.policy.validate is None or policy.match.for_kind(kind) is None:
+    if policy.policy.validate is None or not policy.match.can_select(kind):
         return False
     return any(target.kind == kind for target in policy.policy.targets)

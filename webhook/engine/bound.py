@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any
 
 from webhook.engine.exceptions import NOW, Exempt
 from webhook.engine.fields import Fields, WrongTypeError
@@ -14,9 +14,7 @@ from webhook.engine.policy import Params, Policy
 from webhook.engine.request import Request
 from webhook.engine.rules import RuleError
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
-from webhook.engine.violation import Before, Patch, Violation, is_below
-
-Result = TypeVar("Result", Violation, Patch)
+from webhook.engine.violation import Before, Violation, is_below
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,17 @@
 """Exceptions from policies: which count for a policy, what they cover, and until when."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from config.api.policy import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.fields import Fields
 from webhook.engine.globs import Globs
-from webhook.engine.images import ImageReferenceError, parse_image
+from webhook.engine.images import parsed
 from webhook.engine.match import globs
-from webhook.engine.policy import Params, Policy
+from webhook.engine.policy import Params
 from webhook.engine.request import Request
 
 if TYPE_CHECKING:
@@ -88,15 +88,7 @@ class Exempt:
 
 def _names(images: Globs, text: str) -> bool:
     """Return whether a glob matches an image as it is written, or with the registry that denials name."""
-    if images.match(text):
-        return True
-    try:
-        return images.match(str(parse_image(text)))
-    except ImageReferenceError:
-        return False
-
-
-Entries = Mapping[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]]
+    return images.match(text) or images.match(str(parsed(text) or text))
 
 
 def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"], home: str | None = None) -> None:
@@ -134,46 +126,50 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
 def _other_params(policy: "BoundPolicy", entry: ExceptionEntry, path: str = "params") -> Params | None:
     if entry.params is None:
         return None
-    return parse_params(policy.policy, policy.params.model_dump(mode="json") | entry.params, path)
+    return parse(policy.policy.params, policy.params.model_dump(mode="json") | entry.params, noun="parameter", at=path)
 
 
-def _places(policy: "BoundPolicy", home: str | None) -> dict[str | None, None]:
+def _places(policy: "BoundPolicy", home: str | None) -> tuple[str | None, ...]:
     """Return where exceptions from this policy may stand."""
-    return dict.fromkeys((None, home) if policy.namespace is None else (policy.namespace,))
+    if policy.namespace is not None:
+        return (policy.namespace,)
+    return (None,) if home is None else (None, home)
 
 
-def by_place_and_policy(exceptions: Iterable[BoundException]) -> Entries:
-    """Sort what exceptions say by where they stand, and from which policy they are."""
+def with_exceptions(
+    policies: Iterable["BoundPolicy"], exceptions: Iterable[BoundException], home: str | None
+) -> tuple["BoundPolicy", ...]:
+    """Return policies with what is excepted from each; what has parameters that the policy has not excepts nothing."""
     entries: dict[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]] = {}
     for exception in exceptions:
         for entry in exception.spec.exceptions:
             entries.setdefault((exception.namespace, entry.policy), []).append((exception, entry))
-    return entries
+    return tuple(
+        replace(
+            policy,
+            exempt=tuple(
+                exempt
+                for place in _places(policy, home)
+                for exception, entry in entries.get((place, policy.name), ())
+                if (exempt := _exempt(policy, exception, entry)) is not None
+            ),
+        )
+        for policy in policies
+    )
 
 
-def exempt(policy: "BoundPolicy", entries: Entries, home: str | None) -> Iterator[Exempt]:
-    """Yield what the exceptions except from a policy; one with parameters that the policy has not excepts nothing."""
-    for place in _places(policy, home):
-        for exception, entry in entries.get((place, policy.name), ()):
-            try:
-                params = _other_params(policy, entry)
-            except FaultsError:
-                continue  # told where the exception is checked
-            yield Exempt(
-                expires=exception.spec.expires,
-                kinds=None if entry.kinds is None else frozenset(entry.kinds),
-                names=globs(entry.names),
-                namespaces=globs(entry.namespaces),
-                containers=globs(entry.containers),
-                images=globs(entry.images),
-                params=params,
-                title=exception.title,
-            )
-
-
-def parse_params(policy: Policy, params: Mapping[str, Any], path: str) -> Params:
-    """Return the parameters of a policy. FaultsError, its paths below `path`, where they cannot be used."""
+def _exempt(policy: "BoundPolicy", exception: BoundException, entry: ExceptionEntry) -> Exempt | None:
     try:
-        return parse(policy.params, dict(params), noun="parameter")
-    except FaultsError as error:
-        raise error.below(path) from None
+        params = _other_params(policy, entry)
+    except FaultsError:
+        return None  # reported where the exception is checked
+    return Exempt(
+        expires=exception.spec.expires,
+        kinds=None if entry.kinds is None else frozenset(entry.kinds),
+        names=globs(entry.names),
+        namespaces=globs(entry.namespaces),
+        containers=globs(entry.containers),
+        images=globs(entry.images),
+        params=params,
+        title=exception.title,
+    )

@@ -10,6 +10,7 @@ from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Step, Vio
 LONGEST_NAME = 253  # characters of an item's name; what is longer is no name in any kind of the API
 
 SCALARS = (str, bool, int, float)
+A_QUANTITY = "a quantity, such as 500m, 1.5 or 2Gi"
 NUMBERS = (str, int, float)  # how a quantity may be written
 
 
@@ -32,29 +33,16 @@ def quantity_of(value: Any) -> Quantity:
 
 
 class WrongTypeError(Exception):
-    """A field holds another JSON type than its kind says."""
+    """A field holds another JSON type than its kind says, or text that is no quantity."""
 
-    fix = "correct its type"
-
-    def __init__(self, path: str, found: Any, *wanted: type) -> None:
+    def __init__(self, path: str, found: Any, *wanted: type, quantity: bool = False) -> None:
         """Remember where it is, what was found there and which type belongs there, or which ones."""
-        self.wanted = " or ".join(JSON_TYPES[each] for each in wanted)
+        self.wanted = A_QUANTITY if quantity else " or ".join(JSON_TYPES[each] for each in wanted)
+        self.fix = "correct it" if quantity else "correct its type"
         super().__init__(f"{path}: must be {self.wanted}")
         self.path = path
-        self.found = f"{shown(found)} is {JSON_TYPES[type(found)]}" if type(found) in SCALARS else shown(found)
-
-
-class NotAQuantityError(WrongTypeError):
-    """A field holds what is no quantity."""
-
-    fix = "correct it"
-
-    def __init__(self, path: str, found: Any) -> None:
-        """Remember where it is and what was found there."""
-        super().__init__(path, found, str)
-        if type(found) is str:
-            self.found = shown(found)
-        self.wanted = "a quantity, such as 500m, 1.5 or 2Gi"
+        of_a_type = type(found) in SCALARS and not (quantity and type(found) is str)
+        self.found = f"{shown(found)} is {JSON_TYPES[type(found)]}" if of_a_type else shown(found)
 
 
 class Fields:
@@ -152,7 +140,7 @@ class Fields:
         try:
             return None if value is None else quantity_of(value)
         except QuantityError:
-            raise NotAQuantityError(self.path(path), value) from None
+            raise WrongTypeError(self.path(path), value, quantity=True) from None
 
     def quantities(self, path: str) -> dict[str, Quantity]:
         """Return the list of resources at `path` (limits, requests …) by name; a null is absent."""
@@ -165,7 +153,7 @@ class Fields:
                 if value is not None:
                     found[name] = parse_quantity(value) if type(value) is str else quantity_of(value)
             except QuantityError:
-                raise NotAQuantityError(self.path(entry(path, name)), value) from None
+                raise WrongTypeError(self.path(entry(path, name)), value, quantity=True) from None
         return found
 
     def fields(self, path: str) -> "Fields":
@@ -195,22 +183,13 @@ class Fields:
     def _read(self, path: str, wanted: type | None = None) -> Any:
         """Return what is at `path`, None where nothing is; it must be of the type `wanted`, if one is given."""
         value: Any = self.value
-        for step in steps_of(path):
+        steps = steps_of(path)
+        for depth, step in enumerate(steps):
             if type(value) is not dict:
                 if value is None:
                     return None
-                raise self._not_an_object(path)
+                raise WrongTypeError(self.path(".".join(steps[:depth])), value, dict)
             value = value.get(step)
         if value is None or wanted is None or type(value) is wanted:
             return value
         raise WrongTypeError(self.path(path), value, wanted)
-
-    def _not_an_object(self, path: str) -> WrongTypeError:
-        """Return the error about the first step on the way to `path` that is no object."""
-        value: Any = self.value
-        steps = steps_of(path)
-        depth = 0
-        while type(value) is dict:
-            value = value.get(steps[depth])
-            depth += 1
-        return WrongTypeError(self.path(".".join(steps[:depth])), value, dict)

@@ -30,14 +30,13 @@ class Index:
         self._asked: dict[tuple[str, str, str, str, str], Asked] = {}
         for bound in policies:
             for target in bound.policy.targets:
-                match = bound.match.for_kind(target.kind)
-                if match is None or (bound.namespace is not None and not target.kind.namespaced):
+                is_tenants = bound.namespace is not None
+                if not bound.match.can_select(target.kind) or (is_tenants and not target.kind.namespaced):
                     continue  # a Namespace is the platform's, not its tenant's
-                narrowed = bound if match is bound.match else replace(bound, match=match)
                 for key in target.keys:
                     self.targets[key] = target
-                    self.all.setdefault(key, []).append(narrowed)
-                    self._in.setdefault((key, bound.namespace or EVERYWHERE), []).append(narrowed)
+                    self.all.setdefault(key, []).append(bound)
+                    self._in.setdefault((key, bound.namespace or EVERYWHERE), []).append(bound)
 
     def asked(self, attributes: Attributes) -> Asked:
         """Return the policies that may apply to a request, each with what is left to decide of its match."""
@@ -58,7 +57,7 @@ class Index:
         policies: list[BoundPolicy] = []
         needs: set[str] = set()
         for bound in (*everywhere, *own):
-            match = bound.match.narrowed(attributes)
+            match = bound.match.narrowed(self.targets[target].kind, attributes)
             if match is not None:
                 policies.append(replace(bound, match=match))
                 needs |= match.needs(attributes.subresource) | bound.needs

@@ -17,7 +17,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One compiled clause: what is None does not restrict. Kinds are decided when the engine is built (`for_kind`)."""
+    """One compiled clause: what is None does not restrict."""
 
     kinds: frozenset[str] | None = None
     operations: frozenset[str] | None = None
@@ -37,11 +37,13 @@ class Clause:
         is_anywhere = self.namespaces is None and self.namespace_selector is None
         return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 
-    def narrowed(self, attributes: Attributes) -> "Clause | None":
-        """Return what is left to decide for all requests of this target and namespace; None where it selects none.
+    def narrowed(self, kind: Kind, attributes: Attributes) -> "Clause | None":
+        """Return what is left to decide for all requests of this kind and namespace; None where it selects none.
 
         Parts about a namespace never select a cluster-scoped object.
         """
+        if not self.can_select(kind):
+            return None
         if self.operations is not None and attributes.operation not in self.operations:
             return None
         if self.subresources is not None and attributes.subresource not in self.subresources:
@@ -90,16 +92,13 @@ class Match:
             return False
         return not self.clauses or any(clause.selects(request) for clause in self.clauses)
 
-    def for_kind(self, kind: Kind) -> "Match | None":
-        """Return what is left to decide for one kind; None where no clause can ever select it."""
-        left = tuple(clause for clause in self.clauses if clause.can_select(kind))
-        if len(left) == len(self.clauses):
-            return self
-        return replace(self, clauses=left) if left else None
+    def can_select(self, kind: Kind) -> bool:
+        """Return whether a clause can select any object of a kind."""
+        return not self.clauses or any(clause.can_select(kind) for clause in self.clauses)
 
-    def narrowed(self, attributes: Attributes) -> "Match | None":
-        """Return what is left to decide for all requests of this target and namespace; None where it selects none."""
-        left = [clause for each in self.clauses if (clause := each.narrowed(attributes)) is not None]
+    def narrowed(self, kind: Kind, attributes: Attributes) -> "Match | None":
+        """Return what is left to decide for all requests of this kind and namespace; None where it selects none."""
+        left = [clause for each in self.clauses if (clause := each.narrowed(kind, attributes)) is not None]
         if self.clauses and not left:
             return None
         return replace(self, clauses=() if Clause() in left else tuple(left))

@@ -1,7 +1,7 @@
 """Turn policy objects and exceptions into policies in force, naming every fault with its file and line."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -16,7 +16,7 @@ from config.api.policy import (
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.exceptions import BoundException, by_place_and_policy, check_exception, exempt, parse_params
+from webhook.engine.exceptions import BoundException, check_exception, with_exceptions
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, compile_match
 from webhook.engine.policy import Params, Policy
@@ -48,32 +48,32 @@ class PolicySet:
 
 def read(documents: Iterable[Document], catalogue: Catalogue) -> PolicySet:
     """Return what the documents say. PolicySetError names all faults of all documents."""
-    bound: dict[tuple[str | None, str], BoundPolicy] = {}
+    policies: dict[tuple[str | None, str], BoundPolicy] = {}
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
     native, documents = find_native(documents)
     for each in native:
-        faults += _told(each.document, FaultsError(each.faults))
-        bound.update({(None, policy.name): policy for policy in each.policies})
+        faults += _lines(each.document, each.faults)
+        policies.update({(None, policy.name): policy for policy in each.policies})
     for document in documents:
         try:
-            made = bind(document.value, catalogue)
-            if isinstance(made, BoundException):
-                exceptions.append((made, document))
-            elif (made.namespace, made.name) in bound:
+            bound = bind(document.value, catalogue)
+            if isinstance(bound, BoundException):
+                exceptions.append((bound, document))
+            elif (bound.namespace, bound.name) in policies:
                 raise FaultsError([("metadata.name", "duplicate name in this policy set; names are unique")])
             else:
-                bound[made.namespace, made.name] = made
+                policies[bound.namespace, bound.name] = bound
         except FaultsError as error:
-            faults += _told(document, error)
+            faults += _lines(document, error.faults)
     for exception, document in exceptions:
         try:
-            check_exception(exception, bound.values())
+            check_exception(exception, policies.values())
         except FaultsError as error:
-            faults += _told(document, error)
+            faults += _lines(document, error.faults)
     if faults:
         raise PolicySetError("\n".join(faults))
-    return PolicySet(tuple(bound.values()), tuple(exception for exception, _ in exceptions))
+    return PolicySet(tuple(policies.values()), tuple(exception for exception, _ in exceptions))
 
 
 def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:
@@ -88,26 +88,20 @@ def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None)
     policy is excepted from in its own namespace. What an exception says that does not fit its policy does not count.
     """
     named = {policy.policy.name for policy in policies.policies if policy.namespace is None}
-    entries = by_place_and_policy(policies.exceptions)
-    return tuple(
-        replace(policy, exempt=tuple(exempt(policy, entries, home)))
-        for policy in (*always_in_force(catalogue, named), *policies.policies)
-    )
-
-
-def always_in_force(catalogue: Catalogue, named: Iterable[str] = ()) -> Iterator[BoundPolicy]:
-    """Yield the policies that are always in force, except those that a policy set has `named`."""
-    for policy in catalogue.values():
-        if policy.always and policy.name not in named:
-            yield BoundPolicy(
-                policy.name,
-                policy,
-                policy.params(),
-                Match(),
-                frozenset({policy.action}),
-                severity=policy.severity,
-                category=policy.category,
-            )
+    always = [
+        BoundPolicy(
+            policy.name,
+            policy,
+            policy.params(),
+            Match(),
+            frozenset({policy.action}),
+            severity=policy.severity,
+            category=policy.category,
+        )
+        for policy in catalogue.values()
+        if policy.always and policy.name not in named
+    ]
+    return with_exceptions((*always, *policies.policies), policies.exceptions, home)
 
 
 def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
@@ -122,9 +116,9 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         raise FaultsError([("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")])
     document = parse(PolicyDocument, value)
     if document.kind == "PolicyException":
-        spec = _spec(PolicyExceptionSpec, document)
-        return BoundException(document.metadata.namespace, spec, document.metadata.name)
-    spec = _spec(AdmissionPolicySpec, document)
+        excepted = parse(PolicyExceptionSpec, document.spec, at="spec")
+        return BoundException(document.metadata.namespace, excepted, document.metadata.name)
+    spec = parse(AdmissionPolicySpec, document.spec, at="spec")
     in_a_namespace = document.kind == "AdmissionPolicy"
     _check_sort(spec)
     rules = compile_rules(spec, in_a_namespace=in_a_namespace) if spec.policy is None or spec.match_conditions else None
@@ -132,7 +126,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         policy, params, match = rules.policy, rules.params, rules.match
     else:
         policy, match = _policy(spec, catalogue, in_a_namespace=in_a_namespace), spec.match
-        params = parse_params(policy, spec.params, "spec.params")
+        params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
     return BoundPolicy(
@@ -170,13 +164,6 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
         named["name"] = f"{metadata['generateName']}generated"
     kept = {key: stored[key] for key in ("apiVersion", "kind", "spec") if key in stored}
     return {**kept, "metadata": named}
-
-
-def _spec(model: Any, document: PolicyDocument) -> Any:
-    try:
-        return parse(model, document.spec)
-    except FaultsError as error:
-        raise error.below("spec") from None
 
 
 def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool) -> Policy:
@@ -221,13 +208,11 @@ def _check_tenant(policy: Policy, params: Params, metadata: PolicyMetadata) -> N
         raise FaultsError([("spec.policy", text)])
 
 
-def _told(document: Document, error: FaultsError) -> Iterator[str]:
-    for path, text in error.faults:
-        at = f"{path}: " if path else ""
-        yield f"{document.where(path)}: {_title(document.value)}: {at}{text}"
-
-
-def _title(value: Any) -> str:
+def _lines(document: Document, faults: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line for each fault: file, line, object, path, what is wrong."""
+    value = document.value
     metadata = value.get("metadata") if isinstance(value, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None
-    return f"{value['kind']} {name}" if name and "kind" in value else "document"
+    title = f"{value['kind']} {name}" if name and "kind" in value else "document"
+    for path, text in faults:
+        yield ": ".join(filter(None, (document.where(path), title, path, text)))

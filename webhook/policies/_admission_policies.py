@@ -92,9 +92,9 @@ def _name(document: Document) -> str:
 
 def _parsed(model: Any, document: Document, faulty: list[Native]) -> Any:
     try:
-        return parse(model, document.value.get("spec") or {})
+        return parse(model, document.value.get("spec") or {}, at="spec")
     except FaultsError as error:
-        faulty.append(Native(document, (), error.below("spec").faults))
+        faulty.append(Native(document, (), error.faults))
         return None
 
 

@@ -314,8 +314,7 @@ def applies(policy: BoundPolicy, sent: Sent) -> bool:
     if policy.namespace is not None and (not sent.kind.namespaced or policy.namespace != sent.namespace):
         return False
     request = reviewed(sent)
-    match = policy.match.for_kind(sent.kind)
-    narrowed = None if match is None else match.narrowed(request.attributes)
+    narrowed = policy.match.narrowed(sent.kind, request.attributes)
     return narrowed is not None and narrowed.selects(request)
 
 

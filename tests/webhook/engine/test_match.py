@@ -6,7 +6,7 @@ from config.api.policy import LabelSelector
 from config.api.policy import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
-from webhook.engine.kinds import POD
+from webhook.engine.kinds import KINDS
 from webhook.engine.match import compile_match, compile_selector
 from webhook.harness.bases import kinds_by_name
 
@@ -18,7 +18,8 @@ def match(*clauses):
 
 def selects(match, request):
     """Decide as the engine does: first by target and namespace, then by the rest."""
-    narrowed = match.narrowed(request.attributes)
+    kind = next(each for each in KINDS.values() if each.plural == request.attributes.resource)
+    narrowed = match.narrowed(kind, request.attributes)
     return narrowed is not None and narrowed.selects(request)
 
 
@@ -130,8 +131,10 @@ def test_cluster_scoped_objects_match_no_namespace_clause():
 )
 def test_kinds_are_decided_in_advance(clauses, kind, left):
     """For a kind only the clauses that can match it remain; without any, the policy is not run."""
-    narrowed = match(*clauses).for_kind(kinds_by_name()[kind])
-    assert (None if narrowed is None else len(narrowed.clauses)) == left
+    about = kinds_by_name()[kind]
+    found = match(*clauses)
+    assert found.can_select(about) is (left is not None)
+    assert sum(clause.can_select(about) for clause in found.clauses) == (left or 0)
 
 
 def test_only_a_selector_needs_labels():
@@ -213,7 +216,7 @@ def test_service_accounts_are_named_by_namespace_and_name(account, username, sel
 def test_excluded_users_are_excluded_for_each_kind():
     """Narrowing a match to one kind keeps the exclusions."""
     spec = MatchSpec.model_validate({"any": [{"kinds": ["Pod"]}], "exclude": {"users": ["jane"]}})
-    assert not compile_match(spec).for_kind(POD).selects(ask({}, username="jane"))
+    assert not selects(compile_match(spec), ask({}, username="jane"))
 
 
 @pytest.mark.parametrize(
