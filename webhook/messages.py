@@ -1,14 +1,14 @@
 """Word a verdict: the Status of a denial, warnings, and what the audit log keeps."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 
 from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict, Violation
 from webhook.engine.rules import RuleError
-from webhook.engine.violation import one_line
+from webhook.engine.violation import Words, one_line
 
 MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
 MAX_CAUSES = 40 << 10
@@ -19,6 +19,7 @@ MAX_WARNINGS = 4096  # characters of all warnings; beyond, the API server leaves
 MAX_WARNING = 256
 WARNINGS_LEFT = MAX_WARNINGS // MAX_WARNING - 1
 
+PUNCTUATION = 6  # bytes of JSON around a policy's name and a message
 TRY_AGAIN = "Try again."
 MORE = "- and more, which are not listed."
 TOLERATED = "(Already present before this update; not denied.)"
@@ -29,30 +30,35 @@ REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     """Return the Status (meta/v1) of a denial: every violation in the message, and again as a cause.
 
-    Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for.
+    Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for. What is malformed sets
+    the code before violations, and these before failures.
     """
+    denials = [outcome for outcome in verdict.outcomes if outcome.denies]
+    code = 500
+    if any(outcome.malformed is not None for outcome in denials):
+        code = 400
+    elif any(outcome.violations for outcome in denials):
+        code = 403
     lines: dict[str, None] = {}  # each once, in order
     causes: list[dict[str, str]] = []
     room, room_for_causes = MAX_MESSAGE, MAX_CAUSES
     violations = errors = 0
-    for outcome, violation in _denials(verdict):
-        path, text = ("", failure(outcome)) if violation is None else (violation.where, violation.message)
+    for outcome, violation in _denials(denials):
+        path, text, size = _failure(outcome) if violation is None else violation.words
         line = f"- {outcome.policy}: {text}"
         if line in lines:
             continue
-        size = len(orjson.dumps(line))
-        room -= size
+        room -= size + len(outcome.policy) + PUNCTUATION
         if room < 0 or len(lines) >= MAX_VIOLATIONS:
             lines[MORE] = None
             break
         lines[line] = None
         violations += violation is not None
         errors += violation is None
-        room_for_causes -= size + len(orjson.dumps(path))
+        room_for_causes -= 2 * size  # its path is a part of its message
         if room_for_causes >= 0:
             causes.append({"reason": outcome.policy, "message": text, "field": path})
     counted = [_count(violations, "violation")] * bool(violations) + [_count(errors, "policy failure")] * bool(errors)
-    code = _code(verdict)
     return {
         "status": "Failure",
         "code": code,
@@ -67,29 +73,16 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _code(verdict: Verdict) -> int:
-    """Return the HTTP status of a denial: what is malformed counts before violations, and these before failures."""
-    code = 500
-    for outcome in verdict.outcomes:
-        if outcome.malformed is not None:
-            return 400
-        if outcome.violations and outcome.denies:
-            code = 403
-    return code
-
-
 def _generate_name(request: Request) -> str:
     metadata = request.value.get("metadata")
     name = metadata.get("generateName") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
 
 
-def _denials(verdict: Verdict) -> Iterator[tuple[Outcome, Violation | None]]:
+def _denials(denials: Iterable[Outcome]) -> Iterator[tuple[Outcome, Violation | None]]:
     """Yield each violation that denies, and None for a policy that failed; a malformed field once."""
     malformed: set[str] = set()
-    for outcome in verdict.outcomes:
-        if not outcome.denies:
-            continue
+    for outcome in denials:
         if outcome.error is not None:
             yield outcome, None
         elif outcome.malformed is None:
@@ -98,6 +91,11 @@ def _denials(verdict: Verdict) -> Iterator[tuple[Outcome, Violation | None]]:
         elif outcome.malformed.where not in malformed:  # every policy that reads the field reports it
             malformed.add(outcome.malformed.where)
             yield outcome, outcome.malformed
+
+
+def _failure(outcome: Outcome) -> Words:
+    text = failure(outcome)
+    return "", text, len(orjson.dumps(text))
 
 
 def failure(outcome: Outcome) -> str:
@@ -153,32 +151,34 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
     """
     annotations: dict[str, list[str]] = {}
     room = MAX_ANNOTATIONS
-    for key, line in _audited(verdict):
-        room -= len(orjson.dumps(line))
+    for key, line, size in _audited(verdict):
+        room -= size
         annotations.setdefault(key, []).append(line if room >= 0 else MORE)
         if room < 0:
             break
     return {key: "\n".join(lines) for key, lines in annotations.items()}
 
 
-def _audited(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Yield each line that is kept, and under which key."""
+def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
+    """Yield each line that is kept, after its key and before its bytes of JSON."""
     for outcome in verdict.outcomes:
+        policy = outcome.policy
         for key, value in outcome.annotations:
-            name = re.sub("[^A-Za-z0-9_.-]", "-", f"{outcome.policy}.{key}")
-            yield name[-MAX_KEY:].lstrip("-_."), value.encode()[:MAX_VALUE].decode(errors="ignore")
-        for action in sorted(outcome.actions) if outcome.violations else ():
-            key = action.lower()
-            for each in outcome.violations:
-                yield key, f"{outcome.policy}: {each.message}"
-        for each in outcome.tolerated:
-            yield "tolerated", f"{outcome.policy}: {each.message}"
-        if outcome.malformed is not None:
-            yield "malformed", f"{outcome.policy}: {outcome.malformed.message}"
+            name = re.sub("[^A-Za-z0-9_.-]", "-", f"{policy}.{key}")
+            text = value.encode()[:MAX_VALUE].decode(errors="ignore")
+            yield name[-MAX_KEY:].lstrip("-_."), text, len(orjson.dumps(text))
+        kept = [(action.lower(), outcome.violations) for action in sorted(outcome.actions) if outcome.violations]
+        kept.append(("tolerated", outcome.tolerated))
+        kept.append(("malformed", () if outcome.malformed is None else (outcome.malformed,)))
+        for key, violations in kept:
+            for violation in violations:
+                _, text, size = violation.words
+                yield key, f"{policy}: {text}", size + len(policy) + PUNCTUATION
         if outcome.error is not None:
-            yield "error", f"{outcome.policy}: {failure(outcome)}"
+            _, text, size = _failure(outcome)
+            yield "error", f"{policy}: {text}", size + len(policy) + PUNCTUATION
         if outcome.patched:
-            yield "mutated-by", outcome.policy
+            yield "mutated-by", policy, len(policy) + PUNCTUATION
 
 
 def _count(number: int, noun: str) -> str:

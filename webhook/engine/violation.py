@@ -27,6 +27,7 @@ JSON_TYPES = {
 
 Step = str | int
 Excess = int | Fraction | frozenset[str]
+Words = tuple[str, str, int]  # where, the message, and how many bytes of JSON that has
 
 
 class Unset:
@@ -78,7 +79,7 @@ class Violation:
     expired: str = ""
     mended: Any = UNSET
     id: str = ""
-    _words: tuple[str, str] | None = dataclasses.field(default=None, init=False, repr=False)  # `where` and `message`
+    _words: Words | None = dataclasses.field(default=None, init=False, repr=False)
 
     @property
     def path(self) -> str:
@@ -86,31 +87,38 @@ class Violation:
         return self.field if self.holder is None else self.holder.path(self.field)
 
     @property
+    def words(self) -> Words:
+        """What it says, worded once: an answer repeats a message up to three times."""
+        if self._words is None:
+            self._words = self._worded()
+        return self._words
+
+    @property
     def where(self) -> str:
         """The path as one line, after the name of the object where that is a planned child."""
-        return (self._words or self._worded())[0]
+        return self.words[0]
+
+    @property
+    def message(self) -> str:
+        """The violation as one line, at most MAX_TEXT characters long."""
+        return self.words[1]
 
     @property
     def found_text(self) -> str:
         """What was found, as a message says it."""
         return shown(self.value) if self.found is None else str(self.found)
 
-    @property
-    def message(self) -> str:
-        """The violation as one line, at most MAX_TEXT characters long."""
-        return (self._words or self._worded())[1]
-
-    def _worded(self) -> tuple[str, str]:
-        """Word it once: an answer repeats a message up to three times."""
-        path = one_line(self.path)
+    def _worded(self) -> Words:
+        path = self.path
         where = f"{self.of}: {path}" if self.of and path else self.of or path
         message = f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}." if self.fix else self.rule
         if path:
             message = f"{where}: {self.found_text}; {message}"
         elif where:
             message = f"{where}: {message}"
-        self._words = where, one_line(message)
-        return self._words
+        if len(message) > MAX_TEXT or not message.isprintable():
+            where, message = one_line(where), one_line(message)
+        return where, message, len(orjson.dumps(message))
 
     def __eq__(self, other: object) -> bool:
         """Two violations are equal that say the same."""

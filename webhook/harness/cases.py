@@ -141,7 +141,7 @@ def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document
     _check_operation(case, each, variant, at_case)
     parent_kind = kind if variant is None or variant.parent is None else variant.parent[1]
     if faults := list(look_up_faults(case.looked_up, parent_kind)):
-        raise FaultsError(faults).below(at_case)
+        raise FaultsError([(f"{at_case}.{path}", text) for path, text in faults])
     namespace_labels = {NAME_LABEL: case.namespace, **case.namespace_labels}
     return Trial(
         document,
