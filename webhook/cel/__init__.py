@@ -5,11 +5,9 @@ those of cel-go and Kubernetes (see `library`). An evaluation has a budget, and 
 """
 
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError
-from webhook.cel.program import BUDGET, Activation, Environment, Program, Variables
-from webhook.cel.types import Type, parse_type
+from webhook.cel.program import Activation, Environment, Program, Variables
 
 __all__ = [
-    "BUDGET",
     "Activation",
     "BudgetError",
     "CelError",
@@ -17,7 +15,5 @@ __all__ = [
     "Environment",
     "EvaluationError",
     "Program",
-    "Type",
     "Variables",
-    "parse_type",
 ]

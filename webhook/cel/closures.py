@@ -15,15 +15,6 @@ def constant(value: Any) -> Code:
     return lambda frame: value
 
 
-def raising(text: str) -> Code:
-    """Return a closure that raises an EvaluationError."""
-
-    def raised(_: Frame) -> Any:
-        raise EvaluationError(text)
-
-    return raised
-
-
 def path_of(base: Code, path: list[str]) -> Code:
     """Return the selection of one field after the other."""
 

@@ -26,11 +26,10 @@ _TRIED |= dict.fromkeys(("timestamp", "duration", "int", "uint", "double", "bool
 class Compiler:
     """Compiles one expression; `size` is how long its frames are."""
 
-    def __init__(self, source: str, environment: "Environment", *, checked: bool) -> None:
+    def __init__(self, source: str, environment: "Environment") -> None:
         self.source = source
         self.environment = environment
-        self.checked = checked
-        self.homogeneous = environment.homogeneous
+        self.homogeneous = True  # refuse lists and maps of mixed types, as the API server does
         self.scope = {name: (type_, slot) for slot, (name, type_) in enumerate(environment.variables.items(), start=1)}
         self.size = len(self.scope) + 1
         self.nodes = 0
@@ -41,16 +40,8 @@ class Compiler:
         raise CompileError(self.source, node.at, text)
 
     def compile(self, node: Node) -> Typed:
-        """Return the type and the closure of `node`; unchecked, dyn, and its faults are errors of the evaluation."""
+        """Return the type and the closure of `node`."""
         self.nodes += 1
-        if self.checked:
-            return self._compiled(node)
-        try:
-            return DYN, self._compiled(node)[1]
-        except CompileError as error:
-            return DYN, closures.raising(error.text)
-
-    def _compiled(self, node: Node) -> Typed:
         name = qualified(node)
         if name in TYPE_NAMES and name.split(".")[0] not in self.scope:
             return Type("type", (parse_type(name),)), closures.constant(TypeValue(name))
@@ -152,7 +143,7 @@ class Compiler:
 
     def _try_constants(self, function: str, operands: list[Node]) -> None:
         """Try what a constant text says, such as a regular expression, before any object comes."""
-        if function == "format" and self.checked:
+        if function == "format":
             text, items = operands
             types = self.item_types.get(items.at)
             wrong = format_fault(text.value, types) if isinstance(text, Literal) and types is not None else ""

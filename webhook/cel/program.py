@@ -42,22 +42,20 @@ class Activation:
 class Environment:
     """What expressions can name: variables with their types, object types with their fields.
 
-    `structs` allows `Object{…}` and `JSONPatch{…}`; `homogeneous` refuses lists and maps of mixed types, as the API
-    server does.
+    `structs` allows `Object{…}` and `JSONPatch{…}`.
     """
 
     variables: Mapping[str, Type]
     objects: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     structs: bool = False
-    homogeneous: bool = True
 
-    def compile(self, source: str, *results: str, checked: bool = True) -> Program:
+    def compile(self, source: str, *results: str) -> Program:
         """Return the program of an expression whose result is of one of `results` (any, if none is given).
 
-        CompileError names line and column. Without `checked`, types are looked at only in an evaluation.
+        CompileError names line and column.
         """
         try:
-            compiler = Compiler(source, self, checked=checked)
+            compiler = Compiler(source, self)
             found, code = compiler.compile(parse(source))
         except RecursionError:
             raise CompileError(source, 0, "nested too deeply") from None

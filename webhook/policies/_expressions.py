@@ -1,6 +1,7 @@
 """The CEL expressions of one policy: compiled together, and evaluated for a request and its parameters."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -36,12 +37,10 @@ class Rule:
         """Return the message of a violation."""
         text = ""
         if self.message is not None:
-            try:
+            with suppress(CelError):
                 text = str(self.message.evaluate(values)).strip()
-            except CelError:
-                text = ""
-            if "\n" in text or len(text.encode()) > MAX_MESSAGE:
-                text = ""
+        if "\n" in text or len(text.encode()) > MAX_MESSAGE:
+            text = ""
         return text or (self.validation.message or "").strip() or f"failed expression: {self.program.source.strip()}"
 
 

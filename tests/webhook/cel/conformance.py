@@ -10,7 +10,9 @@ from typing import Any
 
 from tests.controlplane.gobuild import MissingToolError
 from tests.webhook.cel import textproto
-from webhook.cel import CelError, Environment, Type, parse_type
+from tests.webhook.cel.lenient import compiled
+from webhook.cel import CelError, Environment
+from webhook.cel.types import Type, parse_type
 from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, equal, type_name
 
 MODULE = "cel.dev/expr@v0.25.1"
@@ -53,10 +55,10 @@ class Case:
         values = {
             each["key"][0].decode(): _value(each["value"][0]["value"][0]) for each in self.message.get("bindings", ())
         }
-        environment = Environment({**dict.fromkeys(values, parse_type("dyn")), **variables}, homogeneous=False)
+        environment = Environment({**dict.fromkeys(values, parse_type("dyn")), **variables})
         wanted = self.message.get("value") or self.message.get("typed_result", [{}])[0].get("result")
         try:
-            program = environment.compile(self.expression, checked="disable_check" not in self.message)
+            program = compiled(self.expression, environment, checked="disable_check" not in self.message)
             if "check_only" in self.message:
                 return ""
             found = program.evaluate(environment.activation(values))

@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webhook.cel import CelError, Environment, parse_type
+from tests.webhook.cel.lenient import compiled
+from webhook.cel import CelError, Environment
 from webhook.cel.admission import ADMISSION
 from webhook.cel.functions import FUNCTIONS
+from webhook.cel.types import parse_type
 
-ENVIRONMENT = Environment({"object": parse_type("dyn"), "x": parse_type("dyn")}, homogeneous=False)
+ENVIRONMENT = Environment({"object": parse_type("dyn"), "x": parse_type("dyn")})
 
 json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | st.text(max_size=8),
@@ -60,7 +62,7 @@ def test_an_evaluation_raises_nothing_but_an_error_of_cel(expression, value, oth
     """Checked or not, an expression has a value or an error of CEL."""
     for checked in (True, False):
         with suppress(CelError):
-            program = ENVIRONMENT.compile(expression, checked=checked)
+            program = compiled(expression, ENVIRONMENT, checked=checked)
             program.evaluate(ENVIRONMENT.activation({"object": value, "x": other}))
 
 

@@ -3,11 +3,12 @@
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, unconvertible
-from webhook.cel.functions import Row, declare, fault, weigh
+from webhook.cel.functions import Row, declare, weigh
 from webhook.cel.library.times import written_duration, written_timestamp
 from webhook.cel.values import (
     MAX_INT,
@@ -31,8 +32,9 @@ def _from_text(name: str, pattern: str, read: Callable[[str], Any]) -> Row:
     expected = re.compile(pattern, re.ASCII)
 
     def converted(text: str) -> Any:
-        if len(text) <= 400 and expected.fullmatch(text) and fault(read, text) is None:
-            return read(text)
+        with suppress(EvaluationError):
+            if len(text) <= 400 and expected.fullmatch(text):
+                return read(text)
         raise unconvertible("string", name)
 
     return f"{name}(string) -> {name}", converted

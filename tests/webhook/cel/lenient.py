@@ -1,0 +1,39 @@
+"""Compile as cel-spec does and the API server does not: lists of mixed types, and errors when they are evaluated."""
+
+from typing import Any
+
+from webhook.cel import CompileError, Environment, EvaluationError, Program
+from webhook.cel.compiler import Compiler, Typed
+from webhook.cel.functions import Code
+from webhook.cel.parser import parse
+from webhook.cel.syntax import Node
+from webhook.cel.types import DYN
+
+
+class Unchecked(Compiler):
+    """A compiler for which every type is dyn, and every error one of the evaluation."""
+
+    def compile(self, node: Node) -> Typed:
+        """Return the closure of `node`, or one that raises."""
+        try:
+            return DYN, super().compile(node)[1]
+        except CompileError as error:
+            return DYN, _raising(error.text)
+
+
+def _raising(text: str) -> Code:
+    def raised(_: Any) -> Any:
+        raise EvaluationError(text)
+
+    return raised
+
+
+def compiled(source: str, environment: Environment, *, checked: bool = True) -> Program:
+    """Return the program of an expression. CompileError where it is checked and has a fault."""
+    compiler = (Compiler if checked else Unchecked)(source, environment)
+    compiler.homogeneous = False
+    try:
+        type_, code = compiler.compile(parse(source))
+    except RecursionError:
+        raise CompileError(source, 0, "nested too deeply") from None
+    return Program(source, type_, code, (None,) * (compiler.size - len(environment.variables) - 1))
