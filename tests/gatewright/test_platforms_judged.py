@@ -49,7 +49,10 @@ def test_default_choices_pass_the_production_policies(environment: str, database
         ),
         (
             {"database": {"storage": "0Gi"}},
-            ["- postgresql-rules: spec.database.storage: 0Gi; a volume has a size. Write 1Gi or more."],
+            [
+                "- postgresql-rules: spec.database.storage: 0Gi; the size of a volume must be positive. "
+                "Write 1Gi or more."
+            ],
         ),
         (
             {"backend": {"image": "nginx:1.21", "replicas": 11, "resources": {}}},

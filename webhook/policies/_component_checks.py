@@ -19,7 +19,7 @@ DEFAULT_TYPE = "postgresql"
 def judge_components(request: Request, components_of: Callable[[Request], Collection[str]]) -> Violations:
     """Yield a violation for each field from which a component cannot be created."""
     components, before = components_of(request), request.before()
-    yield from checks.no_dns_label(request, "the Services that are made must have a DNS label as their name")
+    yield from checks.no_dns_label(request, "the names of its Services must be DNS labels")
     if components:
         yield from _of_length(request, components)
     if "database" in components:
@@ -81,7 +81,7 @@ def _of_data(database: Fields, type: str, before: Request) -> Violations:
     was = had.string("type") or DEFAULT_TYPE
     version, data = database.integer_or_string("version"), had.integer_or_string("version")
     if type != was:
-        found, fix = f"{was} is to become {type}", "set it back, and move the data to another database"
+        found, fix = f"changes from {was} to {type}", "set it back, and move the data to another database"
         yield Violation(database.path("type"), found, "the data would be left behind", fix)
         return
     is_known = version is not None and data is not None and not any(map(_is_unready, before.each("status.conditions")))

@@ -39,16 +39,16 @@ def of_object_name(record: Fields, field: str) -> Violations:
     """Yield a violation where a field is not a valid object name."""
     name = record.string(field)
     if name and not OBJECT_NAME.fullmatch(name):
-        yield record.violation(
-            field, name, "no object can have that name", "use lower-case letters, digits, '-' and '.'"
-        )
+        yield record.violation(field, name, "not a valid object name", "use lower-case letters, digits, '-' and '.'")
 
 
 def of_storage(record: Fields, field: str) -> Violations:
     """Yield a violation where the size of a volume is not positive."""
     size = record.quantity(field)
     if size is not None and size.millis <= 0:
-        yield record.violation(field, size.text, "a volume has a size", "write 1Gi or more", found=size.text)
+        yield record.violation(
+            field, size.text, "the size of a volume must be positive", "write 1Gi or more", found=size.text
+        )
 
 
 def of_schedule(record: Fields, field: str) -> Violations:
@@ -59,7 +59,7 @@ def of_schedule(record: Fields, field: str) -> Violations:
             check(schedule)
     except CronError as error:
         fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
-        yield record.violation(field, schedule, f"no cron schedule: {error}", fix)
+        yield record.violation(field, schedule, f"not a valid cron schedule: {error}", fix)
 
 
 def of_image(container: Fields) -> Violations:
@@ -80,7 +80,7 @@ def of_resources(record: Fields) -> Violations:
                 yield record.violation(field, amount.text, rule, fix, found=amount.text)
             if amount.millis > limit.millis:
                 found = f"{amount}, and the limit is {limit}"
-                rule = "no container may ask for more than it may use"
+                rule = "a request must not exceed its limit"
                 yield record.violation(field, found, rule, "lower the request, or raise the limit", found=found)
 
 
@@ -90,8 +90,8 @@ def of_security_context(container: Fields, *, may_escalate: bool = True) -> Viol
     allowed = context.boolean("allowPrivilegeEscalation")
     if may_escalate if allowed is None else allowed:
         return
-    rule = "what has it can always escalate, and allowPrivilegeEscalation is false"
-    fix = "do without, or set allowPrivilegeEscalation to true"
+    rule = "it implies privilege escalation, and allowPrivilegeEscalation is false"
+    fix = "remove it, or set allowPrivilegeEscalation to true"
     if context.boolean("privileged"):
         yield context.violation("privileged", True, rule=rule, fix=fix)
     if SYS_ADMIN in context.strings("capabilities.add"):
@@ -103,19 +103,21 @@ def of_variables(container: Fields) -> Violations:
     for each in container.each("env"):
         name = each.string("name") or ""
         if "=" in name or not (name.isascii() and name.isprintable()):
-            rule = "a variable's name has printable ASCII characters other than '='"
+            rule = "a variable's name must have printable ASCII characters other than '='"
             yield each.violation("name", name, rule=rule, fix="choose another")
         if not each.is_set("valueFrom"):
             continue
         sources = [source for source in SOURCES if each.is_set(f"valueFrom.{source}")]
         if each.string("value"):
-            fix = "leave one of them out"
-            yield each.violation("value", None, "a variable has one value", fix, found="valueFrom is set too")
+            fix = "remove one of them"
+            yield each.violation(
+                "value", None, "a variable must have exactly one value", fix, found="valueFrom is set too"
+            )
         if len(sources) != 1:
             found = " and ".join(sources) or "no source"
-            rule, fix = "a value comes from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
+            rule, fix = "a value must come from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
             yield each.violation("valueFrom", found, rule, fix, found=found)
         for source in sources:
             if not each.string(f"valueFrom.{source}.key"):
                 field = f"valueFrom.{source}.key"
-                yield each.violation(field, None, "a value is that of one key", "name it", found="missing")
+                yield each.violation(field, None, "a key is required", "name it", found="missing")

@@ -38,9 +38,9 @@ def validate(request: Request, params: AnonymousBindings) -> Violations:
     for index, subject in enumerate(request.each("subjects")):
         name = subject.string("name")
         if (title := f"{subject.string('kind')} {name}") in denied:
-            whom = "a group that is above RBAC" if title == MASTERS else "anybody who asks"
-            rule = f"{shown(role)} must not be given to {whom}"
-            yield request.violation(f"subjects[{index}].name", name, rule, "bind it to those who need it")
+            whom = "a group whose rights RBAC cannot revoke" if title == MASTERS else "every client"
+            rule = f"{shown(role)} must not be granted to {whom}"
+            yield request.violation(f"subjects[{index}].name", name, rule, "bind it to the subjects that need it")
 
 
 POLICY = Policy(

@@ -36,17 +36,15 @@ def validate(request: Request, params: Params) -> Violations:
     yield from of_schedule(request, "spec.schedule")
     port = request.integer_or_string(PORT)
     if port is not None and not is_port(port):
-        yield request.violation(PORT, port, "no port", "write a number from 1 to 65535")
+        yield request.violation(PORT, port, "not a valid port", "write a number from 1 to 65535")
     store, bucket = request.string("spec.destination.type") or "s3", request.string(BUCKET)
     if bucket and store in BUCKETS and not BUCKETS[store].fullmatch(bucket):
         rule = f"no {store} {'container' if store == 'azure' else 'bucket'} can have that name"
-        yield request.violation(
-            BUCKET, bucket, rule, "write its name alone, in lower case; what follows belongs into prefix"
-        )
+        yield request.violation(BUCKET, bucket, rule, "write only its name, in lower case; put a path into prefix")
     endpoint = request.string(ENDPOINT)
     if endpoint and not is_endpoint(endpoint):
         found = shown(re.sub(r"(?<=//).*@", "…@", endpoint))
-        rule = "no URL of a store: http or https, a host, and no login"
+        rule = "not the URL of a store: http or https, a host, and no login"
         fix = "write it as http://minio:9000, and the login into the Secret that secretRef names"
         yield Violation(ENDPOINT, found, rule, fix)
     yield from of_resources(request.fields("spec"))

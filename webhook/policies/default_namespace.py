@@ -28,8 +28,8 @@ def validate(request: Request, params: DefaultNamespace) -> Violations:
     """Yield a violation for an object in one of these namespaces."""
     attributes = request.attributes
     if attributes.namespace in params.namespaces and (attributes.kind, request.name) not in KEPT:
-        rule = "nothing may live in this namespace"
-        yield request.violation("metadata.namespace", attributes.namespace, rule, "name the namespace where it belongs")
+        rule = "no objects are allowed in this namespace"
+        yield request.violation("metadata.namespace", attributes.namespace, rule, "set the namespace where it belongs")
 
 
 POLICY = Policy("default-namespace", DefaultNamespace, validate=validate, kinds="namespaced", category="workloads")

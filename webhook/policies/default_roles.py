@@ -21,7 +21,7 @@ from webhook.policies._rbac import BINDINGS, ROLES, is_by_kubernetes
 LABEL, OURS = "kubernetes.io/bootstrapping", "rbac-defaults"
 AGGREGATED = tuple(f"rbac.authorization.k8s.io/aggregate-to-{role}" for role in ("admin", "edit", "view"))
 PARTS = ("rules", "aggregationRule", "subjects", "roleRef")
-STAY = "default roles must stay as they are"
+STAY = "default roles must not be changed"
 
 
 class DefaultRoles(Params):
@@ -41,14 +41,16 @@ def validate(request: Request, params: DefaultRoles) -> Violations:
     before = request if is_deletion else request.before()
     if before is not None and (_label(before) == OURS or params.names.match(before.name)):
         if is_deletion:
-            yield Violation("metadata.name", "deleted", STAY, "leave it")
+            yield Violation("metadata.name", "deleted", STAY, "keep it")
         else:
             yield from _changed(request, before)
     elif not params.aggregation and not is_deletion:
         labels = request.texts("metadata.labels")
         for label in AGGREGATED:
             if labels.get(label) == "true":
-                yield Violation(f"metadata.labels[{label}]", '"true"', "default roles must not grow", "remove it")
+                yield Violation(
+                    f"metadata.labels[{label}]", '"true"', "default roles must not be extended", "remove it"
+                )
 
 
 def _label(role: Fields) -> str | None:
@@ -58,9 +60,9 @@ def _label(role: Fields) -> str | None:
 def _changed(request: Request, before: Request) -> Violations:
     for part in PARTS:
         if (request.value.get(part) or None) != (before.value.get(part) or None):
-            yield Violation(part, "changed", STAY, "make a role of your own, and bind that")
+            yield Violation(part, "changed", STAY, "create another role, and bind it")
     if _label(request) != _label(before):
-        yield Violation(f"metadata.labels[{LABEL}]", "changed", STAY, "leave it")
+        yield Violation(f"metadata.labels[{LABEL}]", "changed", STAY, "keep it")
 
 
 POLICY = Policy(

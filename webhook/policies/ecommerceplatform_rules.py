@@ -27,8 +27,8 @@ def validate(request: Request, params: Params) -> Violations:
     yield from of_object_name(request, "spec.tlsSecretName")
     host = request.string("spec.host")
     if host is not None and not DNS_NAME.fullmatch(host):
-        fix = "write it alone, in lower case and without a wildcard, such as shop.example.com"
-        yield request.violation("spec.host", host, "an Ingress answers for a DNS name", fix)
+        fix = "write only the name, in lower case and without a wildcard, such as shop.example.com"
+        yield request.violation("spec.host", host, "the host of an Ingress must be a DNS name", fix)
 
 
 POLICY = Policy(

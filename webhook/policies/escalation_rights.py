@@ -43,13 +43,13 @@ def validate(request: Request, params: EscalationRights) -> Violations:
         given: Reach | None = None  # compared as one set: the verbs times the resources may be millions
         for index, verb in enumerate(verbs):
             if verb == "*" and implied:
-                found = f"{shown(verb)} holds {' and '.join(implied)}"
+                found = f"{shown(verb)} includes {' and '.join(implied)}"
             elif verb.partition(":")[0] in params.verbs:
                 found = shown(verb)
             else:
                 continue
             given = given or reach(rule)
-            fault = "no role may let its holders give themselves more"
+            fault = "no role may let its subjects grant themselves more rights"
             yield rule.violation(f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given)
 
 

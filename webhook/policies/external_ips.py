@@ -40,7 +40,11 @@ class ExternalIPs(Params):
 
 def validate(request: Request, params: ExternalIPs) -> Violations:
     """Yield one violation for each address that is not allowed."""
-    rule = f"a Service may take only {', '.join(params.allowed)}" if params.allowed else "a Service may take no address"
+    rule = (
+        f"a Service may use only {', '.join(params.allowed)}"
+        if params.allowed
+        else "a Service must not use external IPs"
+    )
     for index, text in enumerate(request.strings("spec.externalIPs")):
         if not _allows(params.networks, text):
             yield request.violation(f"spec.externalIPs[{index}]", text, rule, "remove it")

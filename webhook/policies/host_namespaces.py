@@ -31,7 +31,7 @@ def validate(request: Request, params: HostNamespaces) -> Violations:
         return
     for field in get_args(Namespace):
         if field not in params.allowed and pod.boolean(field):
-            yield pod.violation(field, True, "pods must not be in a namespace of the node", "remove it", mended=None)
+            yield pod.violation(field, True, "pods must not use namespaces of the node", "remove it", mended=None)
 
 
 POLICY = Policy("host-namespaces", HostNamespaces, validate=validate, category="pod-security", severity="high")

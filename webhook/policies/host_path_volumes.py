@@ -13,7 +13,6 @@ Fix: use an emptyDir, a configMap or a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from functools import cached_property
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -26,19 +25,14 @@ from webhook.policies._records import having
 PATH = "hostPath.path"
 FIX = "use an emptyDir, a configMap or a persistentVolumeClaim"
 
-Parts = tuple[str, ...]
 
-
-def _parts(path: str) -> Parts:
-    return tuple(part for part in path.split("/") if part not in ("", "."))
-
-
-def _is_within(parts: Parts, directory: Parts) -> bool:
-    return parts[: len(directory)] == directory
+def _directory(path: str) -> str:
+    """Return a path between slashes, with one slash between components: a prefix of it has whole components."""
+    return "/".join(("", *(part for part in path.split("/") if part not in ("", ".")), ""))
 
 
 def _absolute(path: str) -> str:
-    if not path.startswith("/") or ".." in _parts(path):
+    if not path.startswith("/") or ".." in path.split("/"):
         raise ValueError("expected an absolute path without ..")
     return path
 
@@ -61,21 +55,16 @@ class HostPathVolumes(Params):
         [], description="paths that may not be mounted even if an allowed path contains them, nor their parents"
     )
 
-    @cached_property
-    def directories(self) -> tuple[list[tuple[Parts, bool]], list[Parts]]:
-        """What may be mounted, each with whether only for reading; and what may not."""
-        return [(_parts(each.prefix), each.read_only) for each in self.allowed], list(map(_parts, self.denied))
-
     def is_denied(self, path: str) -> bool:
         """Return whether a path is in a denied directory, or holds one."""
-        parts = _parts(path)
-        return any(_is_within(parts, each) or _is_within(each, parts) for each in self.directories[1])
+        directory = _directory(path)
+        return any(directory.startswith(each) or each.startswith(directory) for each in map(_directory, self.denied))
 
     def access(self, path: str) -> str:
         """Return how a path may be mounted: "write", "read", or not at all ("")."""
-        parts = _parts(path)
-        found = [only for each, only in self.directories[0] if _is_within(parts, each) and ".." not in parts]
-        return "" if not found else "read" if all(found) else "write"
+        directory = _directory(path)
+        found = [each.read_only for each in self.allowed if directory.startswith(_directory(each.prefix))]
+        return "" if not found or ".." in path.split("/") else "read" if all(found) else "write"
 
 
 def validate(request: Request, params: HostPathVolumes) -> Violations:

@@ -38,7 +38,9 @@ def validate(request: Request, params: HostProbes) -> Violations:
                 host = container.string(path)
                 if host and host not in params.allowed:
                     hosts = " or ".join(("the pod itself", *params.allowed))
-                    yield container.violation(path, host, f"probes and lifecycle hooks must ask {hosts}", "remove it")
+                    yield container.violation(
+                        path, host, f"probes and lifecycle hooks must target {hosts}", "remove it"
+                    )
 
 
 POLICY = Policy("host-probes", HostProbes, validate=validate, category="pod-security")

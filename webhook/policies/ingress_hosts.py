@@ -34,12 +34,14 @@ def validate(request: Request, params: IngressHosts) -> Violations:
         yield Violation("spec.rules", found, "an Ingress must name its hosts", "add rules")
     if rules and request.is_set("spec.defaultBackend") and not params.empty:
         found = "set, which stands for every host"
-        yield Violation("spec.defaultBackend", found, "an Ingress must name its hosts", "make a rule of it")
+        yield Violation(
+            "spec.defaultBackend", found, "an Ingress must name its hosts", "replace it by a rule with a host"
+        )
     hosts = [rule.string("host") or "" for rule in rules]
     count = len(set(hosts))
     if params.maximum is not None and count > params.maximum:
         limit, excess = f"an Ingress must have at most {params.maximum} hosts", count - params.maximum
-        yield Violation("spec.rules", f"{count} hosts", limit, "make several Ingresses of it", excess)
+        yield Violation("spec.rules", f"{count} hosts", limit, "split it into several Ingresses", excess)
     for rule, host in zip(rules, hosts, strict=True):
         if not host:
             if not params.empty:

@@ -56,7 +56,7 @@ def _uncovered(request: Request, params: IngressTLS) -> Violations:
         return  # an entry without hosts is for all of them
     covered = {host for each in hosts for host in each}
     if request.is_set(DEFAULT) and not params.hosts:
-        fix = "make a rule of it, or add an entry without hosts to spec.tls"
+        fix = "replace it by a rule with a host, or add an entry without hosts to spec.tls"
         yield Violation(DEFAULT, "serves every host", "each host must be covered by spec.tls", fix)
     for rule in rules:
         host = rule.string("host") or ""

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 
-FIX = "look at logs and metrics, or ask for an exception"
+FIX = "use logs and metrics, or ask for an exception"
 
 
 class InteractiveSessions(Params):

@@ -45,7 +45,7 @@ def validate(request: Request, params: MemoryUnits) -> Violations:
 
 def _violation(holder: Fields, field: str, found: Quantity, params: MemoryUnits) -> Violation:
     said = f"{found}, which is {found.millis / MILLI:.8g} bytes"
-    rule = f"amounts below {params.smallest} are taken for a wrong unit"
+    rule = f"amounts below {params.smallest} probably have the wrong unit"
     return holder.violation(field, found.text, rule, "write Ki, Mi or Gi", found=said)
 
 

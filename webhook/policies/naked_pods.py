@@ -22,7 +22,7 @@ def validate(request: Request, params: Params) -> Violations:
         return
     if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.attributes.groups:
         return
-    found, rule = "no owner that is its controller", "pods must be made by something that makes them again"
+    found, rule = "no owner that is its controller", "pods must have a controller that recreates them"
     yield Violation("metadata.ownerReferences", found, rule, "use a Deployment, a StatefulSet, a DaemonSet or a Job")
 
 

@@ -31,7 +31,7 @@ def validate(request: Request, params: Params) -> Violations:
     by = " by its previous rules" if changes_rule else ""
     found = f"{would_deny:,} of {objects:,} objects judged would be denied{by}"
     yield Violation(
-        "spec.validationActions", found, "the last audit found violations in them", "mend them first, or keep Warn"
+        "spec.validationActions", found, "the last audit found violations in them", "correct them first, or keep Warn"
     )
 
 

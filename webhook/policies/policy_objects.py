@@ -25,9 +25,9 @@ def validate(request: Request, params: Params) -> Violations:
         bind(document_of(request.value), catalogue())
     except FaultsError as error:
         for path, text in error.faults:
-            rule = f"it could not come into force as a {request.kind}"
+            rule = f"this {request.kind} would not be in force"
             yield Violation(
-                path or "spec", found=text, rule=rule, fix="correct it; `gatewright explain` lists what there is"
+                path or "spec", found=text, rule=rule, fix="correct it; `gatewright explain` lists the policies"
             )
 
 

@@ -31,7 +31,7 @@ def validate(request: Request, params: ServiceAccounts) -> Violations:
     account = account_of(pod)
     if params.forbidden.match(account):
         rule = "pods need a service account of their own"
-        yield pod.violation(FIELD, account, rule, "name one that is made for it")
+        yield pod.violation(FIELD, account, rule, "name one that is created for it")
     elif not params.allowed.match(account):
         rule = f"must be an allowed service account: {', '.join(params.allowed)}"
         yield pod.violation(FIELD, account, rule, "name one of them")

@@ -35,7 +35,7 @@ def validate(request: Request, params: WildcardRights) -> Violations:
             for index, value in enumerate(rule.strings(field)):
                 if value in ("*", "/*") or value.startswith("*/"):
                     given = given or reach(rule)
-                    fault, fix = "a role must name what it gives", "name what is needed"
+                    fault, fix = "a role must list the rights that it grants", "list what is needed"
                     yield rule.violation(f"{field}[{index}]", value, fault, fix, excess=given)
 
 

@@ -20,7 +20,7 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each HostProcess container, and for a pod that sets it for its containers."""
     for context in contexts(request):
         if context.boolean(PATH):
-            rule = "containers must not be processes of their node"
+            rule = "containers must not be HostProcess containers"
             yield context.violation(PATH, True, rule, "remove it", mended=None)
 
 

@@ -99,7 +99,7 @@ def _causes(installation: Installation, namespace: str, manifest: Object) -> str
     return json.dumps([] if code == 201 else json.loads(body)["details"]["causes"])
 
 
-WRONG = "Correct it; `gatewright explain` lists what there is."
+WRONG = "Correct it; `gatewright explain` lists the policies."
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_wrong_object_is_denied_when_it_is_applied(
     """With path, fault and what was probably meant, on creation and on update."""
     said = installation.refusal("apply", "-f-", input=object)
     kind = object["kind"]
-    lines = [f"policy-objects: {fault}; it could not come into force as a {kind}. {WRONG}" for fault in faults]
+    lines = [f"policy-objects: {fault}; this {kind} would not be in force. {WRONG}" for fault in faults]
     assert said == forbidden(*lines)
 
 
@@ -178,8 +178,8 @@ def test_a_good_object_cannot_be_made_wrong(installation: Installation, namespac
     assert installation.refusal(
         "patch", "cap/few", "--type=merge", patch
     ) == "Error from server (Forbidden): " + denial(
-        'policy-objects: spec.params.maximum: "ten": should be a valid integer; it could not come into force as a '
-        f"ClusterAdmissionPolicy. {WRONG}"
+        'policy-objects: spec.params.maximum: "ten": should be a valid integer; this '
+        f"ClusterAdmissionPolicy would not be in force. {WRONG}"
     )
 
 
