@@ -45,7 +45,7 @@ class Applier:
     conflicts: Conflicts
     owner: Owner
     observed: Snapshot
-    sent: set[tuple[Resource, str]] = field(default_factory=set)
+    sent: set[Place] = field(default_factory=set)
     """The objects that were written; in one reconcile, each is written once."""
 
     async def apply(self, step: Step, *, may_create: bool) -> None:
@@ -69,10 +69,11 @@ class Applier:
         """Create a child that does not exist; keep an applied one as it is desired."""
         resource, desired = self.kind.owned(write.object), self._desired(write)
         key = resource.key(self.owner.request.namespace, desired["metadata"]["name"])
+        place = self.owner.request, resource, key
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
-            current = self.observed.read_again(resource, key)  # it may be gone by now
-        if (resource, key) in self.sent or (current is None and not may_create):
+            current = self.caches[resource].get(key)  # it may be gone by now
+        if place in self.sent or (current is None and not may_create):
             return
         if current is None:
             try:
@@ -82,13 +83,19 @@ class Applier:
                     raise
                 self.observed.record(resource, key, current)
             else:
-                self._answered(resource, key, desired, answer)
+                self._answered(place, desired, answer)
                 return
         if isinstance(write, Apply) or not write.adopts(current):
-            self._check_owner(resource, key, current)
-        check_not_terminating(resource, current)
+            self._check_owner(place, current)
+        if "deletionTimestamp" in (metadata := current["metadata"]):
+            held = (
+                f", held by its finalizers ({', '.join(metadata['finalizers'])})" if metadata.get("finalizers") else ""
+            )
+            raise StillThereError(
+                f"{resource.kind} {metadata['name']} is still terminating{held}; it will be recreated"
+            )
         if isinstance(write, Apply):
-            await self._keep(resource, key, current, desired)
+            await self._keep(place, current, desired)
 
     def _desired(self, write: Apply | CreateOnly) -> Object:
         """Return a child as it is sent: with its namespace, its owner, and the digest of what is applied."""
@@ -110,15 +117,15 @@ class Applier:
         only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
-    async def _keep(self, resource: Resource, key: str, current: Object, desired: Object) -> None:
+    async def _keep(self, place: Place, current: Object, desired: Object) -> None:
         """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
         applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
         was_applied = applied == desired["metadata"]["annotations"][APPLIED]
-        changed = difference(current, desired) if was_applied else ""
+        changed = difference(current, desired) if was_applied else ""  # of a new plan, which is no repair
         if applied == REPLACED or (changed and is_replaced(current, desired)):
-            self.conflicts.check(self._place(resource, key), digest(desired), repair=True)
-            current = await self._replace_lists(resource, current, desired)
-        await self._update(resource, key, current, desired, changed, repairs=was_applied)
+            self.conflicts.check(place, digest(desired), repair=True)
+            current = await self._replace_lists(place[1], current, desired)
+        await self._update(place, current, desired, changed, FIELD_MANAGER)
 
     async def _replace_lists(self, resource: Resource, current: Object, desired: Object) -> Object:
         """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
@@ -141,37 +148,27 @@ class Applier:
     async def _patch(self, patch: Patch) -> None:
         """Set fields of an object with another owner where they differ, under a field manager of this owner."""
         reference, resource = patch.reference, patch.reference.resource
-        key = resource.key(reference.namespace, reference.name)
-        current = self.observed.get(resource, key)
-        if (resource, key) in self.sent or current is None or current["metadata"]["uid"] != reference.uid:
+        place = self.owner.request, resource, resource.key(reference.namespace, reference.name)
+        current = self.observed.get(*place[1:])
+        if place in self.sent or current is None or current["metadata"]["uid"] != reference.uid:
             return
         named = {"name": reference.name, "namespace": reference.namespace}
         fields = {**patch.fields, "metadata": {**patch.fields.get("metadata", {}), **named}}
         changed = difference(current, patch.fields)
         manager = f"gatewright-{self.kind.name}-{self.owner.uid}"  # two owners may patch one object
-        await self._update(resource, key, current, fields, changed, repairs=True, manager=manager)
+        await self._update(place, current, fields, changed, manager)
 
-    async def _update(
-        self,
-        resource: Resource,
-        key: str,
-        current: Object,
-        desired: Object,
-        changed: str | None,
-        *,
-        repairs: bool,
-        manager: str = FIELD_MANAGER,
-    ) -> None:
+    async def _update(self, place: Place, current: Object, desired: Object, changed: str | None, manager: str) -> None:
         """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
-        place, sent = self._place(resource, key), digest(desired)
+        (_, resource, _), sent = place, digest(desired)
         needed = changed is not None and not self.conflicts.is_overridden(place, sent, digest(cut(current, desired)))
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
             return
         exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
-        self._answered(resource, key, desired, answer)
-        if repairs and answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]:
+        self._answered(place, desired, answer)
+        if changed and answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]:
             what = f"{resource.kind} {current['metadata']['name']}: {changed}"
             message = f"{what} is changed again and again by another writer; it is restored once a minute"
             self.conflicts.repaired(place, sent, message)
@@ -185,11 +182,11 @@ class Applier:
             await self.client.delete(resource, reference.name, reference.namespace, uid=reference.uid)
             self.observed.record(resource, key, None)
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
-            self.sent.add((resource, key))
+            self.sent.add((self.owner.request, resource, key))
 
-    def _check_owner(self, resource: Resource, key: str, current: Object) -> None:
+    def _check_owner(self, place: Place, current: Object) -> None:
         """Raise unless `current` is a child of the owner."""
-        owner, other = self.owner, controller_of(current["metadata"])
+        (_, resource, key), owner, other = place, self.owner, controller_of(current["metadata"])
         if is_controlled_by(current, owner.object):
             return
         what = f"{resource.kind} {current['metadata']['name']}"
@@ -200,17 +197,14 @@ class Applier:
         self.expectations.blocked(owner.request, self.caches[resource], key)
         raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
 
-    def _answered(self, resource: Resource, key: str, desired: Object, answer: Object) -> None:
+    def _answered(self, place: Place, desired: Object, answer: Object) -> None:
         """Take the answer to a write; remember where it differs, since a mutating webhook has the last word."""
-        self.sent.add((resource, key))
+        request, resource, key = place
+        self.sent.add(place)
         self.observed.record(resource, key, answer)
-        self.expectations.wrote(self.owner.request, self.caches[resource], key, answer)
+        self.expectations.wrote(request, self.caches[resource], key, answer)
         differs = difference(answer, desired) is not None
-        stored = digest(cut(answer, desired)) if differs else ""
-        self.conflicts.answered(self._place(resource, key), digest(desired), stored)
-
-    def _place(self, resource: Resource, key: str) -> Place:
-        return self.owner.request, resource, key
+        self.conflicts.answered(place, digest(desired), digest(cut(answer, desired)) if differs else "")
 
 
 async def live(client: Client, resource: Resource, key: str) -> Object | None:
@@ -220,14 +214,6 @@ async def live(client: Client, resource: Resource, key: str) -> Object | None:
         return await client.get(resource, name, namespace)
     except NotFound:
         return None
-
-
-def check_not_terminating(resource: Resource, current: Object) -> None:
-    """Raise if a child was deleted and only its finalizers hold it."""
-    metadata = current["metadata"]
-    if "deletionTimestamp" in metadata:
-        held = f", held by its finalizers ({', '.join(metadata['finalizers'])})" if metadata.get("finalizers") else ""
-        raise StillThereError(f"{resource.kind} {metadata['name']} is still terminating{held}; it will be recreated")
 
 
 def generated(desired: Object, generate: Mapping[str, Random]) -> Object:

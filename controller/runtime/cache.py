@@ -33,9 +33,6 @@ class Cache:
             Watch(client, resource, store, namespace=namespace, **selected) for namespace, store in self.stores.items()
         ]
 
-    def __len__(self) -> int:
-        return sum(map(len, self.stores.values()))
-
     def __iter__(self) -> Iterator[str]:
         """Yield the keys of all objects."""
         for store in self.stores.values():

@@ -12,7 +12,7 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.sources import Mapper, Predicate, any_change
 from controller.runtime.types import Outcome, Request, Result, RetryableError, TerminalError
-from controller.runtime.workqueue import LOW, NORMAL, Backoff, QueueClosedError, Taken, WorkQueue
+from controller.runtime.workqueue import LOW, NORMAL, Backoff, QueueClosedError, WorkQueue
 from kube.errors import AlreadyExists, ApiError, Conflict
 from kube.store import Change
 
@@ -102,32 +102,31 @@ class Controller:
     def _wake_waiting(self, cache: Cache, change: Change) -> None:
         """Enqueue the requests that wait for just this object; they wait again if that was not the change."""
         for request in self._expectations.woken(cache, change.key):
-            self.queue.add(request)
+            self.add(request)
 
     async def _work(self) -> None:
         while True:
             try:
-                taken = await self.queue.get()
+                request, waited = await self.queue.get()
             except QueueClosedError:
                 return
             try:
-                await self._process(taken)
+                await self._process(request, waited)
             finally:
-                self.queue.done(taken.key)
+                self.queue.done(request)
             await asyncio.sleep(0)  # a reconcile with nothing to do never waits: let other tasks run
 
-    async def _process(self, taken: Taken[Request]) -> None:
+    async def _process(self, request: Request, waited: float) -> None:
         """Reconcile one request, unless the caches do not have its own writes yet."""
-        request = taken.key
         if wait := self._expectations.wait(request):
-            self.queue.add(request, priority=taken.priority, after=wait)
+            self.add(request, after=wait)
             return
         started = time.monotonic()
         outcome, again = await self._reconcile(request)
         if again is not None:
-            self.queue.add(request, priority=taken.priority, after=again)
+            self.add(request, after=again)
         seconds = time.monotonic() - started
-        self._metrics.reconciled(self.name, outcome, seconds, taken.waited)
+        self._metrics.reconciled(self.name, outcome, seconds, waited)
         if self._kind_metrics is None:
             return
         if self._primary is not None and self._primary.entry(request.key) is None:

@@ -38,12 +38,6 @@ class Reads:
     indexes: Mapping[str, IndexFunction] = field(default_factory=dict)
     labels: str | None = None
 
-    def selects(self, object: Object) -> bool:
-        """Return whether an object has the labels."""
-        has = object["metadata"].get("labels") or {}
-        wanted = [each.partition("=") for each in self.labels.split(",")] if self.labels else ()
-        return all(has.get(name) == value if equals else name in has for name, equals, value in wanted)
-
 
 class Counts(NamedTuple):
     """A counter `name`: how often the status field `field` got another value; `about` is its help text."""

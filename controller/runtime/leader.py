@@ -5,6 +5,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Never
@@ -71,7 +72,7 @@ class Election:
         self._request_timeout = max(1.0, settings.renew_deadline / 2)
         self._lease: Object = {"metadata": {"name": settings.name, "namespace": settings.namespace}}
         self._observed_at = 0.0
-        self._renewed_at: float | None = None
+        self._renewed_at = float("-inf")
         self.last_heard: float | None = None
         """When (monotonic) the API server last answered about the lease."""
         self.leading = asyncio.Event()
@@ -85,7 +86,7 @@ class Election:
 
     def check(self) -> None:
         """Raise `NotLeadingError` unless this process surely leads: called before every write."""
-        if not self.leading.is_set() or self._renewed_at is None:
+        if not self.leading.is_set():
             raise NotLeadingError("this process does not lead")
         if self._clock() >= self._renewed_at + self._settings.renew_deadline:
             raise NotLeadingError("the lease was not renewed in time")
@@ -108,10 +109,13 @@ class Election:
         try:
             while True:
                 await asyncio.sleep(self._settings.retry_period)
-                left = (self._renewed_at or 0.0) + self._settings.renew_deadline - self._clock()
+                left = self._renewed_at + self._settings.renew_deadline - self._clock()
                 try:
                     async with asyncio.timeout(max(left, 0.0)):
-                        await self._renew()
+                        while not await self._try():
+                            if self.holder not in ("", self._identity):
+                                raise LeadershipLostError(f"{self.holder} leads now")
+                            await asyncio.sleep(self._settings.retry_period)
                 except TimeoutError:
                     raise LeadershipLostError(f"the lease {self._settings.name} was not renewed in time") from None
         finally:
@@ -130,13 +134,6 @@ class Election:
         except (ApiError, TimeoutError) as error:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
 
-    async def _renew(self) -> None:
-        """Renew once, however many tries that takes."""
-        while not await self._try():
-            if self.holder not in ("", self._identity):
-                raise LeadershipLostError(f"{self.holder} leads now")
-            await asyncio.sleep(self._settings.retry_period)
-
     async def _try(self) -> bool:
         """Take or renew the lease if possible; return whether that succeeded. Failures are logged."""
         started = self._clock()
@@ -153,11 +150,8 @@ class Election:
 
     async def _take_or_renew(self) -> bool:
         if self.leading.is_set() and self.holder == self._identity:
-            try:
+            with suppress(Conflict, NotFound):  # it changed, and is read again
                 await self._claim()
-            except (Conflict, NotFound):
-                LOG.info("the lease changed: reading it again")
-            else:
                 return True
         try:
             self._observe(await self._client.get(LEASE, self._settings.name, self._settings.namespace))

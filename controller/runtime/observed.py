@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from controller.runtime.cache import Cache, is_secret
-from controller.runtime.kind import PlannedKind, Reads
+from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
 from controller.runtime.types import Object, Request
 from kube.resource import Resource
@@ -54,12 +54,12 @@ class Snapshot(Observed):
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
-        reads = self._kind.reads.get(resource) or Reads(resource, self._kind.indexes)
-        function = reads.indexes[index]
+        indexes = self._kind.reads[resource].indexes if resource in self._kind.reads else self._kind.indexes
+        function = indexes[index]
         keys = set(self._caches[resource].index(self._kind.index_name(index), value))
         for key in self._answered.get(resource, ()):
             answer = self._objects[resource, key]
-            is_found = answer is not None and reads.selects(answer) and value in function(answer)
+            is_found = answer is not None and value in function(answer)
             (keys.add if is_found else keys.discard)(key)
         near = {None, self._request.namespace}
         found = (self.get(resource, key) for key in sorted(keys) if Request.of(key).namespace in near)
@@ -75,11 +75,6 @@ class Snapshot(Observed):
         if place not in self._objects:
             self._objects[place] = self._caches[resource].get(key)
         return self._objects[place]
-
-    def read_again(self, resource: Resource, key: str) -> Object | None:
-        """Return an object as the cache has it now."""
-        self._objects.pop((resource, key), None)
-        return self.get(resource, key)
 
     def record(self, resource: Resource, key: str, object: Object | None) -> None:
         """Take what the API server has just answered about an object; None if there is none."""

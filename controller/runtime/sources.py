@@ -70,13 +70,9 @@ def owner_of(resource: Resource) -> Mapper:
 
     def owners(change: Change) -> Iterable[Request]:
         namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
-        entries = (entry for entry in (change.old, change.new) if entry is not None and entry.owner is not None)
-        found = [entry.owner for entry in entries]
-        names = (
-            each.name
-            for each in found
-            if each is not None and (each.kind, each.api_version.rpartition("/")[0]) == (resource.kind, resource.group)
-        )
+        found = [entry.owner for entry in (change.old, change.new) if entry is not None and entry.owner is not None]
+        wanted = (resource.kind, resource.group)
+        names = [each.name for each in found if (each.kind, each.api_version.rpartition("/")[0]) == wanted]
         return [Request(namespace or None, name) for name in dict.fromkeys(names)]
 
     return owners
@@ -107,8 +103,6 @@ def readers_of(kind: PlannedKind[T], primaries: Cache, indexes: Mapping[str, Ind
         return {key for name, value in values for key in primaries.index(kind.index_name(name), value)}
 
     def requests(change: Change) -> Iterable[Request]:
-        if not len(primaries):
-            return []
         namespace = Request.of(change.key).namespace
         return [each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace)]
 

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 NORMAL = 0.0  # a priority is a head start in seconds, so nothing starves
 LOW = -60.0  # initial lists and periodic passes: what users change now goes first
@@ -23,15 +23,6 @@ Key = TypeVar("Key")
 
 class QueueClosedError(Exception):
     """No more keys will come."""
-
-
-class Taken(NamedTuple, Generic[Key]):
-    """A key to process now."""
-
-    key: Key
-    priority: float
-    waited: float
-    """Seconds since it was ready."""
 
 
 @dataclass(slots=True)
@@ -83,18 +74,18 @@ class WorkQueue(Generic[Key]):
         if key not in self.processing:
             self._schedule(key, entry)
 
-    def take(self) -> Taken[Key] | None:
-        """Return the next ready key, now being processed; None when none is ready."""
+    def take(self) -> tuple[Key, float] | None:
+        """Return the next ready key, now being processed, and the seconds it was ready; None when none is ready."""
         while self._ready:
             _, _, key, entry = heapq.heappop(self._ready)
             if self._entries.get(key) is entry:
                 del self._entries[key]
                 now = self.processing[key] = self._clock()
-                return Taken(key, entry.priority, now - entry.ready_at)
+                return key, now - entry.ready_at
         return None
 
-    async def get(self) -> Taken[Key]:
-        """Wait for the next ready key; raises `QueueClosedError` after `close`."""
+    async def get(self) -> tuple[Key, float]:
+        """Wait for the next ready key, as `take` returns it; raises `QueueClosedError` after `close`."""
         while True:
             await self._available.acquire()
             if self._closed:

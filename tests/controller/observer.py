@@ -62,7 +62,7 @@ class Observer:
             found[:] = [each for each in map(cache.get, cache) if each is not None and holds(each)]
             return bool(found)
 
-        await self._until(observed, lambda: f"none of {len(cache)} {resource.plural}")
+        await self._until(observed, lambda: f"none of {len(list(cache))} {resource.plural}")
         return found[0]
 
     async def _until(self, observed: Callable[[], bool], otherwise: Callable[[], str], within: float = WITHIN) -> None:

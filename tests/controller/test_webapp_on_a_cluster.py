@@ -15,7 +15,7 @@ from controller.runtime.conflicts import Conflicts
 from controller.runtime.events import EVENT
 from controller.runtime.expectations import Expectations
 from controller.runtime.observed import Owner, Snapshot
-from controller.runtime.plan import Apply
+from controller.runtime.plan import Apply, Step
 from controller.runtime.status import ready_in
 from controller.runtime.types import Request
 from kube.client import Client
@@ -231,7 +231,7 @@ async def test_an_object_that_the_caches_do_not_know_is_never_touched(client: Cl
     owner, observed = Owner(request, WEBAPPS, stored), Snapshot(request, WEBAPP, caches, {})
     applier = Applier(WEBAPP, client, caches, Expectations(), Conflicts(), owner, observed)
     with pytest.raises(NameTakenError):
-        await applier.write(Apply(desired), may_create=True)
+        await applier.apply(Step("deployment", [Apply(desired)]), may_create=True)
     now = await client.get(DEPLOYMENT, "shop", namespace)
     assert now["spec"] == theirs["spec"]
     assert now["metadata"]["labels"] == theirs["metadata"]["labels"]

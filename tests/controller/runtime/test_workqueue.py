@@ -49,7 +49,7 @@ async def queue(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 def taken(queue: WorkQueue[str]) -> str | None:
     """The next key."""
     found = queue.take()
-    return found.key if found else None
+    return found[0] if found else None
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -91,10 +91,10 @@ class QueueMachine(RuleBasedStateMachine):
             assert found is None
             return
         assert found is not None
-        assert found.key in ready
-        assert ready[found.key] == min(ready.values())
-        assert found.priority == self.waiting.pop(found.key)[0]
-        self.processing.add(found.key)
+        key, waited = found
+        assert ready[key] == min(ready.values())
+        assert waited == self.clock.now - self.waiting.pop(key)[1]
+        self.processing.add(key)
 
     @precondition(lambda self: self.processing)
     @rule(data=st.data())
@@ -181,7 +181,7 @@ async def test_get_waits_for_the_first_key() -> None:
         waiting = group.create_task(queue.get())
         await asyncio.sleep(0)
         queue.add("a", after=0.001)
-    assert waiting.result().key == "a"
+    assert waiting.result()[0] == "a"
 
 
 async def test_a_closed_queue_lets_nothing_out() -> None:
