@@ -139,9 +139,9 @@ class Applier:
         begun = content | {"metadata": metadata | {"annotations": {APPLIED: REPLACED}}}
         live = await self.client.patch(resource, name, begun, namespace, field_manager=FIELD_MANAGER)
         metadata = {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
-        entries = ((each, each.get("subresource")) for each in live["metadata"].get("managedFields") or ())
-        ours = (FIELD_MANAGER, "Update", None)
-        owners = [each for each, part in entries if (each["manager"], each["operation"], part or None) != ours]
+        patched = {"manager": FIELD_MANAGER, "operation": "Update"}
+        entries = live["metadata"].get("managedFields") or ()
+        owners = [each for each in entries if each.get("subresource") or not patched.items() <= each.items()]
         disowned = {"metadata": metadata | {"managedFields": owners}}
         return await self.client.patch(resource, name, disowned, namespace, field_manager=FIELD_MANAGER)
 

@@ -88,12 +88,6 @@ class Cache:
         for each in self._synced():
             await each.wait()
 
-    def unsync(self) -> None:
-        """Count as not synced until everything is listed again."""
-        for store in self.stores.values():
-            store.synced.clear()
-            store.known.clear()
-
     def _synced(self) -> list[asyncio.Event]:
         return [store.known if self.optional else store.synced for store in self.stores.values()]
 
@@ -146,8 +140,9 @@ class Caches:
 
     def unsync(self) -> None:
         """Count all caches as not synced until everything is listed again."""
-        for cache in self:
-            cache.unsync()
+        for store in (store for cache in self for store in cache.stores.values()):
+            store.synced.clear()
+            store.known.clear()
 
     def _get(self, key: object, resource: Resource, **options: Any) -> Cache:
         if key not in self._caches:

@@ -48,17 +48,18 @@ class EventRecorder:
         instance: str,
         *,
         clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._client = client
         self._instance = instance
         self._clock = clock
-        self._now = now
         self._series: OrderedDict[Identity, _Series] = OrderedDict()
         self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
 
     def record(self, regarding: Object, event: Event) -> None:
         """Record an event about an object; it is dropped where too many wait to be written."""
+        if self._queue.full():
+            LOG.warning("an event was dropped: too many wait to be written")
+            return
         identity = (regarding["metadata"]["uid"], event.type, event.reason, event.note)
         now = self._clock()
         series = self._series.get(identity)
@@ -73,11 +74,7 @@ class EventRecorder:
             series = self._series[identity] = _Series(self._object(regarding, event), 1, now, now)
             if len(self._series) > MAX_SERIES:
                 self._series.popitem(last=False)
-        try:
-            self._queue.put_nowait((identity, series))
-        except asyncio.QueueFull:
-            self._series.pop(identity, None)
-            LOG.warning("an event was dropped: too many wait to be written")
+        self._queue.put_nowait((identity, series))
 
     async def run(self) -> Never:
         """Write events until cancelled; after a failure the next one starts a new series."""
@@ -97,7 +94,7 @@ class EventRecorder:
 
     async def _write(self, series: _Series) -> None:
         """Write an event, or the count of its series."""
-        repeated = {"series": {"count": series.count, "lastObservedTime": micro_time(self._now())}}
+        repeated = {"series": {"count": series.count, "lastObservedTime": micro_time(datetime.now(UTC))}}
         if series.is_stored:
             about = series.event["metadata"]
             await self._client.patch(EVENT, about["name"], repeated, about["namespace"])
@@ -113,7 +110,7 @@ class EventRecorder:
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
             "metadata": {"name": name, "namespace": namespace},
-            "eventTime": micro_time(self._now()),
+            "eventTime": micro_time(datetime.now(UTC)),
             "reportingController": REPORTER,
             "reportingInstance": self._instance[:128],
             "action": "Reconcile",

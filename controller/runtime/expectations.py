@@ -3,6 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from controller.runtime.cache import Cache
@@ -12,21 +13,12 @@ PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the A
 
 
 class Expectation(NamedTuple):
-    """One write: the answer had this resource version, or it deleted the object with this uid."""
+    """One write of an object at a time (monotonic), and whether the cache has seen it."""
 
     cache: Cache
     key: str
     at: float
-    resource_version: int = 0
-    deleted: str = ""
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the cache has seen the write."""
-        if self.deleted:
-            entry = self.cache.entry(self.key)
-            return entry is None or entry.uid != self.deleted or entry.deleting
-        return self.cache.has_seen(self.key, self.resource_version)
+    is_met: Callable[[], bool]
 
 
 Place = tuple[Cache, str]
@@ -35,20 +27,24 @@ Place = tuple[Cache, str]
 class Expectations:
     """The last write of each request to each object, until the cache has it."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic, patience: float = PATIENCE) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._patience = patience
         self._expected: defaultdict[Request, dict[Place, Expectation]] = defaultdict(dict)
         self._waiting: defaultdict[Place, set[Request]] = defaultdict(set)
 
     def wrote(self, request: Request, cache: Cache, key: str, answer: Object) -> None:
         """Expect an object that was written for `request`, as the API server has answered it."""
-        version = int(answer["metadata"]["resourceVersion"])
-        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), version)
+        is_met = partial(cache.has_seen, key, int(answer["metadata"]["resourceVersion"]))
+        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)
 
     def deleted(self, request: Request, cache: Cache, key: str, uid: str) -> None:
         """Expect the end of an object that was deleted for `request`."""
-        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), deleted=uid)
+
+        def is_met() -> bool:
+            entry = cache.entry(key)
+            return entry is None or entry.uid != uid or entry.deleting
+
+        self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)
 
     def blocked(self, request: Request, cache: Cache, key: str) -> None:
         """Let the next change of an object wake `request`: it has a name that `request` needs."""
@@ -56,7 +52,7 @@ class Expectations:
 
     def unmet(self, request: Request) -> list[Expectation]:
         """Return the writes for `request` that the caches do not have yet, and forget the others."""
-        unmet = {place: each for place, each in self._expected.pop(request, {}).items() if not each.is_met}
+        unmet = {place: each for place, each in self._expected.pop(request, {}).items() if not each.is_met()}
         if unmet:
             self._expected[request] = unmet
         return list(unmet.values())
@@ -64,7 +60,7 @@ class Expectations:
     def wait(self, request: Request) -> float:
         """Return for how many seconds `request` should still wait for the caches; 0 when they have all its writes."""
         unmet = self.unmet(request)
-        wait = max([each.at + self._patience - self._clock() for each in unmet], default=0.0)
+        wait = max([each.at + PATIENCE - self._clock() for each in unmet], default=0.0)
         for each in unmet if wait > 0 else ():
             self._waiting[each.cache, each.key].add(request)
         return max(0.0, wait)

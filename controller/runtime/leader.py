@@ -64,7 +64,7 @@ class Election:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take a client of its own: every other client asks `check` before each write."""
-        self._client = client
+        self.client = client
         self._settings = settings
         self._identity = identity
         self._clock = clock
@@ -128,9 +128,9 @@ class Election:
         self.leading.clear()
         try:
             async with asyncio.timeout(self._request_timeout):
-                lease = await self._client.get(LEASE, self._settings.name, self._settings.namespace)
+                lease = await self.client.get(LEASE, self._settings.name, self._settings.namespace)
                 if holder_of(lease) == self._identity:
-                    await self._client.replace(LEASE, released(lease, self._now()))
+                    await self.client.replace(LEASE, released(lease, self._now()))
         except (ApiError, TimeoutError) as error:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
 
@@ -154,7 +154,7 @@ class Election:
                 await self._claim()
                 return True
         try:
-            self._observe(await self._client.get(LEASE, self._settings.name, self._settings.namespace))
+            self._observe(await self.client.get(LEASE, self._settings.name, self._settings.namespace))
         except NotFound:
             self._observe(deleted(self._lease))
         if self._is_held_by_another():
@@ -180,7 +180,7 @@ class Election:
         self._lease = lease
 
     async def _claim(self) -> None:
-        write = self._client.replace if "resourceVersion" in self._lease["metadata"] else self._client.create
+        write = self.client.replace if "resourceVersion" in self._lease["metadata"] else self.client.create
         self._observe(await write(LEASE, claimed(self._lease, self._identity, self._settings.duration, self._now())))
 
 

@@ -14,7 +14,7 @@ from controller.runtime.controller import WORKERS, Controller
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
 from controller.runtime.health import unready
-from controller.runtime.kind import PlannedKind
+from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import Election, LeaseSettings
 from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.reconciler import Reconciler
@@ -52,16 +52,13 @@ class Manager:
         self.metrics = Metrics(registry, per_object=per_object_metrics)
         on_response = partial(self.metrics.responded, endpoint.host)
         self.election: Election | None = None
-        self._clients = []
         if lease is not None:
             own = Client(endpoint, user_agent=f"{user_agent}/leader-election", on_response=on_response)
-            self._clients.append(own)
             self.election = Election(own, lease, identity)
             self.metrics.leading.labels(lease.name).set_function(self.election.leading.is_set)
         gate = self.election.check if self.election else None
         self.client = Client(endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response)
         """The controllers read and write with it; it refuses to write unless this process leads."""
-        self._clients.append(self.client)
         self.caches = Caches(self.client, namespaces)
         self.recorder = EventRecorder(self.client, identity)
         self.controllers: list[Controller] = []
@@ -111,12 +108,9 @@ class Manager:
             each: self.caches.of(each, optional=each in kind.optional, labels=labels.get(each))
             for each in (kind.resource, *kind.owns, *kind.reads)
         }
-        for resource, indexes in [
-            (kind.resource, kind.indexes),
-            *((each, kind.reads[each].indexes) for each in kind.reads),
-        ]:
-            for name, function in indexes.items():
-                caches[resource].add_index(kind.index_name(name), function)
+        for read in (Reads(kind.resource, kind.indexes), *kind.reads.values()):
+            for name, function in read.indexes.items():
+                caches[read.resource].add_index(kind.index_name(name), function)
         expectations, backoff = Expectations(), Backoff()
         metrics = KindMetrics(kind.resource.kind, self.metrics, kind.counts)
         reconciler = Reconciler(
@@ -149,7 +143,7 @@ class Manager:
         Raises a group with a `LeadershipLostError` when the lease is lost: the process must end then.
         """
         async with AsyncExitStack() as open_clients:
-            for client in self._clients:
+            for client in [self.client] if self.election is None else [self.client, self.election.client]:
                 await open_clients.enter_async_context(client)
             async with asyncio.TaskGroup() as group:
                 await self._run(group, stop)

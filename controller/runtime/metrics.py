@@ -69,9 +69,8 @@ class Metrics:
 
         for result in RESULTS:
             self._total.labels(name, result)
-        for metric in (self._errors, *self._by_outcome.values(), self._seconds):
-            metric.labels(name)
-        for metric in (self._retries, self._waited, self._worked):
+        histograms = (self._seconds, self._waited, self._worked)
+        for metric in (self._errors, self._retries, *self._by_outcome.values(), *histograms):
             metric.labels(name)
         self._workers.labels(name).set(workers)
         self._depth.labels(name).set_function(lambda: len(queue))

@@ -8,8 +8,8 @@ from datetime import datetime
 import pytest
 
 from controller.fake_apiserver.storage import Event
+from controller.runtime import expectations
 from controller.runtime.controller import Controller
-from controller.runtime.expectations import Expectations
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Random, Step
 from controller.runtime.types import Request, Result
 from tests.controller.runtime.conftest import (
@@ -88,8 +88,7 @@ async def test_caches_that_lag_make_nothing_twice(
 
     A reconcile that waits for the caches begins when they know, long before a patience of a minute is out.
     """
-    assert Expectations.__init__.__kwdefaults__ is not None
-    monkeypatch.setitem(Expectations.__init__.__kwdefaults__, "patience", patience)
+    monkeypatch.setattr(expectations, "PATIENCE", patience)
     chance = random.Random(6)
     async with running(plan) as things:
         history, looks = History(things), Looks(things.manager.controllers[0])

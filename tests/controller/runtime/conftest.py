@@ -13,12 +13,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
+import controller.runtime.expectations
 import controller.runtime.workqueue
 import kube.backoff
 from config.api.definition import Column, Definition
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
-from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from controller.runtime.plan import Observed, Plan
@@ -184,7 +184,7 @@ Running = Callable[..., AbstractAsyncContextManager[Things]]
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a failure everybody tries again soon: milliseconds for seconds."""
-    monkeypatch.setitem(Expectations.__init__.__kwdefaults__, "patience", 0.05)
+    monkeypatch.setattr(controller.runtime.expectations, "PATIENCE", 0.05)
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.01)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_DELAY", 0.1)

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 import controller.runtime.controller
+import controller.runtime.expectations
 import controller.runtime.manager
 import controller.runtime.workqueue
 from controller.fake_apiserver import FakeApiServer
@@ -189,9 +190,12 @@ async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer, monkey
         assert server.requests.log == []
 
 
-async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(server: FakeApiServer) -> None:
+async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is woken by the very event it waits for."""
-    expectations, observed = Expectations(patience=60), asyncio.Queue[int]()
+    monkeypatch.setattr(controller.runtime.expectations, "PATIENCE", 60.0)
+    expectations, observed = Expectations(), asyncio.Queue[int]()
 
     async def reconcile(request: Request) -> Result:
         entry = manager.caches.one(CONFIGMAP, "one", NAMESPACE).entry(request.key)

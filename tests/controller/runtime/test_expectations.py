@@ -23,7 +23,7 @@ def clock() -> Clock:
 @pytest.fixture
 def expectations(clock: Clock) -> Expectations:
     """Nothing was written yet."""
-    return Expectations(clock=clock, patience=5.0)
+    return Expectations(clock=clock)
 
 
 @pytest.fixture
