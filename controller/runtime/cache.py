@@ -17,8 +17,8 @@ class Cache:
         self,
         client: Client,
         resource: Resource,
-        *,
         namespaces: Sequence[str] = (),
+        *,
         optional: bool = False,
         **selected: Any,
     ) -> None:
@@ -59,9 +59,8 @@ class Cache:
     def has_seen(self, key: str, resource_version: int) -> bool:
         """Return whether the cache has this version of an object, a later one, or its deletion."""
         store, entry = self._store(key), self.entry(key)
-        return store.resource_version >= resource_version or (
-            entry is not None and entry.resource_version >= resource_version
-        )
+        newest = max(store.resource_version, entry.resource_version if entry else 0)
+        return newest >= resource_version
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the cache has it."""
@@ -114,8 +113,7 @@ class Caches:
         With a selector by `labels` it is a cache of its own, of those objects only. It is `optional` if all its users
         ask for an optional one. RuntimeError where it is new and would never be filled.
         """
-        secret = is_secret(resource)
-        selected = {"labels": labels, "metadata_only": secret, "optional": optional}
+        selected = {"labels": labels, "metadata_only": is_secret(resource), "optional": optional}
         cache = self._get((resource, labels), resource, namespaces=self._namespaces, **selected)
         cache.optional &= optional
         return cache

@@ -13,7 +13,7 @@ from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.sources import Mapper, Predicate, any_change
 from controller.runtime.types import Outcome, Request, Result, RetryableError, TerminalError
 from controller.runtime.workqueue import LOW, NORMAL, Backoff, QueueClosedError, WorkQueue
-from kube.errors import AlreadyExists, ApiError, Conflict
+from kube.errors import ApiError
 from kube.store import Change
 
 LOG = logging.getLogger("gatewright.controller")
@@ -39,7 +39,6 @@ class Controller:
         workers: int = WORKERS,
         timeout: float = RECONCILE_TIMEOUT,
         expectations: Expectations | None = None,
-        backoff: Backoff | None = None,
     ) -> None:
         """Take the reconcile function; `timeout` is in seconds. `kind_metrics` count each object of a planned kind."""
         self.name = name
@@ -49,7 +48,7 @@ class Controller:
         self._workers = workers
         self._timeout = timeout
         self._expectations = expectations or Expectations()
-        self._backoff = backoff or Backoff()
+        self._backoff = Backoff()
         self.queue: WorkQueue[Request] = WorkQueue(on_add=metrics.adds.labels(name).inc)
         metrics.follow(name, self.queue, workers)
         self.caches: list[Cache] = []
@@ -148,7 +147,7 @@ class Controller:
             LOG.error("Permanent error occurred", extra={"fields": {**fields, "error": str(error)}})
             return "terminal_error", None
         except Exception as error:  # whatever one reconcile raises, the others go on
-            wait = self._wait_after(request, error)
+            wait = self._backoff.failed(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
             text = f"not done within {self._timeout:g} s" if limit.expired() else str(error) or type(error).__name__
             fields |= {"error": text, "retry_seconds": round(wait, 3)}
@@ -176,12 +175,6 @@ class Controller:
             "replicas.ready": status.get("readyReplicas"),
         }
         return {name: value for name, value in fields.items() if value is not None}
-
-    def _wait_after(self, request: Request, error: Exception) -> float:
-        if isinstance(error, RetryableError) and error.retry_after is not None:
-            return error.retry_after
-        asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
-        return self._backoff.failed(request, conflict=isinstance(error, Conflict | AlreadyExists), asked=asked)
 
     async def _resync_periodically(self) -> None:
         while True:

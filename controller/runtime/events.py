@@ -42,13 +42,7 @@ class _Series:
 class EventRecorder:
     """Records events about objects."""
 
-    def __init__(
-        self,
-        client: Client,
-        instance: str,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, client: Client, instance: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._instance = instance
         self._clock = clock

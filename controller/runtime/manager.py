@@ -20,7 +20,6 @@ from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.reconciler import Reconciler
 from controller.runtime.sources import For, Owns, Watches, itself, mapped, owner_of, readers_of, spec_changed
 from controller.runtime.types import Request, Result
-from controller.runtime.workqueue import Backoff
 from kube.client import Client
 from kube.endpoint import Endpoint
 
@@ -111,11 +110,9 @@ class Manager:
         for read in (Reads(kind.resource, kind.indexes), *kind.reads.values()):
             for name, function in read.indexes.items():
                 caches[read.resource].add_index(kind.index_name(name), function)
-        expectations, backoff = Expectations(), Backoff()
+        expectations = Expectations()
         metrics = KindMetrics(kind.resource.kind, self.metrics, kind.counts)
-        reconciler = Reconciler(
-            kind, self.client, caches, self.recorder, metrics, expectations, backoff, settings or {}
-        )
+        reconciler = Reconciler(kind, self.client, caches, self.recorder, metrics, expectations, settings or {})
         controller = Controller(
             kind.name,
             reconcile=reconciler.reconcile,
@@ -123,7 +120,6 @@ class Manager:
             kind_metrics=metrics,
             workers=workers or self._workers,
             expectations=expectations,
-            backoff=backoff,
         )
         primaries = caches[kind.resource]
         controller.watch(primaries, itself, spec_changed, primary=True)

@@ -21,7 +21,6 @@ from controller.runtime.observed import Owner, Snapshot
 from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure
 from controller.runtime.types import Object, Request, Result, RetryableError, TerminalError
-from controller.runtime.workqueue import Backoff
 from kube.client import Client
 from kube.errors import ApiError, Conflict, NotFound
 from kube.resource import Resource
@@ -41,7 +40,6 @@ class Reconciler:
     recorder: EventRecorder
     metrics: KindMetrics
     expectations: Expectations
-    backoff: Backoff
     settings: Mapping[str, Any]
     conflicts: Conflicts = field(default_factory=Conflicts)
 
@@ -83,7 +81,8 @@ class Reconciler:
                 return Result()
             failures |= unreleased
         failed = list(failures.values())
-        if not self._is_hidden(failed, owner):
+        is_hidden = all(each.is_transient for each in failed) and statuses.is_ready(owner.status)
+        if not failed or not is_hidden:  # it says something about the API server only, and is retried first
             status = statuses.status_of(plan, failed, owner.status, generation=owner.generation, now=now())
             await self._write_status(owner, status)
         self._record_events(plan, failed, owner)
@@ -145,16 +144,6 @@ class Reconciler:
             self.conflicts.answered(place, sent, "" if statuses.is_same(stored, status) else digest(stored))
             self._wrote(owner, answer)
         self.metrics.status(owner, status, now())
-
-    def _is_hidden(self, failures: list[Failure], owner: Owner) -> bool:
-        """Return whether the status does not show the failures, which only say something about the API server.
-
-        Those of a ready object are retried first, and conflicts while that is a matter of milliseconds.
-        """
-        if not failures or not all(failure.is_transient for failure in failures):
-            return False
-        is_brief = self.backoff.is_fast(owner.request) and all(failure.is_conflict for failure in failures)
-        return is_brief or statuses.is_ready(owner.status)
 
     def _record_events(self, plan: Plan, failures: list[Failure], owner: Owner) -> None:
         """Record the plan's events, and failures that last until somebody acts."""

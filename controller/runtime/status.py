@@ -35,11 +35,6 @@ class Failure(NamedTuple):
         return isinstance(self.error, TerminalError)
 
     @property
-    def is_conflict(self) -> bool:
-        """Whether the next try, in milliseconds, reads newer state."""
-        return isinstance(self.error, Conflict | AlreadyExists)
-
-    @property
     def is_transient(self) -> bool:
         """Whether it says something about the API server, and nothing about the object."""
         return isinstance(self.error, TooManyRequests | ServerError | Unreachable | Conflict | AlreadyExists)
@@ -101,8 +96,6 @@ def is_same(stored: Object, status: Object) -> bool:
     All our conditions have one generation: a condition with another one, or none, is not ours.
     """
     conditions = stored.get("conditions") or ()
-    if len(conditions) <= len(status["conditions"]):
-        return stored == status
     types, generation = {each["type"] for each in status["conditions"]}, status["observedGeneration"]
     own = [each for each in conditions if each["type"] in types or each.get("observedGeneration") == generation]
     return {**stored, "conditions": own} == status
@@ -134,8 +127,7 @@ def was_ready(ready: Object | None) -> bool:
 
 def is_ready(status: Object) -> bool:
     """Return whether a status has the condition Ready with status True."""
-    ready = ready_in(status)
-    return ready is not None and ready["status"] == "True"
+    return (ready_in(status) or {}).get("status") == "True"
 
 
 def ready_in(status: Object) -> Object | None:
@@ -157,9 +149,8 @@ def dated(new: Sequence[Object], old: Sequence[Object], *, generation: int, now:
     """Return the new conditions with their generation and the time their status last changed."""
     found = []
     for each in new:
-        before, since = of_type(each["type"], old), None
-        if before is not None and before["status"] == each["status"]:
-            since = before.get("lastTransitionTime")
+        before = of_type(each["type"], old) or {}
+        since = before.get("lastTransitionTime") if before.get("status") == each["status"] else None
         found.append({**each, "observedGeneration": generation, "lastTransitionTime": since or rfc3339(now)})
     return found
 

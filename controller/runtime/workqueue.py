@@ -9,6 +9,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from controller.runtime.types import RetryableError
+from kube.errors import AlreadyExists, ApiError, Conflict
+
 NORMAL = 0.0  # a priority is a head start in seconds, so nothing starves
 LOW = -60.0  # initial lists and periodic passes: what users change now goes first
 
@@ -125,23 +128,23 @@ class Backoff:
         self._uniform = uniform
         self._failures: dict[Hashable, int] = {}
 
-    def failed(self, key: Hashable, *, conflict: bool = False, asked: float = 0.0) -> float:
-        """Count a failure and return the seconds to wait: the back-off, or what the server asked for if longer.
+    def failed(self, key: Hashable, error: Exception) -> float:
+        """Count a failure and return the seconds to wait: the back-off, or what the server asks for if longer.
 
-        The first five conflicts wait milliseconds. What the server asks for is limited to five minutes.
+        The first five conflicts wait milliseconds. What the server asks for is limited to five minutes; what a
+        `RetryableError` asks for is taken as it is.
         """
+        if isinstance(error, RetryableError) and error.retry_after is not None:
+            return error.retry_after
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        fast = FAST_CONFLICT_RETRIES if conflict else 0
+        fast = FAST_CONFLICT_RETRIES if isinstance(error, Conflict | AlreadyExists) else 0
         if failures < fast:
             delay = FIRST_CONFLICT_DELAY * 2.0**failures * self._uniform(1.0, 2.0)
         else:
             delay = min(FIRST_DELAY * 2.0 ** min(failures - fast, 32), MAX_DELAY) + self._uniform(0.0, MAX_JITTER)
+        asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
         return max(delay, min(asked, MAX_DELAY))
-
-    def is_fast(self, key: Hashable) -> bool:
-        """Return whether a conflict now would be retried within milliseconds."""
-        return self._failures.get(key, 0) < FAST_CONFLICT_RETRIES
 
     def forget(self, key: Hashable) -> None:
         """Begin with the first delay again: the key succeeded, or its object is gone."""

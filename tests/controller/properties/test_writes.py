@@ -13,7 +13,7 @@ from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
 from controller.runtime.plan import Observed, Plan, Step
 from controller.runtime.types import Request, Result
-from controller.runtime.workqueue import LOW, Backoff
+from controller.runtime.workqueue import LOW
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Planner, Running, Status, Thing, Things
 from tests.controller.runtime.test_reconciler import single
 
@@ -199,6 +199,7 @@ async def test_what_always_fails_is_tried_ever_more_seldom(
     """The waits of a reconcile that always raises double from attempt to attempt (here: milliseconds for seconds)."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.001)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_DELAY", 0.05)
+    monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.0)
     caplog.set_level(logging.WARNING, "gatewright.controller")
     attempts = count(1)
 
@@ -207,12 +208,7 @@ async def test_what_always_fails_is_tried_ever_more_seldom(
             failing.stop()
         raise ValueError("always")
 
-    failing = Controller(
-        "failing",
-        reconcile=reconcile,
-        metrics=Metrics(CollectorRegistry()),
-        backoff=Backoff(uniform=lambda low, high: low),
-    )
+    failing = Controller("failing", reconcile=reconcile, metrics=Metrics(CollectorRegistry()))
     failing.add(Request(NAMESPACE, "thing"))
     await failing.run()
     waits = [record.fields["retry_seconds"] for record in caplog.records]
