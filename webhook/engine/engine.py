@@ -12,13 +12,12 @@ from webhook.engine.exceptions import NOW
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind, Target
-from webhook.engine.planners import SERVED, Planner, Planners
+from webhook.engine.planners import NO_PLANNERS, SERVED, Planner, Planners
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
 
 NOTHING_NEEDED: frozenset[str] = frozenset()
-NO_PLANNERS = Planners()
 
 
 class Engine:
@@ -34,7 +33,7 @@ class Engine:
         """
         self.policies = tuple(policies)
         self.planners = planners
-        self._validating = Index(each for each in self.policies if each.policy.validate is not None)
+        self._validating = Index((each for each in self.policies if each.policy.validate is not None), planners)
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
         self._targets = self._validating.targets | self._mutating.targets
         self._needs_of_children = {
@@ -56,10 +55,8 @@ class Engine:
 
     def judges(self, attributes: Attributes, *, mutating: bool = False) -> bool:
         """Return whether anything here looks at such a request: if not, its objects need not be decoded."""
-        index = self._mutating if mutating else self._validating
-        return bool(index.asked(attributes).policies) or (
-            not mutating and self.planners.asked_about(attributes) is not None
-        )
+        asked = (self._mutating if mutating else self._validating).asked(attributes)
+        return bool(asked.policies) or asked.planner is not None
 
     def needs(self, attributes: Attributes, *, mutating: bool = False) -> frozenset[str]:
         """Return what must be looked up in the cluster before such a request can be judged, or its object changed.
@@ -81,13 +78,12 @@ class Engine:
             return Verdict()
         attributes = request.attributes
         outcomes: Iterable[Outcome] = ()
-        asked = self._validating.asked(attributes).policies
-        if asked:
-            request = request.of_kind(self._targets[attributes.target].kind)
-            outcomes = outcomes_of(asked, methodcaller("validate", request))
+        policies, kind, planner, _ = self._validating.asked(attributes)
+        if policies:
+            request = request.of_kind(kind)
+            outcomes = outcomes_of(policies, methodcaller("validate", request))
         if attributes.username == self.planners.controller_user.username:
             outcomes = [each.mapped(self._with_controller_fix) for each in outcomes]
-        planner = self.planners.asked_about(attributes)
         if planner is not None and not request.is_being_deleted:
             outcomes = without_repeats(outcomes, judge_children(self, planner, request))
         return Verdict(as_sent(outcomes, attributes))
@@ -105,12 +101,12 @@ class Engine:
         patched.
         """
         attributes = request.attributes
-        asked = self._mutating.asked(attributes).policies
-        if not asked or request.object is None or request.is_being_deleted:
+        policies, kind, _, _ = self._mutating.asked(attributes)
+        if not policies or request.object is None or request.is_being_deleted:
             return Verdict()
-        request = request.of_kind(self._targets[attributes.target].kind)
+        request = request.of_kind(kind)
         patcher = Patcher(request)
-        outcomes = outcomes_of(asked, methodcaller("mutate", request, patcher))
+        outcomes = outcomes_of(policies, methodcaller("mutate", request, patcher))
         return Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
 
     @property

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.kinds import NAMESPACES, Target, TargetKey
+from webhook.engine.kinds import NAMESPACES, Kind, Target, TargetKey
+from webhook.engine.planners import NO_PLANNERS, Planner, Planners
 from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, Attributes
 
 MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
@@ -13,17 +14,23 @@ EVERYWHERE = ""  # beside the namespaces that tenants' policies are in force in
 
 
 class Asked(NamedTuple):
-    """The policies that may apply to the requests of one target in one namespace, and what they need looked up."""
+    """What is asked about the requests of one target in one namespace, and what must be looked up before.
+
+    `policies` are those that may apply, `kind` is what they judge, `planner` plans the children of the object.
+    """
 
     policies: tuple[BoundPolicy, ...]
+    kind: Kind | None
+    planner: Planner | None
     needs: frozenset[str]
 
 
 class Index:
     """Policies by what they judge, in their order: those of the cluster, then those of the request's namespace."""
 
-    def __init__(self, policies: Iterable[BoundPolicy]) -> None:
+    def __init__(self, policies: Iterable[BoundPolicy], planners: Planners = NO_PLANNERS) -> None:
         """Sort the policies; what no clause of one can select is left out."""
+        self._planners = planners
         self.targets: dict[TargetKey, Target] = {}
         self.all: dict[TargetKey, list[BoundPolicy]] = {}
         self._in: dict[tuple[TargetKey, str], list[BoundPolicy]] = {}
@@ -39,7 +46,7 @@ class Index:
                     self._in.setdefault((key, bound.namespace or EVERYWHERE), []).append(bound)
 
     def asked(self, attributes: Attributes) -> Asked:
-        """Return the policies that may apply to a request, each with what is left to decide of its match."""
+        """Return what is asked about a request: each policy with what is left to decide of its match."""
         _, operation, _, _, _, group, resource, subresource, _, namespace, *_ = attributes
         place = group, resource, subresource, operation, namespace
         found = self._asked.get(place)
@@ -63,4 +70,5 @@ class Index:
                 needs |= match.needs(attributes.subresource) | bound.needs
         if target[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
-        return Asked(tuple(policies), frozenset(needs))
+        kind = self.targets[target].kind if policies else None
+        return Asked(tuple(policies), kind, self._planners.asked_about(attributes), frozenset(needs))

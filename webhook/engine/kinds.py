@@ -122,22 +122,31 @@ def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CRE
 
     `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not in the table.
     """
-    if not isinstance(kinds, str):
-        return tuple(target for kind in kinds for target in _named(kind, operations))
-    carrying = [kind for kind in KINDS.values() if kind.pod_spec is not None or kind.container is not None]
-    match kinds:
-        case "pods":
-            return (*(Target(kind, "", operations) for kind in carrying), *EPHEMERAL)
-        case "scalable":
-            scaling = [kind for kind in KINDS.values() if kind.scales]
-            scales = (Target(kind, "scale", ("UPDATE",)) for kind in scaling)
-            return (*(Target(kind, "", operations) for kind in (*scaling, *AUTOSCALERS)), *scales)
-        case "all" | "namespaced":
-            whole = [kind for kind in KINDS.values() if kind not in NAMED_ONLY and (kind.namespaced or kinds == "all")]
-            return (*(Target(kind, "", operations) for kind in whole), *EPHEMERAL)
+    several = (kinds,) if isinstance(kinds, str) else kinds
+    return tuple(target for each in several for target in _targets(each, operations))
+
+
+def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
+    more: tuple[Target, ...] = ()
+    kinds: Iterable[Kind]
+    match name:
         case "exec":
             return SESSIONS
-    raise LookupError(f"{kinds} is not a set of kinds: {', '.join(SETS)}")
+        case "pods":
+            kinds, more = [each for each in KINDS.values() if each.pod_spec or each.container], EPHEMERAL
+        case "scalable":
+            scaling = [each for each in KINDS.values() if each.scales]
+            kinds, more = (*scaling, *AUTOSCALERS), tuple(Target(each, "scale", ("UPDATE",)) for each in scaling)
+        case "all" | "namespaced":
+            kinds = [each for each in KINDS.values() if each not in NAMED_ONLY and (each.namespaced or name == "all")]
+            more = EPHEMERAL
+        case Kind():
+            kinds = [name]
+        case _:
+            kinds = [each for each in KINDS.values() if each.kind == name][:1]
+            if not kinds:
+                raise LookupError(f"{name} is neither a known kind nor a set of kinds: {', '.join(SETS)}")
+    return (*(Target(kind, "", operations) for kind in kinds), *more)
 
 
 def add_kind(about: Definition) -> None:
@@ -159,20 +168,6 @@ def add_pod_kind(text: str) -> None:
     if (group, kind) in OURS:
         raise ValueError(f"{kind} of {group} is built in; register only custom kinds")
     KINDS[group, kind] = Kind(group, kind, plural, versions=(version,), pod_spec=path)
-
-
-def _named(kind: str | Kind, operations: tuple[str, ...]) -> tuple[Target, ...]:
-    is_set = isinstance(kind, str) and kind in SETS
-    return targets(kind, operations) if is_set else (Target(_known(kind), "", operations),)  # type: ignore[arg-type]
-
-
-def _known(kind: str | Kind) -> Kind:
-    if isinstance(kind, Kind):
-        return kind
-    found = [each for each in KINDS.values() if each.kind == kind]
-    if not found:
-        raise LookupError(f"{kind} is not in the table of kinds")
-    return found[0]
 
 
 def resource_of(group: str, kind: str) -> str:

@@ -121,3 +121,6 @@ class Planners:
         while found != (more := found.union(*(self._planners[kind].makes for kind in found if kind in self._planners))):
             found = more
         return found
+
+
+NO_PLANNERS = Planners()

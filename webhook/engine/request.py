@@ -124,7 +124,7 @@ class Request(Fields):
         """Return the same request with what was looked up for it."""
         return Request(self.attributes, self.object, self.old_object, looked_up, self._kind)
 
-    def of_kind(self, kind: Kind) -> "Request":
+    def of_kind(self, kind: Kind | None) -> "Request":
         """Return the same request about an object of a kind that the table need not know."""
         if self._kind is kind:
             return self

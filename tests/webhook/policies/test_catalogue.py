@@ -87,11 +87,11 @@ def test_modules_of_a_directory_share_helpers(directory: Path) -> None:
         ),
         (
             GOOD.replace('kinds="pods"', 'kinds="pod"'),
-            ": cannot be used: pod is not a set of kinds: pods, scalable, namespaced, all, exec",
+            ": cannot be used: pod is neither a known kind nor a set of kinds: pods, scalable, namespaced, all, exec",
         ),
         (
             GOOD.replace('kinds="pods"', 'kinds=("Pods",)'),
-            ": cannot be used: Pods is not in the table of kinds",
+            ": cannot be used: Pods is neither a known kind nor a set of kinds: pods, scalable, namespaced, all, exec",
         ),
         (
             GOOD.replace("validate=validate, ", ""),
