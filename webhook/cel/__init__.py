@@ -5,15 +5,16 @@ those of cel-go and Kubernetes (see `library`). An evaluation has a budget, and 
 """
 
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError
-from webhook.cel.program import Activation, Environment, Program, Variables
+from webhook.cel.functions import Frame
+from webhook.cel.program import Environment, Program, Variables
 
 __all__ = [
-    "Activation",
     "BudgetError",
     "CelError",
     "CompileError",
     "Environment",
     "EvaluationError",
+    "Frame",
     "Program",
     "Variables",
 ]

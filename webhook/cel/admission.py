@@ -46,21 +46,20 @@ _TYPES: dict[str, dict[str, str]] = {
     VARIABLES: {},
     AUTHORIZER: {"requestResource": "kubernetes.authorization.ResourceCheck"},
 }
-_OBJECTS: dict[str, Mapping[str, Type]] = {
-    name: {field: parse_type(type_) for fields, type_ in declared.items() for field in fields.split()}
-    for name, declared in _TYPES.items()
-}
 _NAMES = {
-    "object": "dyn",
-    "oldObject": "dyn",
+    "object oldObject params": "dyn",
     "request": "kubernetes.AdmissionRequest",
-    "params": "dyn",
     "namespaceObject": "kubernetes.Namespace",
     "authorizer": AUTHORIZER,
     "variables": VARIABLES,
 }
 
-ADMISSION = Environment({name: parse_type(type_) for name, type_ in _NAMES.items()}, _OBJECTS)
+
+def _fields(declared: Mapping[str, str]) -> dict[str, Type]:
+    return {name: parse_type(type_) for names, type_ in declared.items() for name in names.split()}
+
+
+ADMISSION = Environment(_fields(_NAMES), {name: _fields(declared) for name, declared in _TYPES.items()})
 
 
 def with_variable(environment: Environment, name: str, type_: Type) -> Environment:
@@ -71,6 +70,5 @@ def with_variable(environment: Environment, name: str, type_: Type) -> Environme
 
 def without_params(environment: Environment) -> Environment:
     """Return an environment where `params` is not declared, for policies that have none."""
-    return replace(
-        environment, variables={name: type_ for name, type_ in environment.variables.items() if name != "params"}
-    )
+    declared = {name: type_ for name, type_ in environment.variables.items() if name != "params"}
+    return replace(environment, variables=declared)

@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.cel.compiler import Compiler
 from webhook.cel.errors import CelError, CompileError, EvaluationError
-from webhook.cel.functions import Code
+from webhook.cel.functions import Code, Frame
 from webhook.cel.parser import parse
 from webhook.cel.types import Type
 
@@ -22,20 +22,12 @@ class Program:
     code: Code
     blanks: tuple[None, ...]
 
-    def evaluate(self, activation: "Activation") -> Any:
+    def evaluate(self, activation: Frame) -> Any:
         """Return the value. EvaluationError where it is an error, BudgetError where it costs too much."""
         try:
-            return self.code([activation.meter, *activation.values, *self.blanks])
+            return self.code([*activation, *self.blanks])
         except RecursionError:
             raise EvaluationError("nested too deeply") from None
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """Values of the variables of an `Environment`, in its order, and the budget that is left."""
-
-    values: tuple[Any, ...]
-    meter: list[int] = field(default_factory=lambda: [BUDGET])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +55,9 @@ class Environment:
             raise CompileError(source, 0, f"must evaluate to {' or '.join(results)} but got {found}")
         return Program(source, found, code, (None,) * (compiler.size - len(self.variables) - 1))
 
-    def activation(self, values: Mapping[str, Any]) -> Activation:
-        """Return the values to evaluate with; a variable without one is null."""
-        return Activation(tuple(values.get(name) for name in self.variables))
+    def activation(self, values: Mapping[str, Any]) -> Frame:
+        """Return the values to evaluate with, after a budget that they share; a variable without a value is null."""
+        return [[BUDGET], *map(values.get, self.variables)]
 
 
 class Variables(dict[str, Any]):
@@ -75,7 +67,7 @@ class Variables(dict[str, Any]):
         super().__init__()
         self.programs = programs
         self.errors: dict[str, CelError] = {}
-        self.activation = Activation(())
+        self.activation: Frame = []
 
     def __missing__(self, name: str) -> Any:
         if name in self.errors:

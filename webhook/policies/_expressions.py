@@ -9,7 +9,7 @@ from config.api.admission import AuditAnnotation, KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
 from config.api.rules import MatchCondition, Mutation, Validation, Variable
 from config.faults import FaultsError
-from webhook.cel import Activation, CelError, CompileError, Program, Variables
+from webhook.cel import CelError, CompileError, Frame, Program, Variables
 from webhook.cel.admission import ADMISSION, with_variable, without_params
 from webhook.cel.library.authorizer import AUTHORIZER
 from webhook.engine import Patch, Request, Violation
@@ -33,7 +33,7 @@ class Rule:
     program: Program
     message: Program | None
 
-    def worded(self, values: Activation) -> str:
+    def worded(self, values: Frame) -> str:
         """Return the message of a violation."""
         text = ""
         if self.message is not None:
@@ -117,7 +117,7 @@ class Expressions:
         """What must be looked up before a request is judged."""
         return frozenset({NAMESPACE} if "namespaceObject" in self._reads else ())
 
-    def values(self, request: Request, params: Any, object: Any) -> Activation:
+    def values(self, request: Request, params: Any, object: Any) -> Frame:
         """Return what to evaluate with, and a budget; `object` is the request's, or what mutations made of it."""
         variables = Variables(self._variables)
         values = {

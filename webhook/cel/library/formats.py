@@ -1,8 +1,9 @@
 """Kubernetes' named formats: `format.dns1123Label().validate(text)` is an optional list of what is wrong."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from webhook.cel.functions import declare, fault, parsing
 from webhook.cel.library.regexes import compiled
@@ -11,49 +12,41 @@ from webhook.cel.library.urls import parse_url
 from webhook.cel.values import NAMES, NONE, Optional
 
 
-class Rule(NamedTuple):
-    """A pattern, the API server's error for other texts, and the maximum length in bytes."""
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A pattern, what the API server says of its form, with examples, and the maximum length in bytes."""
 
     pattern: str
-    error: str
-    longest: int = 2**31
+    form: str
+    examples: str
+    longest: int
+
+    @property
+    def error(self) -> str:
+        """The API server's error for a text that does not match."""
+        return f"{self.form} (e.g. {self.examples}, regex used for validation is '{self.pattern}')"
+
+    def __call__(self, text: str) -> list[str]:
+        """Return what is wrong with a text."""
+        found = [f"must be no more than {self.longest} bytes"] if len(text.encode()) > self.longest else []
+        return found if _is(self.pattern, text) else [*found, self.error]
 
 
+_LOWER = "must consist of lower case alphanumeric characters"
 _ENDS = "must start and end with an alphanumeric character"
+_ALPHA = f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS}"
+_VALUE = _ALPHA.replace("must", "must be an empty string or", 1)
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_LABEL_RULE = Rule(
-    _LABEL,
-    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS} "
-    f"(e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')",
-    63,
-)
-_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_SUBDOMAIN_RULE = Rule(
-    _SUBDOMAIN,
-    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS} "
-    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')",
-    253,
-)
-_LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_LABEL_1035_RULE = Rule(
-    _LABEL_1035,
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character "
-    f"(e.g. 'my-name',  or 'abc-123', regex used for validation is '{_LABEL_1035}')",
-    63,
-)
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_VALUE_RULE = Rule(
-    f"({_NAME})?",
-    f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
-    f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '({_NAME})?')",
-    63,
+_1035 = f"a DNS-1035 label {_LOWER} or '-', start with an alphabetic character, and end with an alphanumeric character"
+
+LABEL = Rule(_LABEL, f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}", "'my-name',  or '123-abc'", 63)
+LABEL_1035 = Rule("[a-z]([-a-z0-9]*[a-z0-9])?", _1035, "'my-name',  or 'abc-123'", 63)
+SUBDOMAIN = Rule(
+    rf"{_LABEL}(\.{_LABEL})*", f"a lowercase RFC 1123 subdomain {_LOWER}, '-' or '.', and {_ENDS}", "'example.com'", 253
 )
-_PART = (
-    f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
-    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME}')"
-)
-_PART_RULE = Rule(_NAME, f"name part {_PART}", 63)
+LABEL_VALUE = Rule(f"({_NAME})?", f"a valid label {_VALUE}", "'MyValue',  or 'my_value',  or '12345'", 63)
+NAME_PART = Rule(_NAME, _ALPHA, "'MyName',  or 'my.name',  or '123-abc'", 63)
 _UUID = "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 
@@ -62,24 +55,20 @@ def _is(pattern: str, text: str) -> bool:
     return compiled(pattern).fullmatch(text) is not None
 
 
-def _by(rule: Rule, text: str) -> list[str]:
-    found = [f"must be no more than {rule.longest} bytes"] if len(text.encode()) > rule.longest else []
-    return found if _is(rule.pattern, text) else [*found, rule.error]
-
-
 def _label(text: str) -> list[str]:
-    dots = _is(_SUBDOMAIN, text)
-    return ["must not contain dots" if dots and each == _LABEL_RULE.error else each for each in _by(_LABEL_RULE, text)]
+    dots = _is(SUBDOMAIN.pattern, text)
+    return ["must not contain dots" if dots and each == LABEL.error else each for each in LABEL(text)]
 
 
 def _qualified_name(text: str) -> list[str]:
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
-        return [f"a valid label key {_PART} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    found = [f"prefix part {each}" for each in _by(_SUBDOMAIN_RULE, prefix)] if prefix else []
+        form = f"a valid label key {NAME_PART.error}"
+        return [f"{form} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
+    found = [f"prefix part {each}" for each in SUBDOMAIN(prefix)] if prefix else []
     found += ["prefix part must be non-empty"] if slash and not prefix else []
     found += [] if name else ["name part must be non-empty"]
-    return found + [each.replace("must be no", "name part must be no", 1) for each in _by(_PART_RULE, name)]
+    return found + [f"name part {each}" for each in NAME_PART(name)]
 
 
 def _ended(validate: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
@@ -95,14 +84,14 @@ def _parsed(parse: Callable[[str], Any], text: str, message: str = "") -> list[s
 FORMATS: dict[str, Callable[[str], list[str]]] = {  # each returns what is wrong with a text
     "dns1123Label": _label,
     "dns1123LabelPrefix": _ended(_label),
-    "dns1123Subdomain": partial(_by, _SUBDOMAIN_RULE),
-    "dns1123SubdomainPrefix": _ended(partial(_by, _SUBDOMAIN_RULE)),
-    "dns1035Label": partial(_by, _LABEL_1035_RULE),
-    "dns1035LabelPrefix": _ended(partial(_by, _LABEL_1035_RULE)),
-    "labelValue": partial(_by, _VALUE_RULE),
+    "dns1123Subdomain": SUBDOMAIN,
+    "dns1123SubdomainPrefix": _ended(SUBDOMAIN),
+    "dns1035Label": LABEL_1035,
+    "dns1035LabelPrefix": _ended(LABEL_1035),
+    "labelValue": LABEL_VALUE,
     "qualifiedName": _qualified_name,
-    "uuid": partial(_by, Rule(_UUID, "does not match the UUID format")),
-    "byte": partial(_by, Rule(_BASE64, "invalid base64")),
+    "uuid": lambda text: [] if _is(_UUID, text) else ["does not match the UUID format"],
+    "byte": lambda text: [] if _is(_BASE64, text) else ["invalid base64"],
     "uri": partial(_parsed, parse_url),
     "date": lambda text: _parsed(parse_timestamp, f"{text}T00:00:00Z", "invalid date"),
     "datetime": partial(_parsed, parse_timestamp, message="invalid datetime"),

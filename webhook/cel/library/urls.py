@@ -8,9 +8,9 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import declare, parsing, succeeds
 from webhook.cel.values import NAMES
 
-_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_PARTS = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?([^?]*)\??([^#]*).*", re.DOTALL)  # scheme, host and path, query
 _PORT = re.compile(r"(?::\d*)?", re.ASCII)
-_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _HOST = re.compile(r"(?:[-A-Za-z0-9._~!$&'()*+,;=:\[\]<>\"]|[^\x00-\x7f]|%[8-9a-fA-F][0-9a-fA-F])*")
 _BAD_USER = re.compile(r"[^-A-Za-z0-9._~!$&'()*+,;=:%@]")
@@ -33,47 +33,40 @@ NAMES[URL] = _OF = "kubernetes.URL"
 
 def parse_url(text: str) -> URL:
     """Return the URL that `text` says. EvaluationError where Go's url.ParseRequestURI has one."""
-    fail = f'URL parse error during conversion from string: parse "{text}": '
-    if not text:
-        raise EvaluationError(f"{fail}empty url")
-    if _CONTROL.search(text):
-        raise EvaluationError(f"{fail}net/url: invalid control character in URL")
-    if text.startswith(":"):
-        raise EvaluationError(f"{fail}missing protocol scheme")
-    match = _SCHEME.match(text)
-    scheme = match.group()[:-1].lower() if match else ""
-    rest, _, query = (text[match.end() :] if match else text).partition("?")
-    query = query.partition("#")[0]
+    match = _PARTS.fullmatch(text)
+    assert match is not None
+    scheme, rest, query = match.groups(default="")
+    _refuse(text, not text, "empty url")
+    _refuse(text, _CONTROL.search(text), "net/url: invalid control character in URL")
+    _refuse(text, text.startswith(":"), "missing protocol scheme")
     if not rest.startswith("/"):
-        if scheme:
-            return URL(text, scheme, query=query)
-        if text != "*":
-            raise EvaluationError(f"{fail}invalid URI for request")
+        _refuse(text, not scheme and text != "*", "invalid URI for request")
+        return URL(text, scheme.lower(), path="" if scheme else rest, query=query)
     host, path = "", rest
     if rest.startswith("//") and (scheme or not rest.startswith("///")):
         authority, slash, path = rest[2:].partition("/")
-        host, path = _host(fail, authority), slash + path
+        host, path = _host(text, authority), slash + path
     if bad := _BAD_ESCAPE.search(path):
-        raise EvaluationError(f'{fail}invalid URL escape "{path[bad.start() : bad.start() + 3]}"')
-    return URL(text, scheme, host.partition("#")[0], path.partition("#")[0], "" if "#" in rest else query)
+        _refuse(text, True, f'invalid URL escape "{bad.group()}"')
+    return URL(text, scheme.lower(), host.partition("#")[0], path.partition("#")[0], "" if "#" in rest else query)
 
 
-def _host(fail: str, authority: str) -> str:
+def _host(text: str, authority: str) -> str:
     user, at, host = authority.rpartition("@")
-    if at and _BAD_USER.search(user):
-        raise EvaluationError(f"{fail}net/url: invalid userinfo")
-    end = host.rfind("]")
-    if host.startswith("[") and end < 0:
-        raise EvaluationError(f"{fail}missing ']' in host")
-    port = host[end + 1 :] if host.startswith("[") else host[host.rfind(":") :] if ":" in host else ""
-    if not _PORT.fullmatch(port):
-        raise EvaluationError(f'{fail}invalid port "{port}" after host')
+    port = host[host.rfind("]") + 1 :] if host.startswith("[") else host[host.rfind(":") :] if ":" in host else ""
+    _refuse(text, at and _BAD_USER.search(user), "net/url: invalid userinfo")
+    _refuse(text, host.startswith("[") and "]" not in host, "missing ']' in host")
+    _refuse(text, not _PORT.fullmatch(port), f'invalid port "{port}" after host')
     if not _HOST.fullmatch(host):
-        bad = _BAD_ESCAPE.search(host) or re.search("%..", host)
-        at_fault = host[bad.start() : bad.start() + 3] if bad else next(c for c in host if not _HOST.fullmatch(c))
-        what = "URL escape" if bad else "character"
-        raise EvaluationError(f'{fail}invalid {what} "{at_fault}"{"" if bad else " in host name"}')
+        if escape := _BAD_ESCAPE.search(host) or re.search("%..", host):
+            _refuse(text, True, f'invalid URL escape "{escape.group()}"')
+        _refuse(text, True, f'invalid character "{next(c for c in host if not _HOST.fullmatch(c))}" in host name')
     return host
+
+
+def _refuse(text: str, wrong: object, why: str) -> None:
+    if wrong:
+        raise EvaluationError(f'URL parse error during conversion from string: parse "{text}": {why}')
 
 
 def _hostname(url: URL) -> str:
