@@ -14,6 +14,7 @@ MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room fo
 MAX_CAUSES = 40 << 10
 MAX_ANNOTATIONS = 32 << 10
 MAX_VALUE = 10 << 10  # bytes of one annotation of a policy's own, as in ValidatingAdmissionPolicy
+MAX_NAME = 253  # characters of the object's name
 MAX_KEY = 63  # characters; the API server puts the webhook's name and a slash before the key, and allows no other
 MAX_WARNINGS = 4096  # characters of all warnings; beyond, the API server leaves MAX_WARNING of each
 MAX_WARNING = 256
@@ -65,7 +66,7 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
         "reason": REASONS[code],
         "message": "\n".join(["more than " * (MORE in lines) + ", ".join(counted), *lines]),
         "details": {
-            "name": request.attributes.name or _generate_name(request),
+            "name": (request.attributes.name or _generate_name(request))[:MAX_NAME],
             "group": request.attributes.group,
             "kind": request.attributes.kind,
             "causes": causes,

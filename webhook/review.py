@@ -18,7 +18,9 @@ PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","re
 ABSENT = msgspec.Raw(b"null")
 NOTHING: Mapping[str, Any] = {}
 
-Name = Annotated[str, msgspec.Meta(min_length=1)]
+LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
+Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TEXT)]
 
 
 class NotAReviewError(ValueError):
@@ -54,18 +56,18 @@ class Review(msgspec.Struct, Generic[Asked], rename="camel"):
 class _GroupKind(msgspec.Struct, gc=False):
     version: Name
     kind: Name
-    group: str = ""
+    group: Text = ""
 
 
 class _GroupResource(msgspec.Struct, gc=False):
     version: Name
     resource: Name
-    group: str = ""
+    group: Text = ""
 
 
 class _User(msgspec.Struct):
-    username: str = ""
-    groups: tuple[str, ...] | None = None
+    username: Text = ""
+    groups: tuple[Text, ...] | None = None
     uid: str = ""
     extra: msgspec.Raw = ABSENT
 
@@ -74,10 +76,10 @@ class _AdmissionRequest(Identified, rename="camel", kw_only=True):
     kind: _GroupKind
     resource: _GroupResource
     operation: str
-    sub_resource: str | None = None
+    sub_resource: Text | None = None
     request_kind: _GroupKind | None = None
-    name: str | None = None
-    namespace: str | None = None
+    name: Text | None = None
+    namespace: Text | None = None
     user_info: _User | None = None
     dry_run: bool | None = None
     request_resource: msgspec.Raw = ABSENT

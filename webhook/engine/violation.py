@@ -41,6 +41,7 @@ INDEX = re.compile(r"(?<!labels)(?<!annotations)\[[0-9]+\]")  # where an item wi
 def shown(value: Any) -> str:
     """Return `value` as it appears in a message: strings quoted, long ones cut, containers by their type only."""
     if isinstance(value, str):
+        value = value[: MAX_SHOWN + 1]  # a text may have megabytes
         text = orjson.dumps(value).decode() if value.isprintable() else json.dumps(value)
         return text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}…"'
     if isinstance(value, dict | list):

@@ -45,12 +45,11 @@ def validate(request: Request, params: DefaultRoles) -> Violations:
         else:
             yield from _changed(request, before)
     elif not params.aggregation and not is_deletion:
-        labels = request.texts("metadata.labels")
+        labels, rules = request.texts("metadata.labels"), request.value.get("rules")
         for label in AGGREGATED:
-            if labels.get(label) == "true":
-                yield Violation(
-                    f"metadata.labels[{label}]", '"true"', "default roles must not be extended", "remove it"
-                )
+            if labels.get(label) == "true":  # other rules are another violation: the default role gets them
+                path, rule = f"metadata.labels[{label}]", "default roles must not be extended"
+                yield Violation(path, '"true"', rule, "remove it", value=rules)
 
 
 def _label(role: Fields) -> str | None:

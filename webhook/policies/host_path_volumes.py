@@ -5,7 +5,7 @@ node. A pod that can write there controls the node.
 
 Judged: `hostPath` volumes of pods, and PersistentVolumes, which any pod can mount through a claim. Paths are compared
 by whole components: `/var/log` contains `/var/log/pods` but not `/var/logs`. A path with `..` never matches. Symbolic
-links on the node are not resolved: list both `/var/run` and `/run`.
+links on the node are not resolved: list both `/var/run` and `/run`. PersistentVolumes of type `local` are ignored.
 
 Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where `read_only` is set.
 Denied:  `hostPath: {path: /etc}`; a path below or above an entry of `denied`, such as the runtime's socket.

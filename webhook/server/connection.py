@@ -88,6 +88,8 @@ class Connection(web.RequestHandler):
         """Answer a request that is not HTTP, or that met an internal error, in one line and close the connection."""
         if status == 500:
             log.error("error while answering a request", exc_info=exc)
+        if exc is not None:
+            exc.__traceback__ = None  # its frames refer to the exception: the connection would wait for the collector
         text = b"internal error\n" if status == 500 else b"not an HTTP/1.1 request that can be answered\n"
         return Answer(text, head_of(status, TEXT), closes=True)
 

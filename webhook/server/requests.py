@@ -18,8 +18,9 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
 MAX_BODY = 8 * 1024 * 1024  # bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more
 MAX_BODIES = 32 * 1024 * 1024  # bytes of all bodies in memory
-SMALL_BODY = 8 * 1024  # bytes; has too few values to cost much
-MAX_LIGHT_VALUES = 3000  # about 10 ms of judging; a review with more is judged beside the event loop
+MAX_LIGHT_BODY = 256 * 1024  # bytes; one long text costs as much as many values
+MAX_LIGHT_OBJECTS = 500  # each may be a container: with all policies in force, about 40 ms of judging
+MAX_LIGHT_VALUES = 3000  # about 20 ms of judging
 MAX_VALUES = 500_000  # about 60 MB when decoded
 TOO_LARGE = f"a review may have at most {MAX_BODY:,} bytes"
 TOO_MANY_VALUES = f"a review may have at most {MAX_VALUES:,} values"
@@ -68,7 +69,8 @@ class Bodies:
                 if self._size > MAX_BODIES:
                     raise Refusal(503, "too many large reviews at once", RETRY, closes=True)
         except (ConnectionError, RequestPayloadError) as error:
-            raise Refusal(400, "the body did not arrive as announced", closes=True) from error
+            error.__traceback__ = None  # its frames refer to the stream, which keeps the error
+            raise Refusal(400, "the body did not arrive as announced", closes=True) from None
         body = b"".join(chunks)
         chunks[:] = [body]
         return body
@@ -97,12 +99,13 @@ def check_headers(request: web.BaseRequest) -> None:
 
 
 def is_light(body: bytes) -> bool:
-    """Whether a review is judged at once: its cost is bounded by its values, which commas separate.
+    """Whether a review is judged on the event loop: its cost is bounded by its size, its objects and its values.
 
-    A Refusal where it would take too much memory when it is decoded.
+    Any other is judged beside the loop. A Refusal where it would take too much memory when it is decoded.
     """
-    if len(body) <= SMALL_BODY or (commas := body.count(b",")) <= MAX_LIGHT_VALUES:
+    objects, commas = body.count(b"{"), body.count(b",")
+    if len(body) <= MAX_LIGHT_BODY and objects <= MAX_LIGHT_OBJECTS and commas <= MAX_LIGHT_VALUES:
         return True
-    if len(body) > MAX_VALUES and commas + body.count(b"{") + body.count(b"[") > MAX_VALUES:
+    if objects + commas + body.count(b"[") > MAX_VALUES:
         raise Refusal(413, TOO_MANY_VALUES)
     return False

@@ -45,6 +45,16 @@ def deployment(containers: int, *, update: bool = False, container: str = "{}") 
     return review(object, "apps", "deployments", object if update else None)
 
 
+def pod(metadata: dict[str, Any] | None = None, spec: dict[str, Any] | None = None) -> bytes:
+    """Return a Pod."""
+    return review({"kind": "Pod", "metadata": {"name": "it"} | (metadata or {}), "spec": spec or {}}, "", "pods")
+
+
+def limited(amount: str) -> dict[str, Any]:
+    """Return a container with a limit."""
+    return {"name": "app", "image": "a", "resources": {"limits": {"cpu": amount}}}
+
+
 def policy(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a tenant's policy."""
     return {
@@ -86,8 +96,14 @@ BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
     "selector of 1 MB": lambda: ("/validate", of_policy(selector(340_000))),
     "mutate 43392 containers": lambda: ("/mutate", deployment(43392)),
     "update 21696 containers": lambda: ("/validate", deployment(21696, update=True)),
+    "2700 empty containers": lambda: ("/validate", deployment(2700)),
+    "update 1450 containers": lambda: ("/validate", deployment(1450, update=True)),
     "4300 containers": lambda: ("/validate", deployment(4300, container='{"name":"a"}')),
     "8 MB of containers": lambda: ("/validate", deployment(2_790_000)),
+    "8 MB of one key": lambda: ("/validate", pod(metadata={"labels": {"x" * 8_000_000: "y"}})),
+    "8 MB of one quantity": lambda: ("/validate", pod(spec={"containers": [limited("x" * 8_000_000)]})),
+    "duplicate keys": lambda: ("/validate", pod().replace(b'"name":"it"', b'"name":"it",' * 80_000 + b'"name":"it"')),
+    "1000 levels": lambda: ("/validate", pod(spec={"containers": json.loads("[" * 900 + "]" * 900)})),
     "8 MB of one list": lambda: ("/validate", review({"kind": "Pod", "a": [0] * 4_000_000}, "", "pods")),
 }
 
@@ -150,6 +166,44 @@ class Attacker:
 
         await self.each(number, attack)
 
+    async def handshakes(self, number: int) -> None:
+        """Open connections as fast as they are accepted, and leave each one after its handshake."""
+
+        async def attack(streams: Streams) -> None:
+            """Leave."""
+
+        await self.each(number, attack)
+
+    async def bursts(self, number: int, data: bytes) -> None:
+        """Send the same bytes at once over each of many connections, read for a while, and leave."""
+
+        async def attack(streams: Streams) -> None:
+            reader, writer = streams
+            writer.write(data)
+            try:
+                async with asyncio.timeout(0.5):
+                    while await reader.read(1 << 16):
+                        pass
+            except TimeoutError:
+                pass
+
+        await self.each(number, attack)
+
+    async def garbage(self, number: int, data: bytes) -> None:
+        """Send what is no TLS over many connections."""
+
+        async def one() -> None:
+            while time.monotonic() < self._end:
+                try:
+                    _, writer = await asyncio.open_connection("127.0.0.1", self._port)
+                    writer.write(data)
+                    await writer.drain()
+                    writer.transport.abort()
+                except OSError:
+                    await asyncio.sleep(0.05)
+
+        await asyncio.wait([asyncio.create_task(one()) for _ in range(number)], timeout=self._end - time.monotonic())
+
     async def hold(self, number: int, begun: bytes, drop: bytes = b"", asked: bool = False) -> None:
         """Hold many connections open, after a review or without one, and send a drop now and then."""
         review = deployment(1)
@@ -211,6 +265,11 @@ def shake_hands(connection: Any, tls: ssl.SSLObject, incoming: ssl.MemoryBIO, ou
             incoming.write(data)
 
 
+def request(body: bytes) -> bytes:
+    """Return a whole request."""
+    return HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 LONG = HEAD + b"Content-Length: 8000000\r\n\r\n"
 SLOW: dict[str, Callable[[Attacker], Awaitable[None]]] = {
@@ -219,6 +278,11 @@ SLOW: dict[str, Callable[[Attacker], Awaitable[None]]] = {
     "bytes one by one": lambda a: a.flood(50, LONG, b"x"),
     "TLS records of one byte": lambda a: asyncio.to_thread(a.records, 50),
     "Expect": lambda a: a.hold(500, HEAD + b"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"),
+    "handshakes": lambda a: a.handshakes(20),
+    "no TLS": lambda a: a.garbage(20, b"\x16\x03\x01" + os.urandom(4000)),
+    "bodies that end early": lambda a: a.bursts(50, LONG + pod()),
+    "pipelined": lambda a: a.bursts(10, request(pod()) * 200),
+    "many headers": lambda a: a.bursts(50, HEAD + b"X: y\r\n" * 20_000 + b"\r\n"),
     "never used": lambda a: a.hold(1000, b""),
     "used once": lambda a: a.hold(1000, b"", asked=True),
     "dribbled headers": lambda a: a.hold(1000, HEAD, b"X: y\r\n", asked=True),

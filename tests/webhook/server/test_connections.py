@@ -1,6 +1,7 @@
 """Slow, greedy and vanishing clients, and a drain without lost requests."""
 
 import asyncio
+import gc
 import json
 import ssl
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
+from webhook.server.connection import Connection
 from webhook.server.connections import ServerConfig
 from webhook.server.serve import serve
 
@@ -185,6 +187,26 @@ async def test_a_client_that_disconnects_leaves_nothing_behind(webhook, caplog):
     await webhook.until_counted(0, "gatewright_webhook_connections")
     await webhook.until_counted(0, "controller_runtime_webhook_requests_in_flight", webhook="validate")
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"GARBAGE\r\n\r\n", HEAD + b"X: y\r\n" * 2000 + b"\r\n", HEAD + b"Content-Length: 1000\r\n\r\n{"],
+    ids=["no HTTP", "too many headers", "half a body"],
+)
+async def test_a_bad_connection_is_freed_without_the_garbage_collector(webhook, sent):
+    """The collector runs rarely, and a connection takes tens of kilobytes."""
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            async with webhook.connected() as wire:
+                await wire.send(sent)
+        await webhook.until_counted(0, "gatewright_webhook_connections")
+        await asyncio.sleep(0)
+        assert sum(isinstance(each, Connection) for each in gc.get_objects()) <= 1  # the last one is being freed
+    finally:
+        gc.enable()
 
 
 async def test_pipelined_requests_are_answered_in_order(webhook):
