@@ -17,7 +17,7 @@ class Container(Fields):
     `list` is one of CONTAINER_LISTS, or empty where an object is itself one container (WebApp).
     """
 
-    __slots__ = ("_resources", "image", "list", "name", "security_context")
+    __slots__ = ("_limits", "_requests", "image", "list", "name", "security_context")
 
     def __init__(self, value: dict[str, Any], above: Fields, step: str | tuple[str, int]) -> None:
         """Read the container at `step` below the pod, or below the object. WrongTypeError names a wrong JSON type."""
@@ -28,7 +28,8 @@ class Container(Fields):
         self.name: str | None = value.get("name")
         self.image: str | None = value.get("image")
         self.security_context: dict[str, Any] = value.get("securityContext") or NOTHING
-        self._resources: tuple[Amounts, Amounts] | None = None
+        self._limits: Amounts | None = None
+        self._requests: Amounts | None = None
         if type(self.security_context) is not dict:
             self.mapping("securityContext")
         if type(self.image) is not str or type(self.name) is not str:
@@ -36,12 +37,18 @@ class Container(Fields):
             self.string("image")
 
     @property
-    def resources(self) -> tuple[Amounts, Amounts]:
-        """Its limits and its requests, parsed when they are first read; a request that is left out is the limit."""
-        if self._resources is None:
-            limits = self.quantities("resources.limits")
-            self._resources = limits, limits | self.quantities("resources.requests")
-        return self._resources
+    def limits(self) -> Amounts:
+        """Its limits, parsed when they are first read."""
+        if self._limits is None:
+            self._limits = self.quantities("resources.limits")
+        return self._limits
+
+    @property
+    def requests(self) -> Amounts:
+        """Its requests, parsed when they are first read; one that is left out is the limit."""
+        if self._requests is None:
+            self._requests = self.limits | self.quantities("resources.requests")
+        return self._requests
 
     @property
     def runs_once(self) -> bool:

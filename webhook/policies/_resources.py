@@ -1,12 +1,12 @@
 """Limits and requests of containers and pods, with what the cluster fills in where they are left out."""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from config.quantities import Quantity, parse_quantity, written
-from webhook.engine.containers import Amounts
+from webhook.engine.containers import Amounts, Container
 from webhook.engine.fields import Fields, entry
 from webhook.engine.look_ups import read_each
 from webhook.engine.policy import Params
@@ -34,34 +34,37 @@ def amount(value: str | int | float) -> Quantity:
     return parse_quantity(str(value))
 
 
-class Resources(NamedTuple):
-    """Limits and requests of one container, or of a pod as a whole; `owner` is the record that has `resources`."""
+class Resources(Fields):
+    """A record at the place of `owner`, a pod or a container, with the limits and requests that it gets."""
 
-    owner: Fields
-    limits: Amounts
-    requests: Amounts  # one that is left out is the limit
+    __slots__ = ("limits", "requests")
 
-    def of(self, part: Part) -> Amounts:
-        """Return the limits or the requests."""
-        return self.limits if part == "limits" else self.requests
-
-    def violation(
-        self, part: Part, resource: str, found: str, rule: str, fix: str, excess: Excess | None = None
-    ) -> Violation:
-        """Return a violation about one of them."""
-        return self.owner.violation(entry(f"resources.{part}", resource), found, rule, fix, found=found, excess=excess)
+    def __init__(self, owner: Fields, limits: Amounts, requests: Amounts) -> None:
+        """Keep them; a request that is left out is the limit."""
+        super().__init__(owner.value, owner)
+        self.limits = limits
+        self.requests = requests
 
 
-def of_containers(request: Request, *, limit_ranges: bool = False, run_once: bool = True) -> list[Resources]:
-    """Return the resources of every container that may have any; ephemeral ones may not.
+def violation(
+    holder: Fields, part: Part, resource: str, found: str, rule: str, fix: str, excess: Excess | None = None
+) -> Violation:
+    """Return a violation about one limit or request."""
+    return holder.violation(entry(f"resources.{part}", resource), found, rule, fix, found=found, excess=excess)
+
+
+def of_containers(
+    request: Request, *, limit_ranges: bool = False, run_once: bool = True
+) -> Sequence[Container | Resources]:
+    """Return every container that may have resources; ephemeral ones may not.
 
     With `limit_ranges`, LimitRanges fill in what is left out. The order is that of the API server and its LimitRanger.
     """
-    found = [Resources(each, *each.resources) for each in request.containers(ephemeral=False, run_once=run_once)]
-    if limit_ranges:
-        limits, requests = _defaults(request.lookup(LIMIT_RANGES))
-        return [Resources(each.owner, limits | each.limits, requests | each.requests) for each in found]
-    return found
+    containers = request.containers(ephemeral=False, run_once=run_once)
+    if not limit_ranges:
+        return containers
+    limits, requests = _defaults(request.lookup(LIMIT_RANGES))
+    return [Resources(each, limits | each.limits, requests | each.requests) for each in containers]
 
 
 def of_pod(request: Request) -> Resources:
@@ -85,7 +88,7 @@ def _together(request: Request) -> Iterator[tuple[str, Quantity]]:
     """
     containers = sorted(request.containers(ephemeral=False), key=lambda each: each.list == "containers")
     for name in SHARED:
-        asked = [(each, each.resources[1][name].millis) for each in containers if name in each.resources[1]]
+        asked = [(each, each.requests[name].millis) for each in containers if name in each.requests]
         running = peak = 0
         for container, millis in asked:
             peak = max(peak, running + millis)
@@ -95,8 +98,8 @@ def _together(request: Request) -> Iterator[tuple[str, Quantity]]:
             yield name, written(peak)
 
 
-def of_all(request: Request, *, limit_ranges: bool = False) -> list[Resources]:
-    """Return the resources of every container, and those of the pod as a whole."""
+def of_all(request: Request, *, limit_ranges: bool = False) -> list[Container | Resources]:
+    """Return every container that may have resources, and the pod as a whole."""
     return [*of_containers(request, limit_ranges=limit_ranges), of_pod(request)]
 
 
@@ -125,15 +128,15 @@ class Required(Completed):
 
 def missing(request: Request, part: Part, params: Required) -> Iterator[Violation]:
     """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too."""
-    required = _lacking(params.required, of_pod(request).of(part))
+    required = _lacking(params.required, getattr(of_pod(request), part))
     for each in of_containers(request, limit_ranges=params.limit_ranges, run_once=params.init_containers):
-        own = each.of(part)
+        own = getattr(each, part)
         if lacking := _lacking(required, own):
             rule, fix = f"resource {part} required in {params.tier}", FIXES.get(len(lacking), "set all of them")
             absent = " and ".join(name for name in lacking if name not in own)
             zeros = " and ".join(name for name in lacking if name in own)
             found = ", ".join(filter(None, (absent and f"{absent} missing", zeros and f"{zeros} 0, which is none")))
-            yield each.owner.violation(f"resources.{part}", None, rule, fix, found=found, excess=frozenset(lacking))
+            yield each.violation(f"resources.{part}", None, rule, fix, found=found, excess=frozenset(lacking))
 
 
 def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:

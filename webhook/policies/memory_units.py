@@ -31,12 +31,8 @@ def validate(request: Request, params: MemoryUnits) -> Violations:
     for each in of_all(request):
         for part, amounts in (("limits", each.limits), ("requests", each.requests)):
             for name, found in amounts.items():
-                if (
-                    0 < found.millis < smallest
-                    and name.startswith(BYTES)
-                    and each.owner.is_set(f"resources.{part}.{name}")
-                ):
-                    yield _violation(each.owner, entry(f"resources.{part}", name), found, params)
+                if 0 < found.millis < smallest and name.startswith(BYTES) and each.is_set(f"resources.{part}.{name}"):
+                    yield _violation(each, entry(f"resources.{part}", name), found, params)
     for volume in request.volumes():
         limit = volume.quantity("emptyDir.sizeLimit")
         if limit is not None and 0 < limit.millis < smallest:

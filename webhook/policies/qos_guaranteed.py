@@ -17,8 +17,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Policy, Request, Violations
-from webhook.policies._resources import Completed, Resources, needs, of_containers, of_pod
+from webhook.engine import Container, Policy, Request, Violations
+from webhook.policies._resources import Completed, Resources, needs, of_containers, of_pod, violation
 
 
 class QosGuaranteed(Completed):
@@ -39,16 +39,16 @@ def validate(request: Request, params: QosGuaranteed) -> Violations:
             yield from _judge(each, params)
 
 
-def _judge(resources: Resources, params: QosGuaranteed) -> Violations:
+def _judge(resources: Container | Resources, params: QosGuaranteed) -> Violations:
     for resource in params.resources:
         limit = resources.limits.get(resource)
         rule = f"{resource} must be guaranteed, its request equal to its limit"
         if limit is None or not limit.millis:
             found = "missing" if limit is None else limit.text
-            yield resources.violation("limits", resource, found, rule, "set it, and no other request")
+            yield violation(resources, "limits", resource, found, rule, "set it, and no other request")
         elif (asked := resources.requests[resource]).millis != limit.millis:
             found = f"{asked} with a limit of {limit}"
-            yield resources.violation("requests", resource, found, rule, "set both to the same amount")
+            yield violation(resources, "requests", resource, found, rule, "set both to the same amount")
 
 
 POLICY = Policy("qos-guaranteed", QosGuaranteed, validate=validate, category="capacity", needs=needs)

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from config.quantities import LARGEST, MILLI
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._resources import Amount, Completed, Part, amount, needs, of_all
+from webhook.policies._resources import Amount, Completed, Part, amount, needs, of_all, violation
 
 
 class Bounds(Params):
@@ -60,16 +60,16 @@ def validate(request: Request, params: ResourceBounds) -> Violations:
     for each in of_all(request, limit_ranges=params.limit_ranges):
         for part, by_resource in parts:
             for resource, bounds in by_resource.items():
-                found = each.of(part).get(resource)
+                found = getattr(each, part).get(resource)
                 if found is None:
                     continue
                 (low, high), what = bounds.range, f"{part} of {resource} must be"
                 if found.millis < low:
                     rule, fix = f"{what} at least {bounds.min}", f"raise it to {bounds.min} or more"
-                    yield each.violation(part, resource, found.text, rule, fix, low - found.millis)
+                    yield violation(each, part, resource, found.text, rule, fix, low - found.millis)
                 elif found.millis > high:
                     rule, fix = f"{what} at most {bounds.max}", f"lower it to {bounds.max} or less"
-                    yield each.violation(part, resource, found.text, rule, fix, found.millis - high)
+                    yield violation(each, part, resource, found.text, rule, fix, found.millis - high)
 
 
 POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, category="capacity", needs=needs)

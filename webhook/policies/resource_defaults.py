@@ -40,17 +40,16 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
     shared = of_pod(request).requests
     known = {each.path(): each.mapping("resources") for each in before.containers()} if before is not None else {}
     for each in of_containers(request):
-        container = each.owner
-        if known.get(container.path()) == container.mapping("resources"):
+        if known.get(each.path()) == each.mapping("resources"):
             continue
         for name, limit in params.limits.items():
             if name not in each.limits and name not in shared:
                 own = each.requests.get(name)
                 raised = own is not None and own.millis > amount(limit).millis
-                yield _patch(container, "limits", name, own if raised else limit)
+                yield _patch(each, "limits", name, own if raised else limit)
         for name, asked in params.requests.items():
             if name not in each.requests and name not in shared:
-                yield _patch(container, "requests", name, asked)
+                yield _patch(each, "requests", name, asked)
 
 
 def _patch(container: Fields, part: str, name: str, value: object) -> Patch:

@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from webhook.engine import Policy, Request, Violations
-from webhook.policies._resources import Required, missing, needs, of_all
+from webhook.policies._resources import Required, missing, needs, of_all, violation
 
 
 class ResourceLimits(Required):
@@ -42,7 +42,7 @@ def validate(request: Request, params: ResourceLimits) -> Violations:
         for resource in params.forbidden:
             if resource in each.limits:
                 rule = f"no limit of {resource} is allowed in {params.tier}"
-                yield each.violation("limits", resource, each.limits[resource].text, rule, "remove it")
+                yield violation(each, "limits", resource, each.limits[resource].text, rule, "remove it")
 
 
 POLICY = Policy("resource-limits", ResourceLimits, validate=validate, category="capacity", needs=needs)

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from config.quantities import LARGEST, MILLI
 from webhook.engine import Policy, Request, Violations
-from webhook.policies._resources import Amount, Completed, amount, needs, of_all
+from webhook.policies._resources import Amount, Completed, amount, needs, of_all, violation
 
 
 class ResourceRatios(Completed):
@@ -36,7 +36,7 @@ def validate(request: Request, params: ResourceRatios) -> Violations:
                 found, fix = f"{limit} with a request of {asked}", "raise the request or lower the limit"
                 rule = f"a limit of {resource} must be at most {ratio} times its request"
                 excess = Fraction(limit.millis, asked.millis) if asked.millis else LARGEST
-                yield each.violation("limits", resource, found, rule, fix, excess)
+                yield violation(each, "limits", resource, found, rule, fix, excess)
 
 
 POLICY = Policy("resource-ratios", ResourceRatios, validate=validate, category="capacity", needs=needs)
