@@ -265,7 +265,8 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
             reviews = system.metrics.reviews
             assert reviews["validate", "CREATE", "allowed"]._value.get() == 1
             versions = {
-                each: system.registrar.caches[each].get(NAME)["metadata"]["resourceVersion"] for each in CONFIGURATIONS
+                each: system.registrar.caches[each, NAME].get(NAME)["metadata"]["resourceVersion"]
+                for each in CONFIGURATIONS
             }
             system.clock.go_on()
             await system.registrar.reconcile(system.registrar.request)
