@@ -5,19 +5,21 @@ import importlib.metadata
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
+from config.api.admission import GROUP as ADMISSION
+from config.api.policy import AdmissionPolicySpec
+from config.documents import Document
 from config.modules import ModuleError, imported
 from webhook.engine import Policy
-from webhook.engine.rules import use_compiler
-from webhook.policies._admission_policies import native_policies
-from webhook.policies._rules import compile_rules
+from webhook.engine.kinds import Kind
+from webhook.engine.rules import Native, Rules, use_compiler
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
 TEAM = "gatewright_team_policies"  # the package that modules of directories are in
 _found: dict[str, Policy] = {}
-use_compiler(compile_rules, native_policies)
 
 
 def catalogue() -> dict[str, Policy]:
@@ -51,6 +53,25 @@ def add_directory(directory: Path) -> None:
     package.__path__ = [str(directory)]
     for file in files:
         _take(imported(lambda file=file: _load(file), str(file)), file.stem, str(file), _found)  # type: ignore[misc]
+
+
+def _compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
+    from webhook.policies._rules import compile_rules  # with CEL: 40 modules, which most policy sets do without
+
+    return compile_rules(spec, in_a_namespace)
+
+
+def _native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
+    documents = list(documents)
+    versions = (each.value.get("apiVersion") for each in documents if isinstance(each.value, dict))
+    if not any(str(version).startswith(f"{ADMISSION}/") for version in versions):
+        return [], documents
+    from webhook.policies._admission_policies import native_policies  # with CEL
+
+    return native_policies(documents, kinds)
+
+
+use_compiler(_compile_rules, _native_policies)
 
 
 def _load(file: Path) -> ModuleType:
