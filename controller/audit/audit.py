@@ -182,7 +182,7 @@ def totals(engine: Engine, found: Iterable[Judged], objects: int) -> dict[str, d
     """Return FIGURES by policy: violations, objects with one, and how many `objects` were judged."""
     violations, violating = Counter[str](), Counter[str]()
     for judged in found:
-        policies = [finding.policy for finding in judged.findings]
+        policies = [result.policy for result in judged.results]
         violations.update(policies)
         violating.update(set(policies))
     titles = {each.title for each in engine.policies} | violations.keys()

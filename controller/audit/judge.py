@@ -13,7 +13,7 @@ Level = Literal["fail", "warn", "error"]
 LEVELS: dict[str, Level] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}  # the first that holds
 
 
-class Finding(NamedTuple):
+class Result(NamedTuple):
     """One violation of a policy by an object: `result` is fail, warn or error, as in a Report."""
 
     policy: str
@@ -26,14 +26,14 @@ class Finding(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """An object with its findings, one at least."""
+    """An object with its results, one at least."""
 
     api_version: str
     kind: str
     namespace: str
     name: str
     uid: str
-    findings: tuple[Finding, ...]
+    results: tuple[Result, ...]
 
 
 class Judge:
@@ -61,22 +61,22 @@ class Judge:
         )
         engine = self._engine.for_owned if is_owned else self._engine
         verdict = engine.validate(Request(attributes, object, None, self._inventory.about(namespace)))
-        findings = tuple(dict.fromkeys(self._findings(verdict)))
-        return Judged(api_version, kind.kind, namespace, name, uid, findings) if findings else None
+        results = tuple(dict.fromkeys(self._results(verdict)))
+        return Judged(api_version, kind.kind, namespace, name, uid, results) if results else None
 
-    def _findings(self, verdict: Verdict) -> Iterator[Finding]:
+    def _results(self, verdict: Verdict) -> Iterator[Result]:
         for outcome in verdict.outcomes:
             if outcome.malformed is not None:
-                yield self._finding(outcome, outcome.malformed.where, outcome.malformed.message, "fail")
+                yield self._result(outcome, outcome.malformed.where, outcome.malformed.message, "fail")
             elif outcome.error is not None:
-                yield self._finding(outcome, "", failure(outcome), "error")
+                yield self._result(outcome, "", failure(outcome), "error")
             else:
                 level = next(LEVELS[action] for action in LEVELS if action in outcome.actions)
                 for each in outcome.violations:
-                    yield self._finding(outcome, each.where, each.message, level)
+                    yield self._result(outcome, each.where, each.message, level)
 
-    def _finding(self, outcome: Outcome, path: str, message: str, level: Level) -> Finding:
+    def _result(self, outcome: Outcome, path: str, message: str, level: Level) -> Result:
         bound = self._policies.get(outcome.policy)
         if bound is None:  # from a kind's type or its planner
-            return Finding(outcome.policy, "", path, message, level, "high", "kinds")
-        return Finding(outcome.policy, bound.policy.name, path, message, level, bound.severity, bound.category)
+            return Result(outcome.policy, "", path, message, level, "high", "kinds")
+        return Result(outcome.policy, bound.policy.name, path, message, level, bound.severity, bound.category)

@@ -39,7 +39,7 @@ class AuditMetrics:
     def judged(self, found: Iterable[Judged], objects: int) -> None:
         """Show the violations that an audit found in `objects` objects."""
         violations = Counter(
-            (each.policy, judged.namespace, each.severity) for judged in found for each in judged.findings
+            (each.policy, judged.namespace, each.severity) for judged in found for each in judged.results
         )
         self._violations.clear()
         ordered = sorted(violations.items(), key=lambda item: (-item[1], item[0]))

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from controller.audit.judge import Finding, Judged
+from controller.audit.judge import Judged, Result
 from controller.audit.listing import Object
 from kube.resource import Resource
 
@@ -82,7 +82,7 @@ def changes(judged: Iterable[Judged], existing: Iterable[Stored], unread: Collec
     """Return whose reports to apply, and which to delete. Those of kinds that could not be listed (`unread`) stay."""
     there = {(each.namespace, each.name): each for each in existing}
     ordered = sorted(judged, key=lambda each: (each.namespace, each.kind, each.name, each.uid))
-    totals = accumulate(min(len(each.findings), MAX_RESULTS) for each in ordered)
+    totals = accumulate(min(len(each.results), MAX_RESULTS) for each in ordered)
     staying = sum(each.about in unread for each in there.values())
     room = min(MAX_REPORTS - staying, sum(total <= MAX_TOTAL for total in totals))
     wanted = {(each.namespace, each.uid): each for each in ordered[:room]}
@@ -99,13 +99,13 @@ def truncated(left_out: int, total: int) -> Judged:
         f"{left_out:,} of {total:,} objects with violations are not reported: at most {MAX_REPORTS:,} reports "
         f"and {MAX_TOTAL:,} results are kept"
     )
-    finding = Finding(SOURCE, "audit", "", message, "warn", "medium", "audit")
-    return Judged("", "", "", "", TRUNCATED, (finding,))
+    result = Result(SOURCE, "audit", "", message, "warn", "medium", "audit")
+    return Judged("", "", "", "", TRUNCATED, (result,))
 
 
 def digest(judged: Judged) -> str:
     """Return a digest of what is reported of an object: equal digests need no write."""
-    return hashlib.sha256(orjson.dumps([*map(tuple, judged.findings)])).hexdigest()[:32]
+    return hashlib.sha256(orjson.dumps([*map(tuple, judged.results)])).hexdigest()[:32]
 
 
 def report(judged: Judged, format: Format, now: datetime) -> Object:
@@ -118,7 +118,7 @@ def report(judged: Judged, format: Format, now: datetime) -> Object:
         "kind": resource.kind,
         "metadata": metadata,
         "summary": {"pass": 0, "skip": 0, **{each: _number(judged, each) for each in REPORTED}},
-        "results": [_result(each, now) for each in judged.findings[:MAX_RESULTS]],
+        "results": [_entry(each, now) for each in judged.results[:MAX_RESULTS]],
     }
     if judged.kind:
         reference = {"apiVersion": judged.api_version, "kind": judged.kind, "name": judged.name, "uid": judged.uid}
@@ -142,21 +142,21 @@ def _same(result: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _number(judged: Judged, level: str) -> int:
-    return sum(each.result == level for each in judged.findings)
+    return sum(each.result == level for each in judged.results)
 
 
-def _result(finding: Finding, now: datetime) -> Object:
-    message = finding.message
-    result = {
+def _entry(result: Result, now: datetime) -> Object:
+    message = result.message
+    entry = {
         "source": SOURCE,
-        "policy": finding.policy,
-        "rule": finding.rule,
-        "category": finding.category,
-        "severity": finding.severity,
-        "result": finding.result,
-        "scored": finding.result != "warn",
+        "policy": result.policy,
+        "rule": result.rule,
+        "category": result.category,
+        "severity": result.severity,
+        "result": result.result,
+        "scored": result.result != "warn",
         "message": message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 1]}…",
         "timestamp": {"seconds": int(now.timestamp()), "nanos": 0},
-        "properties": {"path": finding.path} if finding.path else {},
+        "properties": {"path": result.path} if result.path else {},
     }
-    return {key: value for key, value in result.items() if value not in ("", {}, False)}
+    return {key: value for key, value in entry.items() if value not in ("", {}, False)}

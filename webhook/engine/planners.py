@@ -1,6 +1,6 @@
 """The planners of kinds: which children an object would have, and of which kinds.
 
-The functions are handed in when a process is put together: nothing here knows how a plan is made.
+The process that builds an engine supplies the functions: the engine does not know how objects are planned.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,9 +22,9 @@ SERVICE_ACCOUNTS = "system:serviceaccounts"
 
 @dataclass(frozen=True, slots=True)
 class PlannedObject:
-    """One object that would be made, and for each of its fields (or what holds them) the field it comes from.
+    """One object that would be created, and for its fields (or those above them) the parent's fields they come from.
 
-    A child made `once` is never updated; a child that is not `owned` outlives its parent.
+    A child created `once` is never updated; a child that is not `owned` outlives its parent.
     """
 
     object: Object
@@ -34,7 +34,7 @@ class PlannedObject:
 
 
 class RefusedError(ValueError):
-    """An object that is not what its type says, so that nothing can be made of it."""
+    """An object that its type rejects, so that it has no plan."""
 
     def __init__(self, violations: Sequence[Violation]) -> None:
         """Take what is wrong with it."""

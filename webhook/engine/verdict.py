@@ -40,15 +40,15 @@ class Outcome:
             return self.fails_closed
         return bool(self.violations) and "Deny" in self.actions
 
-    def mapped(self, tell: Callable[[Violation], Violation]) -> "Outcome":
+    def mapped(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
         """Return it with each violation mapped; itself if there is none, which is the usual case."""
         if not (self.violations or self.tolerated or self.malformed):
             return self
         return replace(
             self,
-            violations=tuple(map(tell, self.violations)),
-            tolerated=tuple(map(tell, self.tolerated)),
-            malformed=None if self.malformed is None else tell(self.malformed),
+            violations=tuple(map(mapping, self.violations)),
+            tolerated=tuple(map(mapping, self.tolerated)),
+            malformed=None if self.malformed is None else mapping(self.malformed),
         )
 
 
@@ -79,52 +79,46 @@ class Verdict:
 
 
 def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """Return all outcomes; those of `more` without violations of a policy and field that it has already.
+    """Return all outcomes; those of `more`, about children, without what an earlier outcome of the policy reports.
 
-    Where the parent's name is denied, what is wrong with the names made from it is not told as well: they will change.
+    Where the parent's name is denied, violations of names derived from it are left out: they will change.
     """
     found = list(outcomes)
     is_renamed = any(each.where == NAME for outcome in found if outcome.denies for each in outcome.violations)
-    asked = {outcome.policy for outcome in found}
-    denied = {_said(outcome, each) for outcome in found for each in outcome.violations}
-    tolerated = denied | {_said(outcome, each) for outcome in found for each in outcome.tolerated}
-    failed = {_failure(outcome) for outcome in found}
+    denied = {_key(outcome, each) for outcome in found for each in outcome.violations}
+    tolerated = denied | {_key(outcome, each) for outcome in found for each in outcome.tolerated}
+    others = {each for outcome in found for each in (_reported(outcome), (outcome.policy, ""))}
     for outcome in more:
-        if outcome.error is not None:
-            if _failure(outcome) not in failed:
-                found.append(outcome)
-                failed.add(_failure(outcome))
-            continue
-        new = [each for each in outcome.violations if _said(outcome, each) not in denied]
-        new = [each for each in new if each.where != NAME] if is_renamed else new
-        kept = [each for each in outcome.tolerated if _said(outcome, each) not in tolerated]
-        if new or kept or outcome.malformed is not None or outcome.policy not in asked:
-            found.append(replace(outcome, violations=tuple(new), tolerated=tuple(kept)))
-        asked.add(outcome.policy)
-        denied |= {_said(outcome, each) for each in new}
-        tolerated |= {_said(outcome, each) for each in (*new, *kept)}
+        new = tuple(each for each in outcome.violations if _key(outcome, each) not in denied)
+        new = tuple(each for each in new if not (is_renamed and each.where == NAME))
+        kept = tuple(each for each in outcome.tolerated if _key(outcome, each) not in tolerated)
+        if new or kept or _reported(outcome) not in others:
+            found.append(replace(outcome, violations=new, tolerated=kept))
+        others |= {_reported(outcome), (outcome.policy, "")}
+        denied |= {_key(outcome, each) for each in new}
+        tolerated |= {_key(outcome, each) for each in (*new, *kept)}
     return tuple(found)
 
 
+def _key(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:
+    return outcome.policy, violation.where, violation.rule
+
+
+def _reported(outcome: Outcome) -> tuple[str, str]:
+    """Return the policy, and what it reports beside violations of its rule."""
+    failed = "" if outcome.error is None else f"{type(outcome.error).__name__}: {outcome.error}"
+    return outcome.policy, outcome.malformed.message if outcome.malformed is not None else failed
+
+
 def as_sent(outcomes: Iterable[Outcome], attributes: Attributes) -> tuple[Outcome, ...]:
-    """Return the outcomes with fields called as in the version that was sent, where another one was judged."""
+    """Return the outcomes with fields named as in the version that was sent, where another one was judged."""
     if attributes.requested is None or attributes.requested[1] == attributes.version:
         return tuple(outcomes)
     group, version, kind = attributes.requested
 
-    def tell(violation: Violation) -> Violation:
-        return (
-            violation
-            if violation.of
-            else replace(violation, field=as_written(violation.path, group, version, kind), holder=None)
-        )
+    def mapping(violation: Violation) -> Violation:
+        if violation.of:
+            return violation
+        return replace(violation, field=as_written(violation.path, group, version, kind), holder=None)
 
-    return tuple(outcome.mapped(tell) for outcome in outcomes)
-
-
-def _said(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:
-    return outcome.policy, violation.where, violation.rule
-
-
-def _failure(outcome: Outcome) -> tuple[str, str, str]:
-    return outcome.policy, type(outcome.error).__name__, str(outcome.error)
+    return tuple(outcome.mapped(mapping) for outcome in outcomes)

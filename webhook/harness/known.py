@@ -73,9 +73,9 @@ class Known:
         named = [each for each in objects if each["metadata"].get("name")]
         own = _labels_of(each for each in named if each["kind"] == "Namespace")
         self.plurals = dict(_plurals(named))  # by group and kind
-        told = {**labels, **own}
-        self._stored = {name: each for each in stored if (name := each["metadata"]["name"]) not in told}
-        known = {**_labels_of(self._stored.values()), **told}
+        overriding = {**labels, **own}
+        self._stored = {name: each for each in stored if (name := each["metadata"]["name"]) not in overriding}
+        known = {**_labels_of(self._stored.values()), **overriding}
         self._labels = {name: {NAME_LABEL: name, **(each or {})} for name, each in known.items()}
         self._found: dict[str, dict[str, list[Object]]] = {name: {} for name in LOOK_UPS}
         self._about: dict[str, Mapping[str, Any]] = {}

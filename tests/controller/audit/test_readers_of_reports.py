@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from controller.audit.judge import Finding, Judged
+from controller.audit.judge import Judged, Result
 from controller.audit.reports import Format, report, truncated
 from tests.controlplane.fixtures import available
 from tests.controlplane.gobuild import build
@@ -16,9 +16,9 @@ from tests.controlplane.gobuild import build
 MODULE = Path(__file__).parents[2] / "controlplane" / "reports"
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 FINDINGS = (
-    Finding("few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many.", "fail", "high", "capacity"),
-    Finding("own-rules", "", "", "no owner", "warn", "info", "general"),
-    Finding("budgets", "disruption-budgets", "", "cannot be decided", "error", "critical", "availability"),
+    Result("few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many.", "fail", "high", "capacity"),
+    Result("own-rules", "", "", "no owner", "warn", "info", "general"),
+    Result("budgets", "disruption-budgets", "", "cannot be decided", "error", "critical", "availability"),
 )
 
 

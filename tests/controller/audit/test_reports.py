@@ -6,20 +6,20 @@ import orjson
 import pytest
 
 from controller.audit import reports
-from controller.audit.judge import Finding, Judged
+from controller.audit.judge import Judged, Result
 from controller.audit.reports import Stored, changes, digest, report, with_first_seen
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
 NOTHING_UNREAD: set[tuple[str, str]] = set()
-FINDING = Finding(
+RESULT = Result(
     "few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many. Lower it.", "fail", "high", "capacity"
 )
 
 
-def judged(name="shop", namespace="web", *findings):
+def judged(name="shop", namespace="web", *results):
     """An object with violations."""
-    return Judged("apps/v1", "Deployment", namespace, name, f"uid-{name}", findings or (FINDING,))
+    return Judged("apps/v1", "Deployment", namespace, name, f"uid-{name}", results or (RESULT,))
 
 
 def stored(each):
@@ -74,7 +74,7 @@ def test_the_older_api_has_neither_source_nor_configuration():
 def test_only_what_changed_is_written():
     """A report whose results are the same is left alone; one without its object's violations goes."""
     old, new, gone = judged("old"), judged("new"), judged("gone")
-    changed = judged("changed", "web", FINDING._replace(message="another"))
+    changed = judged("changed", "web", RESULT._replace(message="another"))
     there = [stored(old), stored(gone), stored(judged("changed"))]
     planned = changes([old, new, changed], there, NOTHING_UNREAD)
     assert [each.uid for each in planned.apply] == ["uid-changed", "uid-new"]
@@ -91,8 +91,8 @@ def test_a_result_keeps_the_time_at_which_it_was_first_found():
     """Another result of the same object has its own."""
     old = report(judged(), "openreports", NOW)
     later = NOW + timedelta(hours=1)
-    second = FINDING._replace(path="spec.other", message="spec.other: 1; no. Remove it.")
-    new = with_first_seen(report(judged("shop", "web", FINDING, second), "openreports", later), old)
+    second = RESULT._replace(path="spec.other", message="spec.other: 1; no. Remove it.")
+    new = with_first_seen(report(judged("shop", "web", RESULT, second), "openreports", later), old)
     assert [each["timestamp"]["seconds"] for each in new["results"]] == [SECONDS, SECONDS + 3600]
 
 
@@ -114,16 +114,16 @@ def test_a_cap_bounds_the_number_of_reports(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_report_is_bounded_and_its_summary_is_not():
     """At most 50 results, each with at most 1,000 characters of message."""
-    findings = [FINDING._replace(path=f"spec.{index}", message="x" * 2000) for index in range(60)]
-    found = report(judged("shop", "web", *findings), "openreports", NOW)
+    results = [RESULT._replace(path=f"spec.{index}", message="x" * 2000) for index in range(60)]
+    found = report(judged("shop", "web", *results), "openreports", NOW)
     assert (len(found["results"]), found["summary"]["fail"]) == (50, 60)
     assert {len(each["message"]) for each in found["results"]} == {1000}
 
 
 def test_all_reports_together_are_bounded():
     """100,000 violations of 10,000 objects stay below 50 MB, however long their messages are."""
-    findings = tuple(FINDING._replace(path=f"spec.f{index}", message="x" * 1_000) for index in range(10))
-    many = [judged(f"object-{number:05}", "web", *findings) for number in range(10_000)]
+    results = tuple(RESULT._replace(path=f"spec.f{index}", message="x" * 1_000) for index in range(10))
+    many = [judged(f"object-{number:05}", "web", *results) for number in range(10_000)]
     planned = changes(many, [], NOTHING_UNREAD)
     assert len(planned.apply) == 3_001
     assert sum(len(orjson.dumps(report(each, "openreports", NOW))) for each in planned.apply) < 50 * 1024 * 1024
