@@ -67,15 +67,17 @@ class Applier:
 
     async def _child(self, write: Apply | CreateOnly, *, may_create: bool) -> None:
         """Create a child that does not exist; keep an applied one as it is desired."""
-        resource, desired = self.kind.owned(write.object), self._desired(write)
-        key = resource.key(self.owner.request.namespace, desired["metadata"]["name"])
-        place = self.owner.request, resource, key
+        request, resource = self.owner.request, self.kind.owned(write.object)
+        key = resource.key(request.namespace, write.object["metadata"]["name"])
+        if (place := (request, resource, key)) in self.sent:
+            return
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
             current = self.caches[resource].get(key)  # it may be gone by now
-        if place in self.sent or (current is None and not may_create):
-            return
+        desired = self._desired(write)
         if current is None:
+            if not may_create:
+                return
             try:
                 answer = await self._create(write, resource, desired)
             except (AlreadyExists, Conflict, Forbidden, Invalid):  # admission may refuse what another owner has there
@@ -85,15 +87,7 @@ class Applier:
             else:
                 self._answered(place, desired, answer)
                 return
-        if isinstance(write, Apply) or not write.adopts(current):
-            self._check_owner(place, current)
-        if "deletionTimestamp" in (metadata := current["metadata"]):
-            held = (
-                f", held by its finalizers ({', '.join(metadata['finalizers'])})" if metadata.get("finalizers") else ""
-            )
-            raise StillThereError(
-                f"{resource.kind} {metadata['name']} is still terminating{held}; it will be recreated"
-            )
+        self._check(place, current, adopts=isinstance(write, CreateOnly) and write.adopts(current))
         if isinstance(write, Apply):
             await self._keep(place, current, desired)
 
@@ -184,12 +178,16 @@ class Applier:
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
             self.sent.add((self.owner.request, resource, key))
 
-    def _check_owner(self, place: Place, current: Object) -> None:
-        """Raise unless `current` is a child of the owner."""
-        (_, resource, key), owner, other = place, self.owner, controller_of(current["metadata"])
-        if is_controlled_by(current, owner.object):
+    def _check(self, place: Place, current: Object, *, adopts: bool) -> None:
+        """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""
+        (_, resource, key), owner, metadata = place, self.owner, current["metadata"]
+        what, other = f"{resource.kind} {metadata['name']}", controller_of(metadata)
+        if adopts or is_controlled_by(current, owner.object):
+            if "deletionTimestamp" in metadata:
+                finalizers = ", ".join(metadata.get("finalizers") or ())
+                held = f", held by its finalizers ({finalizers})" if finalizers else ""
+                raise StillThereError(f"{what} is still terminating{held}; it will be recreated")
             return
-        what = f"{resource.kind} {current['metadata']['name']}"
         same = (owner.resource.kind, owner.resource.group, owner.request.name)
         if other is not None and (other.kind, other.api_version.rpartition("/")[0], other.name) == same:
             raise StillThereError(f"{what} of a deleted {other.kind} is still terminating; it will be recreated")

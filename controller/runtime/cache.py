@@ -14,13 +14,7 @@ class Cache:
     """The objects of one resource, in the namespaces that are watched."""
 
     def __init__(
-        self,
-        client: Client,
-        resource: Resource,
-        namespaces: Sequence[str] = (),
-        *,
-        optional: bool = False,
-        **selected: Any,
+        self, client: Client, resource: Resource, namespaces: Sequence[str], *, optional: bool = False, **selected: Any
     ) -> None:
         """Watch all namespaces, or some of them with a watch each; `selected` are the options of a Watch.
 
@@ -59,8 +53,7 @@ class Cache:
     def has_seen(self, key: str, resource_version: int) -> bool:
         """Return whether the cache has this version of an object, a later one, or its deletion."""
         store, entry = self._store(key), self.entry(key)
-        newest = max(store.resource_version, entry.resource_version if entry else 0)
-        return newest >= resource_version
+        return max(store.resource_version, entry.resource_version if entry else 0) >= resource_version
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the cache has it."""

@@ -54,8 +54,8 @@ class Conflicts:
         """Count a repair; `message` says what was wrong, in case that becomes a contest."""
         repairs = self._repairs.setdefault(place, _Repairs(sent))
         repairs.times.append(self._clock())
-        times = repairs.times
-        if repairs.message or (len(times) == MAX_REPAIRS and times[-1] - times[0] <= REPAIRS_WINDOW):
+        is_often = len(repairs.times) == MAX_REPAIRS and repairs.times[-1] - repairs.times[0] <= REPAIRS_WINDOW
+        if repairs.message or is_often:
             repairs.message = message
         self.check(place, sent, repair=False)
 

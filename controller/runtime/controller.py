@@ -12,7 +12,7 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.sources import Mapper, Predicate, any_change
 from controller.runtime.types import Outcome, Request, Result, RetryableError, TerminalError
-from controller.runtime.workqueue import LOW, NORMAL, Backoff, QueueClosedError, WorkQueue
+from controller.runtime.workqueue import LOW, NORMAL, Backoff, WorkQueue
 from kube.errors import ApiError
 from kube.store import Change
 
@@ -51,8 +51,7 @@ class Controller:
         self._backoff = Backoff()
         self.queue: WorkQueue[Request] = WorkQueue(on_add=metrics.adds.labels(name).inc)
         metrics.follow(name, self.queue, workers)
-        self.caches: list[Cache] = []
-        """The caches that must be synced before the first reconcile."""
+        self.caches: list[Cache] = []  # those that must be synced before the first reconcile
         self._primary: Cache | None = None
 
     def watch(self, cache: Cache, mapper: Mapper, predicate: Predicate = any_change, *, primary: bool = False) -> None:
@@ -104,11 +103,8 @@ class Controller:
             self.add(request)
 
     async def _work(self) -> None:
-        while True:
-            try:
-                request, waited = await self.queue.get()
-            except QueueClosedError:
-                return
+        while (taken := await self.queue.get()) is not None:
+            request, waited = taken
             try:
                 await self._process(request, waited)
             finally:

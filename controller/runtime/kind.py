@@ -75,6 +75,8 @@ class PlannedKind(Generic[T]):
         self.resource = Resource(
             definition.group, definition.version, definition.plural, definition.kind, definition.namespaced
         )
+        self.name = self.resource.kind.lower()
+        """The prefix of its metrics and log fields."""
         self.plan = plan
         self.owns = (*owns, *creates_only)
         self._owned = {(each.api_version, each.kind): each for each in self.owns}
@@ -92,11 +94,6 @@ class PlannedKind(Generic[T]):
         self.counts = counts
         self.shows_phase = any(column.path == ".status.phase" for column in definition.columns)
         """Whether a column shows a phase: an object that cannot be planned gets one too."""
-
-    @property
-    def name(self) -> str:
-        """The kind in lower case: the prefix of its metrics and log fields."""
-        return self.resource.kind.lower()
 
     def owned(self, object: Object) -> Resource:
         """Return the resource of a child; ValueError if `owns` does not declare it."""

@@ -121,12 +121,11 @@ class Manager:
             workers=workers or self._workers,
             expectations=expectations,
         )
-        primaries = caches[kind.resource]
-        controller.watch(primaries, itself, spec_changed, primary=True)
+        controller.watch(caches[kind.resource], itself, spec_changed, primary=True)
         for resource in kind.owns:
             controller.watch(caches[resource], owner_of(kind.resource))
         for resource, reads in kind.reads.items():
-            controller.watch(caches[resource], readers_of(kind, primaries, reads.indexes))
+            controller.watch(caches[resource], readers_of(kind, caches[kind.resource], reads.indexes))
         for resource in kind.optional:
             caches[resource].subscribe_served(controller.resync)
         self.add(controller)

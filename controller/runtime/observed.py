@@ -35,6 +35,7 @@ class Snapshot(Observed):
     ) -> None:
         self.settings = settings
         self._request = request
+        self._key = request.key
         self._kind = kind
         self._caches = caches
         self._objects: dict[tuple[Resource, str], Object | None] = {}
@@ -43,23 +44,22 @@ class Snapshot(Observed):
     @property
     def owner(self) -> Owner | None:
         """The object that is reconciled; None if it is gone."""
-        stored = self.get(self._kind.resource, self._request.key)
+        stored = self.get(self._kind.resource, self._key)
         return None if stored is None else Owner(self._request, self._kind.resource, stored)
 
     def child(self, resource: Resource, name: str) -> Object | None:
         """Return a child of the object; None if there is none, or if another owner has the name."""
         found = self.get(resource, resource.key(self._request.namespace, name))
-        owner = self.get(self._kind.resource, self._request.key)
+        owner = self.get(self._kind.resource, self._key)
         return found if found and owner and is_controlled_by(found, owner) else None
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
         indexes = self._kind.reads[resource].indexes if resource in self._kind.reads else self._kind.indexes
-        function = indexes[index]
         keys = set(self._caches[resource].index(self._kind.index_name(index), value))
         for key in self._answered.get(resource, ()):
             answer = self._objects[resource, key]
-            is_found = answer is not None and value in function(answer)
+            is_found = answer is not None and value in indexes[index](answer)
             (keys.add if is_found else keys.discard)(key)
         near = {None, self._request.namespace}
         found = (self.get(resource, key) for key in sorted(keys) if Request.of(key).namespace in near)

@@ -30,9 +30,7 @@ class Failure(NamedTuple):
     @property
     def is_permanent(self) -> bool:
         """Whether only a change can mend it."""
-        if isinstance(self.error, ApiError):
-            return not self.error.retryable
-        return isinstance(self.error, TerminalError)
+        return isinstance(self.error, TerminalError) or (isinstance(self.error, ApiError) and not self.error.retryable)
 
     @property
     def is_transient(self) -> bool:
@@ -44,9 +42,8 @@ class Failure(NamedTuple):
         """The failure as a condition says it, in one line: first what was being done."""
         reason, text = type(self.error).__name__.removesuffix("Error"), str(self.error)
         if isinstance(self.error, ApiError):
-            reason, text = self.error.reason or "ReconcileFailed", self.error.message
-            if not REASON.fullmatch(reason):
-                reason = type(self.error).__name__
+            text, given = self.error.message, self.error.reason or "ReconcileFailed"
+            reason = given if REASON.fullmatch(given) else type(self.error).__name__
         return Problem(f"{self.step.failed_to}: {' '.join(text.splitlines())}", reason)
 
 

@@ -24,10 +24,6 @@ FAST_CONFLICT_RETRIES = 5
 Key = TypeVar("Key")
 
 
-class QueueClosedError(Exception):
-    """No more keys will come."""
-
-
 @dataclass(slots=True)
 class _Entry:
     priority: float
@@ -87,13 +83,13 @@ class WorkQueue(Generic[Key]):
                 return key, now - entry.ready_at
         return None
 
-    async def get(self) -> tuple[Key, float]:
-        """Wait for the next ready key, as `take` returns it; raises `QueueClosedError` after `close`."""
+    async def get(self) -> tuple[Key, float] | None:
+        """Wait for the next ready key, as `take` returns it; None after `close`."""
         while True:
             await self._available.acquire()
             if self._closed:
                 self._available.release()  # for the next worker
-                raise QueueClosedError
+                return None
             if taken := self.take():
                 return taken
 

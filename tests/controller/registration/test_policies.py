@@ -75,7 +75,7 @@ class Statuses:
         self.server, self.resource, self.now = server, resource, TODAY
         self.policies: Sequence[BoundPolicy] | None = ()
         self.conflicts: dict[str, str] = {}
-        self.cache = Cache(client, resource)
+        self.cache = Cache(client, resource, ())
         self.reconciler = PolicyStatuses(
             client,
             self.cache,

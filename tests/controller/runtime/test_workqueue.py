@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from controller.runtime.types import RetryableError
-from controller.runtime.workqueue import LOW, NORMAL, Backoff, QueueClosedError, WorkQueue
+from controller.runtime.workqueue import LOW, NORMAL, Backoff, WorkQueue
 from kube.errors import Conflict, TooManyRequests
 from tests.controller.runtime.clock import Clock
 
@@ -184,7 +184,9 @@ async def test_get_waits_for_the_first_key() -> None:
         waiting = group.create_task(queue.get())
         await asyncio.sleep(0)
         queue.add("a", after=0.001)
-    assert waiting.result()[0] == "a"
+    result = waiting.result()
+    assert result is not None
+    assert result[0] == "a"
 
 
 async def test_a_closed_queue_lets_nothing_out() -> None:
@@ -192,8 +194,7 @@ async def test_a_closed_queue_lets_nothing_out() -> None:
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     queue.close()
-    with pytest.raises(QueueClosedError):
-        await queue.get()
+    assert await queue.get() is None
 
 
 async def test_times_that_were_overtaken_do_not_count(queue: WorkQueue[str], clock: Clock) -> None:
