@@ -4,7 +4,6 @@ A `Place` is the set of namespaces for which all of its conditions hold. Policie
 webhook can state one. So a union becomes a few disjoint places, and no request is sent twice.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
@@ -14,8 +13,6 @@ from webhook.engine.globs import Globs
 NAME_LABEL = "kubernetes.io/metadata.name"
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
 NEGATED: dict[Operator, Operator] = {"In": "NotIn", "NotIn": "In", "Exists": "DoesNotExist", "DoesNotExist": "Exists"}
-LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
 
 class Requirement(NamedTuple):
@@ -52,31 +49,22 @@ def place_of(clause: MatchClause) -> Place | None:
     """Return where a clause of a policy's `match` can select; None where it never can."""
     conditions: set[Condition] = set()
     if clause.namespaces is not None:
-        conditions.add(Names(_sorted(filter(_is_possible, clause.namespaces))))
+        conditions.add(Names(_sorted(clause.namespaces)))
     if clause.namespace_selector is not None:
         conditions.update(_requirements(clause.namespace_selector))
     return simplified(frozenset(conditions))
 
 
-def _is_possible(pattern: str) -> bool:
-    return is_glob(pattern) or LABEL_VALUE.fullmatch(pattern) is not None
-
-
 def _requirements(selector: LabelSelector) -> Iterator[Condition]:
-    """Yield the conditions of a label selector, without keys and values that the API server accepts nowhere."""
+    """Yield the conditions of a label selector."""
     labels = selector.match_labels.items()
     exact = (LabelSelectorRequirement(key=key, operator="In", values=[value]) for key, value in labels)
     for each in (*exact, *selector.match_expressions):
-        key, operator = each.key, each.operator
-        listed = each.values if operator in ("In", "NotIn") else ()
-        values = _sorted(filter(LABEL_VALUE.fullmatch, listed))
-        if not LABEL_KEY.fullmatch(key):
-            if operator in ("In", "Exists"):
-                yield Names(())  # no namespace has such a label
-        elif key == NAME_LABEL and operator in ("In", "NotIn"):
-            yield Names(values, match=operator == "In")
+        values = _sorted(each.values)
+        if each.key == NAME_LABEL and values:
+            yield Names(values, match=each.operator == "In")
         else:
-            yield Requirement(key, operator, values)
+            yield Requirement(each.key, each.operator, values)
 
 
 def negated(condition: Condition) -> Condition:

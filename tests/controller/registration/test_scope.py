@@ -160,23 +160,6 @@ OPEN = (NAME, "NotIn", EXCLUDED)
             [],
             id="cluster-scoped objects are in no namespace, and kube-system is never sent",
         ),
-        pytest.param(
-            [
-                bound(
-                    {
-                        "any": [
-                            {
-                                "namespaceSelector": {
-                                    "matchExpressions": [{"key": "not a key", "operator": "NotIn", "values": ["x"]}]
-                                }
-                            }
-                        ]
-                    }
-                )
-            ],
-            [([OPEN], [], ["deployments"])],
-            id="no label that the API server would refuse",
-        ),
     ],
 )
 def test_namespaces_follow_from_the_policies(policies, expected):
@@ -232,19 +215,17 @@ def test_a_planned_parent_is_sent_where_its_children_are_judged():
 
 NAMESPACES = ("production", "shop-1", "shop", "kube-system")
 LABELS = ({}, {"env": "prod"}, {"env": "dev", "team": "a"}, {"env": "prod", "team": "b"})
-PATTERNS = st.sampled_from(["production", "shop-1", "shop-*", "s?op", "kube-*", "No-Name"])
+PATTERNS = st.sampled_from(["production", "shop-1", "shop-*", "s?op", "kube-*"])
 EXACT = st.sampled_from([{"env": "prod"}, {"team": "a"}])
 REQUIREMENTS = st.sampled_from(
     [
         {"key": "env", "operator": "In", "values": ["prod", "dev"]},
-        {"key": "env", "operator": "NotIn", "values": ["dev", "not a value"]},
+        {"key": "env", "operator": "NotIn", "values": ["dev"]},
         {"key": "team", "operator": "NotIn", "values": ["a"]},
         {"key": "team", "operator": "Exists"},
         {"key": "team", "operator": "DoesNotExist"},
-        {"key": "not a key", "operator": "Exists"},
         {"key": NAME, "operator": "NotIn", "values": ["shop"]},
         {"key": NAME, "operator": "In", "values": ["shop", "production"]},
-        {"key": "env", "operator": "In", "values": []},
     ]
 )
 SELECTORS = st.fixed_dictionaries(

@@ -80,6 +80,27 @@ def loaded(text, source="policies.yaml"):
             id="unknown key in the match",
         ),
         pytest.param(
+            HEAD + "  policy: replica-limits\n  match:\n    any:\n    - namespaces: [shop, Prod]\n",
+            "policies.yaml:8: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.any[0].namespaces[1]: "Prod": expected a namespace: lower-case letters, digits and -, or a '
+            "pattern with * and ?",
+            id="a name that no namespace has",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  match:\n    any:\n    - objectSelector: {matchLabels: {tier: a b}}\n",
+            "policies.yaml:8: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.any[0].objectSelector.matchLabels.tier: "a b": expected the value of a label',
+            id="a value that no label has",
+        ),
+        pytest.param(
+            HEAD + "  policy: replica-limits\n  match:\n    any:\n    - namespaceSelector:\n"
+            "        matchExpressions: [{key: tier, operator: In}]\n",
+            "policies.yaml:9: ClusterAdmissionPolicy replica-limits: "
+            "spec.match.any[0].namespaceSelector.matchExpressions[0]: expected values with the operators In and NotIn, "
+            "and none with Exists and DoesNotExist",
+            id="an expression that holds nowhere",
+        ),
+        pytest.param(
             HEAD + "  policy: replica-limits\n  parameters: {}\n",
             "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
             'spec.parameters: unknown field; did you mean "params"?',
