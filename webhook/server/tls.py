@@ -3,12 +3,14 @@
 import logging
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from certs import CertificateError, KeyPair, check, expires
 from webhook.server.content import Content
 from webhook.server.metrics import Metrics
+
+NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for
 
 log = logging.getLogger("gatewright.webhook.tls")
 
@@ -52,7 +54,7 @@ class ServingCertificate:
         self._metrics.certificate_reads.inc()
         try:
             self._take()
-        except (CertificateError, OSError) as error:
+        except (ValueError, OSError) as error:
             self._metrics.certificate_errors.inc()
             problem = _reason(error)
             if problem != self._problem:
@@ -71,15 +73,24 @@ class ServingCertificate:
         return None
 
     def _take(self) -> None:
-        pair = KeyPair(self._certificate.read_bytes(), self._key.read_bytes())
-        check(pair, None, None, self._now())
+        pair, now = self._read(), self._now()
         context = self._new_context()
-        context.load_cert_chain(self._certificate, self._key)
-        if pair != KeyPair(self._certificate.read_bytes(), self._key.read_bytes()):
-            raise CertificateError("the files changed while they were read")
+        try:
+            context.load_cert_chain(self._certificate, self._key)
+            begins, ends = validity(context, pair[0])
+        except (ssl.SSLError, ValueError):
+            explain(*pair, now)
+            raise
+        if not begins <= now <= ends:
+            explain(*pair, now)
+        if pair != self._read():
+            raise ValueError("the files changed while they were read")
         self._in_force = context
-        self._expires = expires(pair.certificate)
-        self._metrics.certificate_expiry.set(self._expires.timestamp())
+        self._expires = ends
+        self._metrics.certificate_expiry.set(ends.timestamp())
+
+    def _read(self) -> tuple[bytes, bytes]:
+        return self._certificate.read_bytes(), self._key.read_bytes()
 
     def _new_context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -99,7 +110,35 @@ class ServingCertificate:
         return {"file": str(self._certificate)} | expiry
 
 
-def _reason(error: CertificateError | OSError) -> str:
+def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, datetime]:
+    """Return from when until when a server's certificate is valid, as a client learns it: by a handshake in memory.
+
+    SSLError or ValueError where a client that trusts the certificate itself cannot connect.
+    """
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | NO_CHECK_TIME
+    trusting.load_verify_locations(cadata=certificate.decode("ascii", "replace"))
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = context.wrap_bio(to_server, to_client, server_side=True)
+    client = trusting.wrap_bio(to_client, to_server)
+    for end in (client, server, client):
+        with suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    found = client.getpeercert() or {}
+    seconds = (ssl.cert_time_to_seconds(str(found[name])) for name in ("notBefore", "notAfter"))
+    begins, ends = (datetime.fromtimestamp(each, UTC) for each in seconds)
+    return begins, ends
+
+
+def explain(certificate: bytes, key: bytes, now: datetime) -> None:
+    """Raise CertificateError with what is wrong with a pair, if anything is."""
+    from certs import KeyPair, check  # imported here: cryptography takes 10 MB, and a good pair does without
+
+    check(KeyPair(certificate, key), None, None, now)
+
+
+def _reason(error: ValueError | OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return f"OpenSSL refuses the pair ({error.reason})"
     if isinstance(error, OSError):
