@@ -1,7 +1,6 @@
 """The verbs of the Kubernetes API: plain dicts in and out, typed errors, a gate before each write."""
 
-from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypedDict, Unpack
 
 import orjson
@@ -9,7 +8,7 @@ import orjson
 from kube.errors import NotFound, ServerError
 from kube.page import Page
 from kube.resource import Resource, target
-from kube.transport import JSON, Lines, Transport, decode
+from kube.transport import JSON, Transport, decode
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -176,13 +175,6 @@ class Client(Transport):
             for each in version.get("resources") or ()
             if "list" in each["verbs"]
         )
-
-    def stream(
-        self, resource: Resource, namespace: str | None, query: Mapping[str, object], *, metadata_only: bool = False
-    ) -> AbstractAsyncContextManager[AsyncIterator[Lines]]:
-        """Open a watch and give its lines, those that arrive together at once; the reader bounds the wait for more."""
-        accept = METADATA if metadata_only else JSON
-        return self.lines(target(resource.path(namespace), query), accept)
 
     def _write(
         self,

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from kube.endpoint import CredentialsError, Endpoint, read, tls, token_file
 
-__all__ = ["CredentialsError", "Endpoint", "load"]
-
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 

@@ -10,11 +10,11 @@ from typing import Never, Unpack
 import orjson
 
 from kube.backoff import Backoff
-from kube.client import Client, Selection, selected
+from kube.client import METADATA, Client, Selection, selected
 from kube.errors import ApiError, Gone, NotFound, ServerError, Unreachable, error_for
-from kube.resource import Resource
+from kube.resource import Resource, target
 from kube.store import Object, Store
-from kube.transport import Lines
+from kube.transport import JSON, Lines
 
 LOG = logging.getLogger("gatewright.kube.watch")
 
@@ -107,9 +107,9 @@ class Watch:
         started, heard, happened = self._monotonic(), False, False
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
         query |= {"resourceVersion": self.store.resource_version, **selected(self._selection)}
-        metadata_only = self._selection.get("metadata_only", False)
-        opened = self._client.stream(self.resource, self._namespace, query, metadata_only=metadata_only)
-        async with opened as stream:
+        accept = METADATA if self._selection.get("metadata_only") else JSON
+        path = target(self.resource.path(self._namespace), query)
+        async with self._client.lines(path, accept) as stream:
             self._hear()
             while lines := await self._next(stream):
                 self._hear()

@@ -15,7 +15,7 @@ from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import AlreadyExists
-from kube.resource import Resource
+from kube.resource import Resource, target
 from kube.transport import Lines
 from tests.fakes.hurried_loop import HurriedLoop
 
@@ -116,7 +116,8 @@ class Api:
         """Open a watch, and give its events: type and object."""
         asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "60", **query}
         namespace = self.namespace if resource.namespaced else None
-        async with self.client.stream(resource, namespace, asked) as stream, asyncio.timeout(60):
+        path = target(resource.path(namespace), asked)
+        async with self.client.lines(path) as stream, asyncio.timeout(60):
             yield events(stream)
 
     async def until(

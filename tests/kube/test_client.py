@@ -67,16 +67,15 @@ async def test_a_watch_that_is_not_opened_is_given_up() -> None:
     """The time-out holds until a stream begins."""
     async with listening(never) as url, Client(Endpoint(url), timeout=0.1) as client:
         with pytest.raises(Unreachable):
-            async with client.stream(NAMESPACE, None, {"watch": "true"}):
+            async with client.lines("/api/v1/namespaces?watch=true"):
                 pass
 
 
 async def test_a_stream_may_last_longer_than_a_request() -> None:
     """Once a stream is open, it is the reader's to bound."""
-    query = {"watch": "true", "timeoutSeconds": "1"}
     async with FakeApiServer() as server, Client(server.endpoint, timeout=0.1) as client:
         server.watches.second = 0.3
-        async with client.stream(CONFIG_MAP, None, query) as stream:
+        async with client.lines("/api/v1/configmaps?watch=true&timeoutSeconds=1") as stream:
             assert [lines async for lines in stream] == []
 
 

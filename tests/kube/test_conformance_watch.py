@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from controller.fake_apiserver import FakeApiServer
-from kube.client import Client
+from kube.client import METADATA, Client
 from kube.errors import Gone, Invalid
+from kube.resource import target
 from tests.kube.conftest import CONFIG_MAP, FROM_THE_BEGINNING, GIZMO, Api
 
 LABELLED = {"labelSelector": "app=x"}
@@ -99,7 +100,7 @@ async def test_metadata_alone_can_be_watched(api: Api) -> None:
     """With the right Accept header an event has the metadata and nothing else, bookmarks included."""
     await api.config_map("one", {"a": "hunter2"})
     query = {"watch": "true", "allowWatchBookmarks": "true", "fieldSelector": "metadata.name=one"}
-    opened = api.client.stream(CONFIG_MAP, api.namespace, query | FROM_THE_BEGINNING, metadata_only=True)
+    opened = api.client.lines(target(CONFIG_MAP.path(api.namespace), query | FROM_THE_BEGINNING), METADATA)
     lines: list[bytes] = []
     async with asyncio.timeout(10), opened as stream:
         while len(lines) < 2:

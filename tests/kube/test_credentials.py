@@ -12,8 +12,8 @@ import yaml
 
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
-from kube.credentials import CredentialsError, load
-from kube.endpoint import token_file
+from kube.credentials import load
+from kube.endpoint import CredentialsError, token_file
 from kube.errors import Unauthorized
 from tests.kube.conftest import NAMESPACE
 from tests.kube.tls import serving
