@@ -148,6 +148,9 @@ class BoundPolicy:
 
         One with parameters has its containers judged by those. The first that is about a container counts.
         """
+        if not self.exempt:
+            yield from judge(request, self.params)
+            return
         taken: set[Fields] = set()
         by_others: list[tuple[Params, set[Fields]]] = []
         for exempt in self.exempt:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violations
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.violation import shown
 from webhook.policies._security_contexts import is_windows
 
@@ -58,27 +58,17 @@ def validate(request: Request, params: Capabilities) -> Violations:
     if params.exempt_windows and is_windows(request.pod()):
         return
     for container in request.containers():
-        yield from _dropped(container, params)
-        if ALL not in params.allowed:
-            yield from _added(container, params)
-
-
-def _dropped(container: Fields, params: Capabilities) -> Violations:
-    dropped = container.strings(DROP)
-    missing = [] if ALL in dropped else [each for each in params.required_drop if each not in dropped]
-    if missing:
-        rule, fix = f"containers must drop {', '.join(params.required_drop)}", f"add {', '.join(missing)} to it"
-        found, mended = ", ".join(map(shown, dropped)) or "nothing is dropped", [*dropped, *missing]
-        yield container.violation(DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended)
-
-
-def _added(container: Fields, params: Capabilities) -> Violations:
-    added = container.strings(ADD)
-    kept = [each for each in added if each in params.allowed]
-    for capability in added:
-        if capability not in params.allowed:
-            rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
-            yield container.violation(ADD, capability, rule, "remove it", mended=kept or None)
+        added, dropped = container.strings(ADD), container.strings(DROP)
+        missing = [] if ALL in dropped else [each for each in params.required_drop if each not in dropped]
+        if missing:
+            rule, fix = f"containers must drop {', '.join(params.required_drop)}", f"add {', '.join(missing)} to it"
+            found, mended = ", ".join(map(shown, dropped)) or "nothing is dropped", [*dropped, *missing]
+            yield container.violation(DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended)
+        for capability in added:
+            if not {capability, ALL}.intersection(params.allowed):
+                rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
+                kept = [each for each in added if each in params.allowed] or None
+                yield container.violation(ADD, capability, rule, "remove it", mended=kept)
 
 
 POLICY = Policy("capabilities", Capabilities, validate=validate, category="pod-security", severity="high")

@@ -12,7 +12,7 @@ Fix: nothing to do; set other amounts where the defaults do not fit.
 
 from pydantic import Field, model_validator
 
-from webhook.engine import Fields, Params, Patch, Patches, Policy, Request
+from webhook.engine import Params, Patches, Policy, Request
 from webhook.policies._resources import Amount, amount, of_containers, of_pod
 
 
@@ -46,14 +46,10 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
             if name not in each.limits and name not in shared:
                 own = each.requests.get(name)
                 raised = own is not None and own.millis > amount(limit).millis
-                yield _patch(each, "limits", name, own if raised else limit)
+                yield each.set(("resources", "limits", name), str(own if raised else limit))
         for name, asked in params.requests.items():
             if name not in each.requests and name not in shared:
-                yield _patch(each, "requests", name, asked)
-
-
-def _patch(container: Fields, part: str, name: str, value: object) -> Patch:
-    return container.set(("resources", part, name), str(value))
+                yield each.set(("resources", "requests", name), str(asked))
 
 
 POLICY = Policy("resource-defaults", ResourceDefaults, mutate=mutate, category="capacity")
