@@ -9,8 +9,8 @@ from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import declare, fault, weigh
 from webhook.cel.library.conversions import to_text
 from webhook.cel.library.text import quote
-from webhook.cel.types import Type, parse_type
-from webhook.cel.values import Duration, Timestamp, type_name
+from webhook.cel.types import Type
+from webhook.cel.values import NAMES, Duration, Timestamp, type_name
 
 MAX_PRECISION = 100  # digits after the point
 _CLAUSE = re.compile(r"%(%|(?:\.(\d*))?(.?))", re.DOTALL)
@@ -31,7 +31,7 @@ class Verb(NamedTuple):
 
     name: str
     takes: str
-    types: frozenset[str]
+    types: tuple[str, ...]
     write: Callable[[Any, int], str]
 
 
@@ -74,20 +74,18 @@ def _hex(value: Any, _: int) -> str:
     return f"{int(value):x}" if isinstance(value, int) else (value.encode() if isinstance(value, str) else value).hex()
 
 
-def _verb(name: str, takes: str, types: str, write: Callable[[Any, int], str]) -> Verb:
-    return Verb(name, takes, frozenset(parse_type(each).name for each in types.split()), write)
-
-
 _TEXTS = "strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
+_TEXT = ("string", "bool", "bytes", "int", "uint", "double", "map", "list", "type", "null_type")
+_HEX, _DOUBLE = ("int", "uint", "string", "bytes"), ("double", "string")
 _VERBS = {
-    "s": _verb("string", _TEXTS, "int uint string bool bytes double map list type duration timestamp null_type", _text),
-    "d": _verb("decimal", "an integer", "int uint", lambda value, _: f"{int(value)}"),
-    "o": _verb("octal", "an integer", "int uint", lambda value, _: f"{int(value):o}"),
-    "b": _verb("binary", "an integer", "int uint bool", lambda value, _: f"{int(value):b}"),
-    "x": _verb("hex", "an integer", "int uint string bytes", _hex),
-    "X": _verb("hex", "an integer", "int uint string bytes", lambda value, _: _hex(value, 0).upper()),
-    "f": _verb("fixed-point", "a double", "double string", _finite(lambda number, digits: f"{number:.{digits}f}")),
-    "e": _verb("scientific", "a double", "double string", _finite(_scientific)),
+    "s": Verb("string", _TEXTS, (*_TEXT, NAMES[Duration], NAMES[Timestamp]), _text),
+    "d": Verb("decimal", "an integer", ("int", "uint"), lambda value, _: f"{int(value)}"),
+    "o": Verb("octal", "an integer", ("int", "uint"), lambda value, _: f"{int(value):o}"),
+    "b": Verb("binary", "an integer", ("int", "uint", "bool"), lambda value, _: f"{int(value):b}"),
+    "x": Verb("hex", "an integer", _HEX, _hex),
+    "X": Verb("hex", "an integer", _HEX, lambda value, _: _hex(value, 0).upper()),
+    "f": Verb("fixed-point", "a double", _DOUBLE, _finite(lambda number, digits: f"{number:.{digits}f}")),
+    "e": Verb("scientific", "a double", _DOUBLE, _finite(_scientific)),
 }
 
 
