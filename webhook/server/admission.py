@@ -9,6 +9,7 @@ from types import CoroutineType
 from typing import Any, Protocol, TypeVar
 
 from aiohttp import web
+from aiohttp.hdrs import TRANSFER_ENCODING
 
 from config.api.policy import API_VERSION
 from kube.errors import ApiError
@@ -63,6 +64,8 @@ class AdmissionHandler:
         """Answer one request."""
         connection = request.protocol
         assert isinstance(connection, Connection)
+        if TRANSFER_ENCODING not in request.headers:  # each chunk costs time, and it may be one byte
+            connection.accept()
         route = route_of(request.raw_path)
         if route is None:
             return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_SECONDS = 120.0  # the API server closes an idle connection after 90 s; the server must not be first
 LINGER_SECONDS = 1.0  # the rest of a refused body is read and dropped for so long, so that the refusal arrives
+FIRST_READ = 16 * 1024  # bytes that are parsed before the head is judged; no head may be longer
 SMALL_READ = 4 * 1024  # bytes of a request that came at once; less is a rest, or a client that sends tiny pieces
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
@@ -29,7 +30,7 @@ class Connection(web.RequestHandler):
     after an answer that ends the connection is dropped.
     """
 
-    __slots__ = ("address", "due", "is_ended", "is_used", "limits", "since", "small_reads")
+    __slots__ = ("address", "due", "is_ended", "is_used", "limits", "since", "small_reads", "unread")
 
     def __init__(self, limits: "Connections", address: str) -> None:
         super().__init__(
@@ -47,6 +48,7 @@ class Connection(web.RequestHandler):
         self.is_used = False
         self.since = self._loop.time()
         self.small_reads = 0
+        self.unread: bytes | None = b""  # None once the head of a request was accepted
 
     def data_received(self, data: bytes) -> None:
         """Start the clock of a request at its first byte; read a client that sends tiny pieces ever less often.
@@ -64,7 +66,20 @@ class Connection(web.RequestHandler):
                 self.transport.pause_reading()
                 pause = SHORTEST_PAUSE * 2 ** min(self.small_reads - FREE_SMALL_READS, 10)
                 self._loop.call_later(min(pause, LONGEST_PAUSE), self._read_on)
+        if self.unread is not None and len(self.unread) + len(data) > FIRST_READ:
+            first = b"" if self.unread else data[:FIRST_READ]
+            self.unread += data[len(first) :]
+            if self.transport is not None:
+                self.transport.pause_reading()
+            data = first
         super().data_received(data)
+
+    def accept(self) -> None:
+        """Read the rest of a request whose head is judged."""
+        unread, self.unread = self.unread, None
+        if unread:
+            super().data_received(unread)
+            self._read_on()
 
     def _read_on(self) -> None:
         if self.transport is not None:
@@ -80,7 +95,8 @@ class Connection(web.RequestHandler):
 
     def answered(self, *, is_last: bool) -> None:
         """Wait for the next request, or for the end."""
-        self.due, self.is_used, self.is_ended, self.since = None, True, is_last, self._loop.time()
+        self.is_ended = is_last or self.unread is not None
+        self.due, self.is_used, self.since, self.unread = None, True, self._loop.time(), b""
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None

@@ -92,7 +92,7 @@ def check_headers(request: web.BaseRequest) -> None:
     if hdrs.EXPECT in headers:
         raise Refusal(417, "the body must be sent without waiting for 100 Continue", closes=True)
     size = request.content_length
-    if size is None:  # chunked: each chunk costs time, and it may be one byte
+    if size is None:
         raise Refusal(411, "the body must be sent with its Content-Length", closes=True)
     if size > MAX_BODY:
         raise Refusal(413, TOO_LARGE, closes=True)

@@ -44,6 +44,7 @@ async def look_ups(server: FakeApiServer) -> AsyncIterator[LookUps]:
         running = asyncio.create_task(made.run())
         yield made
         running.cancel()
+        await asyncio.wait([running])
 
 
 def asked(server: FakeApiServer, plural: str) -> list[bool]:

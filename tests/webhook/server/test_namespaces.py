@@ -44,6 +44,7 @@ async def test_labels_come_from_the_watch_without_a_request(server, client):
     assert (await answered(look_ups.namespace(request("shop"))))["status"] == {"phase": "Active"}
     assert server.requests.log == []
     watching.cancel()
+    await asyncio.wait([watching])
 
 
 async def test_an_unknown_namespace_is_requested(server, client):
