@@ -48,6 +48,8 @@ from kube.credentials import load
     "audit_interval",
     "audit_qps",
     "audit_reports",
+    "record_reviews",
+    "record_share",
     "metrics_listen",
     "health_listen",
     "object_metrics",

@@ -157,6 +157,20 @@ def test_recorded_reviews_are_judged_unchanged(impact):
     assert err.startswith("reviews.jsonl:2: not JSON: ")
 
 
+def test_recorded_reviews_without_an_object_of_their_own_are_judged(impact):
+    """Options of exec have no name, and a connection to a Service's proxy may have nothing at all."""
+    execs, bare = review("shop", 11, "CONNECT"), review("shop", 11, "CONNECT")
+    execs["request"] |= {
+        "kind": {"group": "", "version": "v1", "kind": "PodExecOptions"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "subResource": "exec",
+        "object": {"apiVersion": "v1", "kind": "PodExecOptions", "command": ["sh"]},
+    }
+    bare["request"] |= {"object": None}
+    Path("reviews.jsonl").write_text("\n".join(map(json.dumps, (execs, bare))))
+    assert impact("twenty.yaml", "five.yaml", "--reviews", "reviews.jsonl") == (0, "2 objects: 2 unchanged\n", "")
+
+
 def test_an_audit_log_of_the_api_server_is_judged(impact):
     """Finished writes with objects are judged; reads, deletes and events without an object are skipped."""
     written = review("new", 11)["request"]["object"]

@@ -120,8 +120,10 @@ class Judge:
         if mutated.operations and mutated.object is not None:
             request = request.with_object(mutated.object)
         outcomes = mutated.outcomes + self._engine.validate(request).outcomes
-        judged = replace(document, value=request.value)
-        return _judged(judged, where, outcomes, tuple(mutated.operations), request.value)
+        about, value = request.attributes, request.value
+        named = {"kind": about.kind, "metadata": value.get("metadata") or {"name": about.name}}  # what exec has not
+        judged = replace(document, value={**value, **named})
+        return _judged(judged, where, outcomes, tuple(mutated.operations), value)
 
     def _ask(self, admission: Admission, where: str) -> Answer:
         """Return the answer; where labels are unknown, a policy decides if its verdict does not depend on them."""

@@ -51,7 +51,7 @@ class AdmissionHandler:
     ) -> None:
         """Take the policies in force, the metrics, and by name the look-ups that policies may need.
 
-        `record_review` gets the body of each validating review that was judged.
+        `record_review` gets the body of each validating review that policies judged.
         """
         self._policies = policies
         self._metrics = metrics
@@ -103,7 +103,7 @@ class AdmissionHandler:
         try:
             envelope = review.envelope(body)
             about = envelope.attributes
-            if self._record_review is None and not engine.judges(about, mutating=is_mutating):
+            if not engine.judges(about, mutating=is_mutating):
                 self._metrics.reviews[route.hook, about.operation, "allowed"].inc()
                 return review.allow(about)
             looked_up = review.NOTHING

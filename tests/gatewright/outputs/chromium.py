@@ -42,6 +42,17 @@ class Page:
         """Return the result of a JavaScript function body."""
         return call(f"{self._session}/execute/sync", {"script": script, "args": []})
 
+    def prefer(self, scheme: str, media: str = "screen") -> None:
+        """Emulate a user who prefers the `light` or `dark` scheme, on a `screen` or in `print`."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        parameters = {"media": media, "features": features}
+        call(f"{self._session}/goog/cdp/execute", {"cmd": "Emulation.setEmulatedMedia", "params": parameters})
+
+    def press_tab(self, times: int) -> None:
+        """Press and release the Tab key."""
+        keys = [{"type": kind, "value": "\ue004"} for kind in ("keyDown", "keyUp")] * times
+        call(f"{self._session}/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": keys}]})
+
     def log(self) -> list[str]:
         """Return new console messages: errors, and violations of the content security policy."""
         return [each["message"] for each in call(f"{self._session}/se/log", {"type": "browser"})]

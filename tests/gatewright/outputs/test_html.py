@@ -13,6 +13,32 @@ browser = pytest.mark.skipif(not chromium.is_installed(), reason="needs chromium
 SHOWN = "return document.querySelectorAll('#list li:not([hidden])').length"
 GROUPS = "return [...document.querySelectorAll('#list > details:not([hidden]) > summary')].map(each => each.innerText)"
 
+UNREADABLE = """
+    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = ([red, green, blue]) => [red, green, blue]
+        .map(each => each / 255).map(each => each <= 0.03928 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, each, index) => sum + each * [0.2126, 0.7152, 0.0722][index], 0);
+    const contrast = (one, other) => {
+        const [more, less] = [light(channels(one)), light(channels(other))].sort((a, b) => b - a);
+        return (more + 0.05) / (less + 0.05);
+    };
+    const ground = element => {
+        const colour = getComputedStyle(element).backgroundColor;
+        return channels(colour)[3] === 0 ? ground(element.parentElement) : colour;
+    };
+    const found = [];
+    for (const each of document.querySelectorAll("body *")) {
+        const style = getComputedStyle(each), name = `${each.tagName} ${each.id || each.className}`;
+        const has = [...each.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.data.trim());
+        if (has && each.checkVisibility() && contrast(style.color, ground(each)) < 4.5) found.push(name);
+        if (each.placeholder && contrast(getComputedStyle(each, "::placeholder").color, ground(each)) < 4.5)
+            found.push(`placeholder of ${name}`);
+        if (each.matches("input, select, button") && each.checkVisibility() && style.borderTopWidth !== "0px"
+            && contrast(style.borderTopColor, ground(each.parentElement)) < 3) found.push(`border of ${name}`);
+    }
+    return found;
+"""
+
 
 def changed(id, value):
     """A script that fills in a field as a user does."""
@@ -107,3 +133,43 @@ def test_every_control_has_a_name(tmp_path):
             .map(each => each.outerHTML)"""
         assert page.run(unnamed) == []
         assert page.log() == []
+
+
+@browser
+@pytest.mark.long
+def test_everything_can_be_read_in_both_colour_schemes_and_on_paper(tmp_path):
+    """Contrast is at least 4.5 for text and 3 for the edges of controls (WCAG AA); paper is white."""
+    (tmp_path / "report.html").write_text(html.render(REPORT))
+    with chromium.window(1280, 900, tmp_path / "profile") as page:
+        for scheme, media, ground in (
+            ("light", "screen", "rgb(255, 255, 255)"),
+            ("dark", "screen", "rgb(20, 23, 30)"),
+            ("dark", "print", "rgb(255, 255, 255)"),
+        ):
+            page.prefer(scheme, media)
+            page.open(tmp_path / "report.html")
+            assert page.run("return getComputedStyle(document.body).backgroundColor") == ground
+            assert page.run(UNREADABLE) == []
+
+
+@browser
+@pytest.mark.long
+def test_the_keyboard_reaches_everything_in_sight(tmp_path):
+    """A number of the summary leads to the violations; what has the focus is never below the form that stays on top."""
+    (tmp_path / "report.html").write_text(html.render(large(100)))
+    covered = """
+        const form = document.querySelector("form").getBoundingClientRect(), focus = document.activeElement;
+        return form.top === 0 && !focus.closest("form") && focus.getBoundingClientRect().top < form.bottom;
+    """
+    with chromium.window(1280, 900, tmp_path / "profile") as page:
+        page.open(tmp_path / "report.html")
+        page.run("document.querySelector('button[data-n=team-7]').click()")
+        assert page.run("return document.activeElement.id") == "violations"
+        page.press_tab(1)
+        assert page.run("return document.activeElement.id") == "q"
+        page.run("document.querySelector('#list summary').focus()")
+        for _ in range(5):
+            page.press_tab(1)
+            page.run("document.activeElement.scrollIntoView({block: 'start'})")
+            assert page.run("return document.activeElement.textContent") == "replica-limits"
+            assert not page.run(covered)

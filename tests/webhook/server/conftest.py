@@ -215,7 +215,7 @@ def start(authority, pair, tmp_path):
 
     @asynccontextmanager
     async def run(
-        engine: Engine | None = ENGINE, *, look_ups=None, with_pair=True, certificate=None, **config: Any
+        engine: Engine | None = ENGINE, *, look_ups=None, with_pair=True, certificate=None, record=None, **config: Any
     ) -> AsyncIterator[Webhook]:
         if with_pair:
             write_pair(pair, tmp_path)
@@ -224,7 +224,7 @@ def start(authority, pair, tmp_path):
         certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {}))
         policies = Policies(engine)
         settings = ServerConfig(host="127.0.0.1", port=0, **config)
-        handler = AdmissionHandler(policies, metrics, look_ups or {})
+        handler = AdmissionHandler(policies, metrics, look_ups or {}, record)
         async with listening(settings, handler, certificate, metrics) as connections:
             yield Webhook(connections, policies, registry, certificate, tmp_path, trust(authority))
 

@@ -3,6 +3,7 @@
 import json
 import logging
 
+from tests.webhook.server.conftest import review as sent
 from webhook.harness.reviews import Admission, review
 from webhook.server import recording
 from webhook.server.recording import Recorder, redacted
@@ -61,3 +62,15 @@ def test_recording_stops_when_the_disk_is_full(tmp_path, monkeypatch, caplog):
     assert [record.getMessage() for record in caplog.records] == [
         f"no more reviews are recorded in {tmp_path / 'reviews.jsonl'}: it has 1,000 bytes"
     ]
+
+
+async def test_what_no_policy_looks_at_is_not_recorded(start):
+    """Such as the controller's question whether the webhook answers."""
+    recorded = []
+    async with start(record=recorded.append) as webhook, webhook.connected() as wire:
+        await wire.post(sent("good"))
+        await wire.post(sent("good"), path="/mutate")
+        probes = {"group": "gatewright.io", "version": "v1alpha1"}
+        kind, resource = probes | {"kind": "Probe"}, probes | {"resource": "probes"}
+        await wire.post(sent("", kind=kind, resource=resource, operation="CONNECT", object=None))
+    assert [json.loads(each)["request"]["name"] for each in recorded] == ["good"]
