@@ -74,7 +74,7 @@ class Applier:
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
             current = self.caches[resource].get(key)  # it may be gone by now
-        desired = self._desired(write)
+        desired = self._desired(write, resource)
         if current is None:
             if not may_create:
                 return
@@ -91,11 +91,11 @@ class Applier:
         if isinstance(write, Apply):
             await self._keep(place, current, desired)
 
-    def _desired(self, write: Apply | CreateOnly) -> Object:
+    def _desired(self, write: Apply | CreateOnly, resource: Resource) -> Object:
         """Return a child as it is sent: with its namespace, its owner, and the digest of what is applied."""
         metadata = dict(write.object["metadata"])
         desired = {**write.object, "metadata": metadata}
-        if self.owner.request.namespace is not None:
+        if resource.namespaced:
             metadata["namespace"] = self.owner.request.namespace
         if isinstance(write, Apply) or not write.adopt_labels:
             metadata["ownerReferences"] = [self.owner.reference]
