@@ -40,7 +40,7 @@ class PolicyObjects:
         self._metrics = metrics
         self._changes: deque[tuple[Id, Entry | None]] = deque()
         self._good: dict[Id, BoundPolicy | BoundException] = {}
-        self._conflicting: dict[Id, tuple[dict[str, object], int]] = {}
+        self._conflicting: dict[Id, Entry] = {}
         self.problems: dict[Id, str] = {}
         """What is wrong with those whose newest version is not in force."""
         self.changed: Callable[[], None] = lambda: None
@@ -56,6 +56,8 @@ class PolicyObjects:
             id, entry = self._changes.popleft()
             newest.pop(id, None)
             newest[id] = entry
+        if newest:  # those with conflicts may fit now
+            newest |= {id: entry for id, entry in self._conflicting.items() if id not in newest}
         for id, entry in newest.items():
             self._conflicting.pop(id, None)
             if entry is None:
@@ -63,11 +65,7 @@ class PolicyObjects:
                 self.problems.pop(id, None)
                 self._metrics.forget_generation(id[0].kind, id[1])
             else:
-                self._take(id, entry.object, entry.generation)
-        if newest:
-            for id, (object, generation) in list(self._conflicting.items()):
-                if id not in newest:
-                    self._take(id, object, generation)
+                self._take(id, entry)
         return _policy_set(self._good)
 
     def conflict(self, resource: Resource, key: str) -> str | None:
@@ -85,24 +83,23 @@ class PolicyObjects:
 
         return on_change
 
-    def _take(self, id: Id, object: dict[str, object], generation: int) -> None:
+    def _take(self, id: Id, entry: Entry) -> None:
         resource, key = id
         try:
-            made = bind(document_of(object), self._catalogue)
+            made = bind(document_of(entry.object), self._catalogue)
             if isinstance(made, BoundPolicy) and made.policy.mutate is not None:
                 self.check(_policy_set(self._good | {id: made}))
         except (FaultsError, ConflictingPoliciesError) as error:
             if isinstance(error, ConflictingPoliciesError):
-                self._conflicting[id] = object, generation
+                self._conflicting[id] = entry
             if self.problems.get(id) != str(error):
                 kept = "its last good version stays in force" if id in self._good else "it is not in force"
                 log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
             self.problems[id] = str(error)
         else:
             self._good[id] = made
-            self._conflicting.pop(id, None)
             self.problems.pop(id, None)
-            self._metrics.policy_generation.labels(resource.kind, key).set(generation)
+            self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
 
 def _policy_set(objects: Mapping[Id, BoundPolicy | BoundException]) -> PolicySet:
