@@ -68,8 +68,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
         (("controller", "--kinds", "WebAp"), 'Error: --kinds: no kind "WebAp"; did you mean "WebApp"?\n'),
         (
             ("controller", "--lease-duration", "9s"),
-            "Error: leader election: leaseDuration (9 s) must exceed renewDeadline (10 s), and that 1.2 times "
-            "retryPeriod (2 s)\n",
+            "Error: leader election: leaseDuration (9 s) must exceed renewDeadline (10 s), "
+            "and that retryPeriod (2 s)\n",
         ),
     ],
     ids=["no certificate", "unknown option", "unknown command", "no address", "unknown kind", "impossible lease"],

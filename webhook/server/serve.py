@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -64,8 +65,9 @@ def _listener(host: str | None, port: int) -> socket.socket:
     try:
         listener = socket.create_server((host or "", port), family=family, backlog=BACKLOG, dualstack_ipv6=is_dual)
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise OSError(f"cannot listen on {host or '*'}:{port}: {reason}") from error
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror or error)
+        where = f"{host or '*'}:{port}"
+        raise OSError(f"cannot listen on {where}: {reason.lower()}; choose another address with --listen") from error
     listener.setblocking(False)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)  # accepted connections inherit it
     return listener

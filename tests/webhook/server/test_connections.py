@@ -291,5 +291,7 @@ async def test_a_port_in_use_is_one_clear_line(start, unused_tcp_port):
     """The error names the address."""
     async with start() as webhook:
         config = ServerConfig(host="127.0.0.1", port=webhook.port)
-        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{webhook.port}: address already in use"):
+        with pytest.raises(
+            OSError, match=f"cannot listen on 127.0.0.1:{webhook.port}: address already in use; choose another address"
+        ):
             await serve(asyncio.Event(), config, webhook.policies, webhook.certificate, None, {})
