@@ -99,7 +99,7 @@ class BoundPolicy:
 
     def _outcome(self, request: Request, violations: Iterable[Violation]) -> Outcome:
         """Sort violations into new ones and those that an update tolerates."""
-        old = self._before(request)
+        old = self._before(request) if request.old_object is not None else ()
         if not old:
             return Outcome(self.title, self.actions, tuple(islice(violations, MAX_VIOLATIONS + 1)))
         before = Before(old)

@@ -40,11 +40,6 @@ def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
     }
 
 
-def wildcard(host: str) -> str:
-    """Return the wildcard host that covers `host`: a wildcard stands for exactly one label."""
-    return f"*.{host.partition('.')[2]}"
-
-
 SCALING = frozenset(kind.kind for kind in POD_KINDS if kind.scales and kind.pod_spec)
 LOOK_UPS = {
     "limit_ranges": LookUp(frozenset({"LimitRange"}), completes=True),

@@ -1,4 +1,4 @@
-"""Patterns of labels and annotations: a glob, or a regular expression between slashes."""
+"""Patterns of labels and annotations (a glob, or a regular expression between slashes), and of hosts."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +15,11 @@ from webhook.engine.violation import Violation
 MAX_PROGRAM = 1000  # instructions of a compiled expression; 2,000 is what [a-z]{1,1000} compiles to
 MAX_MATCHED = 4096  # characters; a longer value matches no pattern
 MAX_MEMORY = 128 * 1024  # bytes, for the program and for what matching caches
+
+
+def wildcard(host: str) -> str:
+    """Return the wildcard host that covers `host`: a wildcard stands for exactly one label."""
+    return f"*.{host.partition('.')[2]}"
 
 
 @lru_cache(maxsize=1024)

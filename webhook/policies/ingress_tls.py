@@ -16,7 +16,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.globs import Globs
-from webhook.engine.look_ups import wildcard
+from webhook.policies._patterns import wildcard
 
 DEFAULT = "spec.defaultBackend"
 ANNOTATION = "kubernetes.io/ingress.allow-http"

@@ -17,8 +17,8 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.look_ups import wildcard
 from webhook.engine.violation import shown
+from webhook.policies._patterns import wildcard
 
 INGRESSES = "ingresses"
 
