@@ -18,6 +18,7 @@ from kube.client import Client, Object
 from kube.credentials import load
 from kube.errors import ApiError
 from webhook.engine import BoundPolicy, Engine
+from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.engine.planners import Served
 from webhook.engine.policy_set import PolicySet, bind, in_force, read
@@ -82,24 +83,32 @@ class Checker:
             self.problems.append(Problem(f"cannot read from the API server: {error}"))
 
     async def _policies_of(self, live: Live) -> None:
-        """Put the settings' policy sets in force, or else the cluster's; skip unusable policies of the cluster."""
+        """Put the settings' policy sets in force, or else the cluster's.
+
+        Skip policies of the cluster that cannot be used, and those that conflict with others, as the webhook does.
+        """
         if self._settings.policies:
             self._documents = policy_documents(self._settings.policies)
             self._enforce(read(self._documents, catalogue()))
             return
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
         for document in await live.policies():
+            where, whole = place(document), not document.has_lines
             try:
                 bound = bind(document.value, catalogue())
+                if isinstance(bound, BoundException):
+                    exceptions.append(bound)
+                else:  # an object replaces the chart's policy of the same name
+                    wanted = policies | {(bound.namespace, bound.name): bound}
+                    if bound.policy.mutate is not None:
+                        Engine(wanted.values())
+                    policies = wanted
             except FaultsError as error:
-                where, whole = place(document), not document.has_lines
                 self.problems += [Problem(f"{path}: {text}", where, whole) for path, text in error.faults]
-                continue
-            self._documents.append(document)
-            if isinstance(bound, BoundException):
-                exceptions.append(bound)
+            except ConflictingPoliciesError as error:
+                self.problems.append(Problem(f"it is not in force: {str(error).splitlines()[0]}", where, whole))
             else:
-                policies[bound.namespace, bound.name] = bound  # an object replaces the chart's policy of the same name
+                self._documents.append(document)
         more = await live.kubernetes_policies() if self._settings.kubernetes_policies else []
         if not policies and not more:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES

@@ -171,6 +171,23 @@ async def test_a_bad_policy_object_hides_no_verdict(server, check):
     assert err == ('ClusterAdmissionPolicy odd: spec.params.maximun: unknown parameter; did you mean "maximum"?\n')
 
 
+async def test_a_policy_object_that_conflicts_hides_no_verdict(server, check):
+    """It is a problem, as it is not in force in the webhook; the first one and the others are."""
+    policy(server)
+    for name, cpu in (("one", "1"), ("two", "2")):
+        match = {"any": [{"kinds": ["Pod"]}]}
+        policy(server, name, policy="resource-defaults", params={"limits": {"cpu": cpu}}, match=match)
+    deployment(server, "big")
+    code, report, _ = await check()
+    assert (code, verdicts(report)) == (3, ["denied shop/big"])
+    (problem,) = report["problems"]
+    assert (problem["file"], problem["message"]) == (
+        "ClusterAdmissionPolicy two",
+        "it is not in force: one and two set Pod /spec/containers/0/resources/limits/cpu to different values: "
+        "'1' and '2'",
+    )
+
+
 async def test_exceptions_in_the_cluster_are_used(server, check):
     """Those in Gatewright's namespace exempt; others are reported to have no effect."""
     policy(server)
