@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from config.api.match import LabelSelector
 from config.api.meta import ApiModel
-from config.api.policy import FailurePolicy, LabelSelector
+from config.api.policy import FailurePolicy
 from config.api.rules import MatchCondition, Mutation, Validation, Variable
 
 GROUP = "admissionregistration.k8s.io"

@@ -7,7 +7,7 @@ webhook can state one. So a union becomes a few disjoint places, and no request 
 from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
-from config.api.policy import LabelSelector, LabelSelectorRequirement, MatchClause
+from config.api.match import LabelSelector, LabelSelectorRequirement, MatchClause
 from webhook.engine.globs import Globs
 
 NAME_LABEL = "kubernetes.io/metadata.name"

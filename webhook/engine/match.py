@@ -3,9 +3,9 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from config.api.policy import Exclude, LabelSelector
-from config.api.policy import Match as MatchSpec
-from config.api.policy import MatchClause as MatchClauseSpec
+from config.api.match import Exclude, LabelSelector
+from config.api.match import Match as MatchSpec
+from config.api.match import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Kind
 from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, Request

@@ -6,13 +6,7 @@ from typing import Any
 
 import orjson
 
-from config.api.policy import (
-    API_VERSION,
-    AdmissionPolicySpec,
-    PolicyDocument,
-    PolicyExceptionSpec,
-    PolicyMetadata,
-)
+from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyDocument, PolicyExceptionSpec, PolicyMetadata
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy

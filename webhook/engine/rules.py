@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from config.api.policy import AdmissionPolicySpec, Match
+from config.api.match import Match
+from config.api.policy import AdmissionPolicySpec
 from config.documents import Document
 from webhook.engine.kinds import Kind
 from webhook.engine.policy import Params, Policy

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from config.api.policy import AdmissionPolicySpec, Match
+from config.api.match import Match
+from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
 from webhook.engine.kinds import CREATE_AND_UPDATE, KINDS, Kind, Target
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from config.api.policy import LabelSelector
+from config.api.match import LabelSelector
 from webhook.cel import Program
 from webhook.cel.admission import ADMISSION
 from webhook.engine.kinds import Kind

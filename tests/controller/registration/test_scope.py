@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.api.policy import Match as MatchSpec
+from config.api.match import Match as MatchSpec
 from controller.registration.calls import MAX_WEBHOOKS
 from controller.registration.configurations import Address, Service, registration
 from tests.controller.registration.sending import Sent, webhooks_for

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from config.api.policy import Match as MatchSpec
+from config.api.match import Match as MatchSpec
 from tests.webhook.asking import in_force
 from webhook.engine import (
     NOW,

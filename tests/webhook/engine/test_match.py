@@ -2,8 +2,8 @@
 
 import pytest
 
-from config.api.policy import LabelSelector
-from config.api.policy import Match as MatchSpec
+from config.api.match import LabelSelector
+from config.api.match import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
 from webhook.engine.kinds import KINDS
