@@ -1,4 +1,4 @@
-"""Reads what an audit judges, and what it judges by: Namespaces, objects of LOOK_UPS in use, and the APIs served."""
+"""Lists the objects that an audit judges, and its look-ups: Namespaces, objects of LOOK_UPS, and the served APIs."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Inventory:
     now: datetime
 
     def about(self, namespace: str) -> dict[str, Any]:
-        """Return what is looked up for an object in `namespace`."""
+        """Return the look-ups for an object in `namespace`."""
         objects = {
             name: each.get("" if LOOK_UPS[name].everywhere else namespace, []) for name, each in self.found.items()
         }

@@ -26,7 +26,7 @@ class Result(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """An object with its results, one at least."""
+    """An object with at least one result."""
 
     api_version: str
     kind: str
@@ -40,12 +40,15 @@ class Judge:
     """Judges objects by one engine, with what is looked up for them."""
 
     def __init__(self, engine: Engine, inventory: Inventory) -> None:
-        """Take both."""
+        """Use this engine and these look-ups."""
         self._engine, self._inventory = engine, inventory
         self._policies = {bound.title: bound for bound in engine.policies}
 
     def __call__(self, kind: Kind, object: Object, *, is_owned: bool) -> Judged | None:
-        """Return what is wrong with an object, besides what its owner answers for; None where nothing is."""
+        """Return the results for an object; if its owner is judged (`is_owned`), only of policies that judge both.
+
+        None where there are no results.
+        """
         metadata, api_version = object["metadata"], object["apiVersion"]
         namespace, name, uid = metadata.get("namespace", ""), metadata["name"], metadata["uid"]
         attributes = Attributes(

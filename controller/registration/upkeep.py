@@ -1,4 +1,4 @@
-"""Upkeep of what refers the API server to the webhook: written once a webhook answers, and repaired from then on."""
+"""Upkeep of the API server's references to the webhook: written once a webhook answers, and repaired from then on."""
 
 import logging
 import time
@@ -51,9 +51,9 @@ class Upkeep(ABC):
     name: ClassVar[str]
     """The controller's name."""
     purpose: ClassVar[str]
-    """What a log line says is not done as long as no webhook answers."""
+    """The part of a log line that names what waits for a webhook that answers."""
     written: ClassVar[str]
-    """What a log line says after a write."""
+    """The message of the log line after a write."""
 
     def __init__(
         self,

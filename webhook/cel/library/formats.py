@@ -14,7 +14,7 @@ from webhook.cel.values import NAMES, NONE, Optional
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern, what the API server says of its form, with examples, and the maximum length in bytes."""
+    """A pattern, the API server's description of it with examples, and the maximum length in bytes."""
 
     pattern: str
     form: str
