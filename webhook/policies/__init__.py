@@ -2,10 +2,10 @@
 
 import importlib
 import importlib.metadata
-import importlib.util
 import pkgutil
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -52,7 +52,8 @@ def add_directory(directory: Path) -> None:
     package = sys.modules.setdefault(TEAM, ModuleType(TEAM))
     package.__path__ = [str(directory)]
     for file in files:
-        _take(imported(lambda file=file: _load(file), str(file)), file.stem, str(file), _found)  # type: ignore[misc]
+        module = imported(partial(importlib.import_module, f"{TEAM}.{file.stem}"), str(file))
+        _take(module, file.stem, str(file), _found)
 
 
 def _compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
@@ -72,16 +73,6 @@ def _native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) 
 
 
 use_compiler(_compile_rules, _native_policies)
-
-
-def _load(file: Path) -> ModuleType:
-    name = f"{TEAM}.{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> None:

@@ -1,6 +1,7 @@
 """A team's own policies: loaded from a directory or an installed package, or rejected with an error."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,12 @@ POLICY = Policy("team-labels", validate=validate, kinds="pods")
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A catalogue for one test."""
+def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A catalogue for one test, which forgets the modules that the test adds to it."""
     monkeypatch.setattr(policies, "_found", dict(catalogue()))
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
+    yield
+    for name in [name for name in sys.modules if name.startswith((policies.TEAM, "team_labels"))]:
+        del sys.modules[name]
 
 
 @pytest.fixture
