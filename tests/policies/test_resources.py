@@ -20,10 +20,10 @@ def texts(amounts):
 
 
 def pod(resources=None, *, init=(), containers=()):
-    """Return the limits and requests of a pod."""
+    """Return the limits and requests of a pod; None where it has none of its own."""
     spec = {"resources": resources, "initContainers": list(init), "containers": list(containers)}
     found = of_pod(ask({"kind": "Pod", "spec": spec}))
-    return texts(found.limits), texts(found.requests)
+    return None if found is None else (texts(found.limits), texts(found.requests))
 
 
 LIMITS = {"limits": {"cpu": "4", "memory": "4Gi"}}
@@ -75,9 +75,8 @@ def test_pod_level_resources_override_containers():
     requested = [container(requests={"cpu": "1"})]
     assert pod(LIMITS | {"requests": {"cpu": "2"}}, containers=requested)[1] == {"cpu": "2", "memory": "4Gi"}
     assert pod({"requests": {"cpu": "2"}}, containers=requested) == ({}, {"cpu": "2"})
-    assert pod(None, containers=requested) == ({}, {})
-    none = of_pod(ask({"kind": "WebApp", "spec": {}}, "WebApp"))
-    assert (none.limits, none.requests) == ({}, {})
+    assert pod(None, containers=requested) is None
+    assert of_pod(ask({"kind": "WebApp", "spec": {}}, "WebApp")) is None
 
 
 MILLIS = st.integers(0, 4000)

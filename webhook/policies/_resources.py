@@ -67,46 +67,47 @@ def of_containers(
     return [Resources(each, limits | each.limits, requests | each.requests) for each in containers]
 
 
-def of_pod(request: Request) -> Resources:
-    """Return the resources that a pod has as a whole, for its containers to share; none where there is no pod.
+def of_pod(request: Request) -> Resources | None:
+    """Return the resources that a pod has as a whole, for its containers to share; None where it names none.
 
     A request that is left out beside limits is what the containers request together, else the limit.
     """
     pod = request.pod()
-    if pod is None or not pod.is_set("resources"):
-        return Resources(pod or request, {}, {})
+    if pod is None or not pod.mapping("resources"):
+        return None
     limits, requests = pod.quantities("resources.limits"), pod.quantities("resources.requests")
     if limits:
-        requests = limits | dict(_together(request)) | requests
+        requests = limits | _together(request) | requests
     return Resources(pod, limits, requests)
 
 
-def _together(request: Request) -> Iterator[tuple[str, Quantity]]:
-    """Yield the cpu and the memory that the containers of a pod request, when it needs most of each.
+def _together(request: Request) -> Amounts:
+    """Return the cpu and the memory that the containers of a pod request, when it needs most of each.
 
     That is all of its containers and sidecars at once, or one init container and the sidecars started before it.
     """
     containers = sorted(request.containers(ephemeral=False), key=lambda each: each.list == "containers")
+    peaks: dict[str, int] = {}
     for name in SHARED:
-        asked = [(each, each.requests[name].millis) for each in containers if name in each.requests]
-        running = peak = 0
-        for container, millis in asked:
-            peak = max(peak, running + millis)
-            if not container.runs_once:
-                running += millis
-        if asked:
-            yield name, written(peak)
+        running = 0
+        for container in containers:
+            if name in container.requests:
+                needed = running + container.requests[name].millis
+                peaks[name] = max(peaks.get(name, 0), needed)
+                running = running if container.runs_once else needed
+    return {name: written(peak) for name, peak in peaks.items()}
 
 
-def of_all(request: Request, *, limit_ranges: bool = False) -> list[Container | Resources]:
-    """Return every container that may have resources, and the pod as a whole."""
-    return [*of_containers(request, limit_ranges=limit_ranges), of_pod(request)]
+def of_all(request: Request, *, limit_ranges: bool = False) -> Sequence[Container | Resources]:
+    """Return every container that may have resources, and the pod as a whole where it has some."""
+    containers, whole = of_containers(request, limit_ranges=limit_ranges), of_pod(request)
+    return containers if whole is None else (*containers, whole)
 
 
 class Completed(Params):
     """Parameters of a policy that can take account of LimitRanges."""
 
-    limit_ranges: bool = Field(False, description="whether defaults from LimitRanges count as set")
+    limit_ranges: bool = Field(False, description="whether defaults from the namespace's LimitRanges count as set")
 
 
 def needs(params: Completed) -> tuple[str, ...]:
@@ -128,14 +129,15 @@ class Required(Completed):
 
 def missing(request: Request, part: Part, params: Required) -> Iterator[Violation]:
     """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too."""
-    required = _lacking(params.required, getattr(of_pod(request), part))
+    whole = of_pod(request)
+    required = params.required if whole is None else _lacking(params.required, getattr(whole, part))
     for each in of_containers(request, limit_ranges=params.limit_ranges, run_once=params.init_containers):
         own = getattr(each, part)
         if lacking := _lacking(required, own):
-            rule, fix = f"resource {part} required in {params.tier}", FIXES.get(len(lacking), "set all of them")
             absent = " and ".join(name for name in lacking if name not in own)
             zeros = " and ".join(name for name in lacking if name in own)
             found = ", ".join(filter(None, (absent and f"{absent} missing", zeros and f"{zeros} 0, which is none")))
+            rule, fix = f"resource {part} required in {params.tier}", FIXES.get(len(lacking), "set all of them")
             yield each.violation(f"resources.{part}", None, rule, fix, found=found, excess=frozenset(lacking))
 
 

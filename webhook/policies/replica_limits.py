@@ -1,19 +1,15 @@
 """Workloads have at most the allowed number of replicas.
 
 Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale subresource (`kubectl
-scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject) that could raise them later. `minimum` is a
-lower limit; with `allow_zero`, scaling to 0 is still allowed. The minimum does not apply to ReplicaSets that a
-Deployment scales during a rollout.
-
-With `labels`, only workloads with these labels are judged; for /scale the scaled object is looked up.
+scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject) that could raise them later. The minimum does
+not apply to ReplicaSets that a Deployment scales during a rollout. With `labels`, the object that is scaled by /scale
+is looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
 Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject without
 `maxReplicaCount`, which means 100.
 Fix: lower the number, or ask for an exception.
 """
-
-from collections.abc import Iterator
 
 from pydantic import Field, model_validator
 
@@ -47,9 +43,11 @@ class ReplicaLimits(Params):
 
 def validate(request: Request, params: ReplicaLimits) -> Violations:
     """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
-    if params.labels and not params.labels.items() <= _labels(request).items():
-        return
-    judged = list(numbers(request))
+    if params.labels:
+        workload = Fields(request.lookup(PARENT)) if request.kind == "Scale" else request
+        if not params.labels.items() <= workload.texts("metadata.labels").items():
+            return
+    judged = numbers(request)
     for path, number, found in judged:
         if number > params.maximum:
             rule = f"{params.tier} workloads cannot exceed {params.maximum} replicas"
@@ -63,19 +61,16 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
         yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.minimum)
 
 
-def numbers(request: Request) -> Iterator[tuple[str, int, str | None]]:
-    """Yield the numbers of replicas, lowest first: path, number, and how a message says it."""
+def numbers(request: Request) -> list[tuple[str, int, str | None]]:
+    """Return the numbers of replicas, lowest first: path, number, and how a message says it."""
+    found: list[tuple[str, int, str | None]] = []
     for path, default in PATHS.get(request.kind, REPLICAS).items():
-        found = request.integer(path)
-        if found is not None:
-            yield path, found, None
+        number = request.integer(path)
+        if number is not None:
+            found.append((path, number, None))
         elif default is not None:
-            yield path, default, None if request.kind == "Scale" else f"missing, which means {default}"
-
-
-def _labels(request: Request) -> dict[str, str]:
-    parent = Fields(request.lookup(PARENT)) if request.kind == "Scale" else request
-    return parent.texts("metadata.labels")
+            found.append((path, default, None if request.kind == "Scale" else f"missing, which means {default}"))
+    return found
 
 
 POLICY = Policy(

@@ -1,20 +1,16 @@
 """Requests and limits are within bounds.
 
 Why: one container should not be able to use a whole node, and a container with too little memory is killed at its
-start. Judged: limits and requests of containers and init containers of pods and of workloads with a pod template, of a
-pod as a whole (`spec.resources`), and a WebApp's resources. An unset request equals the limit. Other unset amounts are
-not judged: `resource-limits` and `resource-requests` require them.
+start. Judged: limits and requests of containers and of a pod as a whole (`spec.resources`). An unset request equals the
+limit. Other unset amounts are not judged: `resource-limits` and `resource-requests` require them.
 
 Allowed: `resources: {limits: {cpu: "2"}}` with `limits: {cpu: {max: 2}}`; the bounds themselves are allowed.
 Denied:  `resources: {limits: {cpu: 2001m}}`.
 Fix: stay within the bounds, or ask for an exception.
 """
 
-from functools import cached_property
-
 from pydantic import Field, model_validator
 
-from config.quantities import LARGEST, MILLI
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._resources import Amount, Completed, Part, amount, needs, of_all, violation
 
@@ -29,16 +25,9 @@ class Bounds(Params):
     def _is_possible(self) -> "Bounds":
         if self.min is None and self.max is None:
             raise ValueError("expected min or max")
-        low, high = self.range
-        if low > high:
+        if self.min is not None and self.max is not None and amount(self.min).millis > amount(self.max).millis:
             raise ValueError("min must not be above max")
         return self
-
-    @cached_property
-    def range(self) -> tuple[int, int]:
-        """The smallest and the largest amount, in thousandths."""
-        low = -LARGEST * MILLI if self.min is None else amount(self.min).millis
-        return low, LARGEST * MILLI if self.max is None else amount(self.max).millis
 
 
 class ResourceBounds(Completed):
@@ -63,13 +52,12 @@ def validate(request: Request, params: ResourceBounds) -> Violations:
                 found = getattr(each, part).get(resource)
                 if found is None:
                     continue
-                (low, high), what = bounds.range, f"{part} of {resource} must be"
-                if found.millis < low:
-                    rule, fix = f"{what} at least {bounds.min}", f"raise it to {bounds.min} or more"
-                    yield violation(each, part, resource, found.text, rule, fix, low - found.millis)
-                elif found.millis > high:
-                    rule, fix = f"{what} at most {bounds.max}", f"lower it to {bounds.max} or less"
-                    yield violation(each, part, resource, found.text, rule, fix, found.millis - high)
+                if bounds.min is not None and (excess := amount(bounds.min).millis - found.millis) > 0:
+                    rule = f"{part} of {resource} must be at least {bounds.min}"
+                    yield violation(each, part, resource, found.text, rule, f"raise it to {bounds.min} or more", excess)
+                if bounds.max is not None and (excess := found.millis - amount(bounds.max).millis) > 0:
+                    rule = f"{part} of {resource} must be at most {bounds.max}"
+                    yield violation(each, part, resource, found.text, rule, f"lower it to {bounds.max} or less", excess)
 
 
 POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, category="capacity", needs=needs)

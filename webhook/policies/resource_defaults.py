@@ -37,7 +37,8 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
     before = request.before()
     if before is not None and request.resource_kind == "Pod":
         return
-    shared = of_pod(request).requests
+    whole = of_pod(request)
+    shared = {} if whole is None else whole.requests
     known = {each.path(): each.mapping("resources") for each in before.containers()} if before is not None else {}
     for each in of_containers(request):
         if known.get(each.path()) == each.mapping("resources"):

@@ -1,10 +1,7 @@
 """Every container has CPU and memory limits.
 
-Why: a container without limits can starve every other container on its node. Judged: containers and init containers of
-pods and of workloads with a pod template, and a WebApp's resources. A pod-level limit (`spec.resources`) counts for all
-of its containers. Ephemeral containers are ignored: the API forbids resources on them.
-
-With `limit_ranges: true`, defaults from the namespace's LimitRanges, which are looked up, count as set.
+Why: a container without limits can starve every other container on its node. Judged: all containers but ephemeral
+ones, on which the API forbids resources. A pod-level limit (`spec.resources`) counts for all of the pod's containers.
 
 Allowed: `resources: {limits: {cpu: 500m, memory: 512Mi}}`.
 Denied:  a container without `resources.limits`, or with only one of the two; a limit of a resource in `forbidden`.

@@ -1,8 +1,8 @@
 """The ratio of limit to request is bounded.
 
-Why: the scheduler counts requests only; containers with much higher limits overcommit their node. Judged: containers
-and init containers of pods and of workloads with a pod template, a pod as a whole (`spec.resources`), and a WebApp's
-resources. An unset request equals the limit. An unset limit is not judged: `resource-limits` requires it.
+Why: the scheduler counts requests only; containers with much higher limits overcommit their node. Judged: containers,
+and a pod as a whole (`spec.resources`). An unset request equals the limit. An unset limit is not judged:
+`resource-limits` requires it.
 
 Allowed: `resources: {requests: {cpu: 500m}, limits: {cpu: "1"}}` with `maximum: {cpu: 2}`.
 Denied:  `resources: {requests: {cpu: 250m}, limits: {cpu: "1"}}`; any limit with a request of 0.

@@ -29,6 +29,7 @@ from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
 COPIES = {"ReplicaSet", "ReplicationController"}  # whose controllers find them again by comparing templates
 CONTEXT = "securityContext"
+USER, NON_ROOT = f"{CONTEXT}.runAsUser", f"{CONTEXT}.runAsNonRoot"
 OS = "kubernetes.io/os"
 
 Id = Annotated[int, Field(ge=1, le=2**31 - 1)]
@@ -56,13 +57,13 @@ class SecurityDefaults(Params):
     def inherited(self) -> list[tuple[str, Any, int]]:
         """The settings that a pod hands down: path, value, and how much a container asks for to be left alone."""
         settings = (
-            ("runAsNonRoot", self.run_as_non_root or None, ROOT),
-            ("runAsUser", self.run_as_user, MAY_BE_ROOT),
-            ("runAsGroup", self.run_as_group, MAY_BE_ROOT),
-            ("seLinuxOptions.level", self.selinux_level, PRIVILEGED),
-            ("seccompProfile.type", "RuntimeDefault" if self.seccomp_profile else None, PRIVILEGED),
+            (NON_ROOT, self.run_as_non_root or None, ROOT),
+            (USER, self.run_as_user, MAY_BE_ROOT),
+            (f"{CONTEXT}.runAsGroup", self.run_as_group, MAY_BE_ROOT),
+            (f"{CONTEXT}.seLinuxOptions.level", self.selinux_level, PRIVILEGED),
+            (f"{CONTEXT}.seccompProfile.type", "RuntimeDefault" if self.seccomp_profile else None, PRIVILEGED),
         )
-        return [(f"{CONTEXT}.{field}", value, exempt) for field, value, exempt in settings if value is not None]
+        return [each for each in settings if each[1] is not None]
 
 
 def mutate(request: Request, params: SecurityDefaults) -> Patches:
@@ -71,19 +72,20 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
     is_debugged = request.attributes.subresource == "ephemeralcontainers"
     if _is_exempt(pod) or not (is_debugged or _is_created_now(request)):
         return
-    user = None if pod is None else pod.integer(f"{CONTEXT}.runAsUser")
-    non_root = None if pod is None else pod.boolean(f"{CONTEXT}.runAsNonRoot")
     containers = _new(request) if is_debugged else request.containers()
+    user = None if pod is None else pod.integer(USER)
+    non_root = None if pod is None else pod.boolean(NON_ROOT)
     asked = {container: _asked(container, user, non_root) for container in containers}
     hands_down = not is_debugged and not request.excepted  # what an exception is about must not inherit
     for path, value, exempt in params.inherited:
-        if pod is None or not pod.is_set(path):
-            unset = [each for each in containers if not (each.security_context and each.is_set(path))]
-            free = [each for each in unset if asked[each] < exempt]
-            if pod is not None and hands_down and free and len(free) == len(unset):
-                yield pod.set(path, value)
-            else:
-                yield from (container.set(path, value) for container in free)
+        if pod is not None and pod.is_set(path):
+            continue
+        unset = [each for each in containers if not (each.security_context and each.is_set(path))]
+        free = [each for each in unset if asked[each] < exempt]
+        if pod is not None and hands_down and free and len(free) == len(unset):
+            yield pod.set(path, value)
+        else:
+            yield from [each.set(path, value) for each in free]
     for container in containers:
         if asked[container] < PRIVILEGED:
             yield from _of_container(container, params)
@@ -98,7 +100,7 @@ def _is_exempt(pod: Fields | None) -> bool:
     """Return whether the pod runs on Windows, or its root is unprivileged on the node."""
     if pod is None:
         return False
-    return is_windows(pod) or pod.texts("nodeSelector").get(OS) == "windows" or in_user_namespace(pod)
+    return is_windows(pod) or in_user_namespace(pod) or pod.texts("nodeSelector").get(OS) == "windows"
 
 
 def _is_created_now(request: Request) -> bool:
@@ -108,12 +110,8 @@ def _is_created_now(request: Request) -> bool:
     before = request.before()
     if before is None:
         return True
-    return request.kind not in ("Pod", "Job") and _template(request) != _template(before)
-
-
-def _template(request: Request) -> dict[str, Any]:
-    pod = request.pod()
-    return pod.value if pod is not None else request.mapping("spec")
+    template, old = ((each.pod() or each.fields("spec")).value for each in (request, before))
+    return request.kind not in ("Pod", "Job") and template != old
 
 
 def _new(request: Request) -> list[Container]:
@@ -131,7 +129,7 @@ def _asked(container: Container, user: int | None, non_root: bool | None) -> int
     if container.security_context:
         if container.boolean(f"{CONTEXT}.privileged"):
             return PRIVILEGED
-        own_user, own_non_root = container.integer(f"{CONTEXT}.runAsUser"), container.boolean(f"{CONTEXT}.runAsNonRoot")
+        own_user, own_non_root = container.integer(USER), container.boolean(NON_ROOT)
         user = user if own_user is None else own_user
         non_root = non_root if own_non_root is None else own_non_root
         if not FOR_ANY_USER.issuperset(container.strings(ADD)):
