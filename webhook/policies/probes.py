@@ -14,7 +14,7 @@ Fix: add the probe.
 See: https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -47,18 +47,19 @@ def validate(request: Request, params: Probes) -> Violations:
     if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
         return
     served = _served(request) if params.served else None
-    for container in request.containers(ephemeral=False):
+    for container in request.containers():
         if container.list == "containers" and (served is None or served & _ports(container)):
             yield from _judge(container, params)
 
 
 def _judge(container: Fields, params: Probes) -> Violations:
-    missing = [name for name in params.required if not _counts(container.mapping(f"{name}Probe"), params)]
+    probes = {name: container.mapping(f"{name}Probe") for name in params.required}
+    missing = [name for name, probe in probes.items() if all(probe.get(each) is None for each in params.handlers)]
     if params.enough == "all":
         *others, last = params.handlers
         ways = f"{', '.join(others)} or {last}" if others else last
         for name in missing:
-            found = "another way of probing" if container.mapping(f"{name}Probe") else "missing"
+            found = "another way of probing" if probes[name] else "missing"
             rule = f"a container must have a {name} probe by {ways}"
             yield container.violation(f"{name}Probe", found, rule, "add it", found=found)
     elif len(missing) == len(params.required):
@@ -68,10 +69,6 @@ def _judge(container: Fields, params: Probes) -> Violations:
     if params.distinct and readiness and readiness == container.mapping("livenessProbe"):
         found, fix = "the same as readinessProbe", "probe less, or more patiently"
         yield container.violation("livenessProbe", readiness, "the two must differ", fix, found=found)
-
-
-def _counts(probe: dict[str, Any], params: Probes) -> bool:
-    return any(probe.get(handler) is not None for handler in params.handlers)
 
 
 def _ports(container: Fields) -> set[int | str | None]:

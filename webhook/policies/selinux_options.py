@@ -31,10 +31,9 @@ class SELinuxOptions(Params):
 
 def validate(request: Request, params: SELinuxOptions) -> Violations:
     """Yield a violation for each label that may not be set."""
-    labelled = [context for context in contexts(request) if context.is_set(OPTIONS)]
     labels = {"type": params.types, "user": params.users, "role": params.roles, "level": params.levels}
-    for field, allowed in labels.items() if labelled else ():
-        for context in labelled:
+    for context in contexts(request):
+        for field, allowed in labels.items() if context.is_set(OPTIONS) else ():
             found = context.string(f"{OPTIONS}.{field}")
             if found and allowed is not None and found not in allowed:
                 names = ", ".join(allowed)

@@ -33,20 +33,16 @@ class ServiceTypes(Params):
 def validate(request: Request, params: ServiceTypes) -> Violations:
     """Yield a violation for a forbidden type."""
     type = request.string("spec.type") or "ClusterIP"
-    if type not in params.forbidden or (type == "LoadBalancer" and _is_internal(request, params)):
+    if type not in params.forbidden:
+        return
+    internal = params.internal if type == "LoadBalancer" else {}
+    annotations = request.texts("metadata.annotations")
+    if any(key in annotations and compile_pattern(like)(annotations[key]) for key, like in internal.items()):
         return
     allowed = [each for each in get_args(ServiceType) if each not in params.forbidden]
-    is_conditional = type == "LoadBalancer" and params.internal
-    unless = f" without one of the annotations {', '.join(params.internal)}" if is_conditional else ""
+    unless = f" without one of the annotations {', '.join(internal)}" if internal else ""
     rule = f"Services of this type{unless} are not allowed"
     yield request.violation("spec.type", type, rule, f"use {' or '.join(allowed)}", found=type)
-
-
-def _is_internal(request: Request, params: ServiceTypes) -> bool:
-    annotations = request.texts("metadata.annotations")
-    return any(
-        key in annotations and compile_pattern(pattern)(annotations[key]) for key, pattern in params.internal.items()
-    )
 
 
 POLICY = Policy("service-types", ServiceTypes, validate=validate, kinds=("Service",), category="network")

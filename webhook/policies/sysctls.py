@@ -49,10 +49,11 @@ def validate(request: Request, params: Sysctls) -> Violations:
         name = sysctl.string("name") or ""
         if not params.allowed.match(name):
             rule = "it is not among the sysctls that pods may set"
-            yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
         elif params.denied.match(_dotted(name)):
             rule = f"pods must not set {', '.join(params.denied)}"
-            yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
+        else:
+            continue
+        yield sysctl.violation("name", sysctl.value, rule, "remove it", found=shown(name))
 
 
 def _dotted(name: str) -> str:

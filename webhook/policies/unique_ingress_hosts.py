@@ -11,7 +11,6 @@ Denied:  a host that another Ingress has, or that a wildcard of either covers: `
 Fix: choose another host, or add the paths to the Ingress that has it.
 """
 
-from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
@@ -33,7 +32,11 @@ class UniqueIngressHosts(Params):
 
 def validate(request: Request, params: UniqueIngressHosts) -> Violations:
     """Yield a violation for each host that another Ingress has, or that a wildcard of either covers."""
-    taken = dict(_taken(request, params))
+    here, taken = request.attributes.namespace, dict[str, str]()  # hosts, each with the name of another Ingress
+    for each in request.lookup(INGRESSES):
+        is_same = (each["namespace"], each["name"]) == (here, request.name)
+        if not is_same and not (params.sharing == "namespace" and each["namespace"] == here):
+            taken |= dict.fromkeys(each["hosts"], f"{each['namespace']}/{each['name']}")
     covered = {wildcard(host): host for host in taken}
     for rule in request.each("spec.rules"):
         host = rule.string("host") or ""
@@ -43,15 +46,6 @@ def validate(request: Request, params: UniqueIngressHosts) -> Violations:
             found = f"{shown(host)} {how} of Ingress {taken[other]}"
             fix = "choose another host, or add the paths to the Ingress that has it"
             yield rule.violation("host", found, "a host must belong to one Ingress", fix, found=found)
-
-
-def _taken(request: Request, params: UniqueIngressHosts) -> Iterator[tuple[str, str]]:
-    """Yield the hosts of other Ingresses, each with the name of its Ingress."""
-    here = request.attributes.namespace
-    for other in request.lookup(INGRESSES):
-        is_mine = (other["namespace"], other["name"]) == (here, request.name)
-        if not is_mine and not (params.sharing == "namespace" and other["namespace"] == here):
-            yield from dict.fromkeys(other["hosts"], f"{other['namespace']}/{other['name']}").items()
 
 
 POLICY = Policy(

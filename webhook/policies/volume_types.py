@@ -17,7 +17,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.kinds import PERSISTENT_VOLUME
 
 FIX = "claim the storage by a persistentVolumeClaim"
@@ -42,23 +42,17 @@ class VolumeTypes(Params):
 
 def validate(request: Request, params: VolumeTypes) -> Violations:
     """Yield a violation for each volume of a type that may not be used."""
-    if request.kind == PERSISTENT_VOLUME.kind:
-        volume = request.fields("spec")
-        yield from (_denied(volume, type, params) for type in params.denied if volume.is_set(type))
-        return
-    for volume in request.volumes():
+    is_persistent = request.kind == PERSISTENT_VOLUME.kind
+    for volume in [request.fields("spec")] if is_persistent else request.volumes():
         types = [field for field, value in volume.value.items() if field != "name" and value is not None]
         for type in types or ["emptyDir"]:  # what the API server makes of a volume without a type
             if type in params.denied:
-                yield _denied(volume, type, params)
-            elif type not in params.allowed and "*" not in params.allowed:
+                rule = f"volumes must not be of type {', '.join(params.denied)}"
+            elif not (is_persistent or type in params.allowed or "*" in params.allowed):
                 rule = f"volumes must be of type {', '.join(params.allowed) or 'none'}"
-                yield volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
-
-
-def _denied(volume: Fields, type: str, params: VolumeTypes) -> Violation:
-    rule = f"volumes must not be of type {', '.join(params.denied)}"
-    return volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
+            else:
+                continue
+            yield volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
 
 
 POLICY = Policy(
