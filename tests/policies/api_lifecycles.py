@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 MODULE = ROOT / "tests/controlplane/helm"
 TABLE = ROOT / "webhook/policies/_api_lifecycles.py"
 NEVER = 1_000
-LONGEST = 56  # characters of the kinds of one row, which is one line
+LINE = 120  # characters of one row
 HEAD = '''"""Generated from k8s.io/api's lifecycle markers by `python -m tests.policies.api_lifecycles`; do not edit."""
 
 LATEST = "1.{minor}"  # the release of Kubernetes that the markers are from
@@ -60,9 +60,10 @@ def table() -> str:
     latest = int(module["Version"].split(".")[1])
     rows = sorted(_rows([*_lifecycles(Path(module["Dir"]))], latest))
     lines = [
-        f'    ("{key[0]}", "{kinds}", "{_short(*key[:2])}", {key[2]}, {key[3]}),\n'
+        f"{before}{kinds}{after}\n"
         for key, same in groupby(sorted(rows, key=_key), _key)
-        for kinds in wrap(" ".join(sorted(row[1] for row in same)), LONGEST)
+        for before, after in [(f'    ("{key[0]}", "', f'", "{_short(*key[:2])}", {key[2]}, {key[3]}),')]
+        for kinds in wrap(" ".join(sorted(row[1] for row in same)), LINE - len(before) - len(after))
     ]
     return "".join([HEAD.format(minor=latest), *lines, ")\n"])
 

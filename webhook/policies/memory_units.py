@@ -2,7 +2,7 @@
 
 Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes. The API server accepts both, and the container
 is killed or never scheduled. Intended for `validationActions: [Warn]`. Judged: memory, ephemeral-storage and huge pages
-in requests and limits of containers and pods, a WebApp's resources, and size limits of emptyDir volumes. 0 is ignored.
+in requests and limits, and size limits of emptyDir volumes. 0 is ignored.
 
 Allowed: `memory: 100Mi`; `memory: 128974848000m`, which is 123Mi.
 Denied:  `memory: 100m`; `memory: 512`.

@@ -2,8 +2,8 @@
 
 Why: a node port is unique in the cluster; a Service may use one that is reserved for another team.
 
-Judged: the ports of Services that have node ports, and the port of their health check. Kubernetes allocates an unset
-port from its whole range before the webhook is called, so a Service must name its ports.
+Judged: node ports of Services, that of their health check included. Kubernetes allocates an unset port from its whole
+range before the webhook is called, so a Service must name its ports.
 
 Allowed: `nodePort: 30080` with `ranges: [{minimum: 30000, maximum: 30999}]`; a Service without node ports.
 Denied:  `nodePort: 31000`; a NodePort or LoadBalancer without explicit node ports.

@@ -1,9 +1,8 @@
 """Policy objects are valid.
 
 Why: the author of an invalid policy learns of it at once, and not from a policy that is silently not in force. Always
-in force: it validates Gatewright's own kinds with the code that loads them.
-
-Objects in Gatewright's own namespace are never sent to the webhook; their status reports what is wrong.
+in force: it validates Gatewright's own kinds with the code that loads them. Objects in Gatewright's own namespace are
+never sent to the webhook; their status reports what is wrong.
 
 Allowed: an existing policy with valid parameters.
 Denied:  `policy: replica-limit`; `params: {maximun: 3}`; a `kinds` that the policy does not judge.

@@ -2,8 +2,6 @@
 
 Why: otherwise a set-user-ID program in the image can turn any user into root.
 
-Judged: all containers; Windows pods, where the API forbids the field, are skipped.
-
 Allowed: `securityContext: {allowPrivilegeEscalation: false}`.
 Denied:  `allowPrivilegeEscalation: true`, or not set, which means true.
 Fix: set it to false.

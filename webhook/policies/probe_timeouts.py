@@ -3,8 +3,8 @@
 Why: with a `timeoutSeconds` of `periodSeconds` or more, a slow container is probed without a pause, and its failure is
 detected too late.
 
-Judged: liveness, readiness and startup probes of containers and init containers. Unset fields count as Kubernetes'
-defaults: a timeout of 1 second and a period of 10 seconds.
+Judged: liveness, readiness and startup probes. Unset fields count as Kubernetes' defaults: a timeout of 1 second and a
+period of 10 seconds.
 
 Allowed: `{timeoutSeconds: 2, periodSeconds: 10}`.
 Denied:  `{timeoutSeconds: 10}`, which is as long as the period.

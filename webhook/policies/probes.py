@@ -3,8 +3,7 @@
 Why: without a readiness probe, requests reach a container that cannot answer yet; without a liveness probe, one that
 hangs is never restarted.
 
-Judged: containers of long-running pods and of workloads with a template for such pods. Ignored: init and ephemeral
-containers, and pods that run to completion (`restartPolicy` Never or OnFailure), such as those of Jobs.
+Judged: the containers of pods with `restartPolicy: Always`, without init and ephemeral ones.
 
 Allowed: a container with `livenessProbe` and `readinessProbe`.
          With `served`, one that no Service of the namespace sends requests to needs none.

@@ -3,8 +3,8 @@
 Why: an attacker cannot modify a read-only filesystem, and the container cannot fill the node's disk. Data belongs in
 volumes.
 
-Judged: containers and init containers, and a WebApp's security context; Windows pods, where the API forbids the field,
-are skipped. Ephemeral containers, for which `kubectl debug` cannot set it, are judged only with `ephemeral_containers`.
+Judged: all containers, without those of Windows pods, where the API forbids the field, and by default without ephemeral
+ones, for which `kubectl debug` cannot set it.
 
 Allowed: `securityContext: {readOnlyRootFilesystem: true}`.
 Denied:  `readOnlyRootFilesystem: false`, or not set.

@@ -3,10 +3,9 @@
 Why: a private mirror is near, is available when the original registry is not, and has no pull limits. Users need not
 know its name.
 
-Sets: the image of each container, init container, ephemeral container and image volume whose registry has a mirror, in
-pods and in workloads with a pod template, and the image of a WebApp. Tag and digest stay, so the image is the same. The
-mirror with the longest matching path wins. On an update, only changed images are rewritten, so that an unrelated change
-restarts no pods. An invalid image reference is left unchanged.
+Sets: the image of each container and image volume whose registry has a mirror. Tag and digest stay, so the image is the
+same. The mirror with the longest matching path wins. On an update, only changed images are rewritten, so that an
+unrelated change restarts no pods. An invalid image reference is left unchanged.
 
 `mirrors: {docker.io: mirror.company.com/hub}` rewrites `nginx:1.21` to `mirror.company.com/hub/library/nginx:1.21`.
 Fix: nothing to do; use the mirror's name where another policy requires it.

@@ -2,8 +2,8 @@
 
 Why: on-call routing, cost allocation and selectors depend on labels.
 
-Judged: objects, or with `where: pods` pods and pod templates. A pattern is a glob (`team-*`) or a regular expression
-between slashes (`/[0-9]{4}/`, RE2 syntax); it must match the whole value.
+A pattern is a glob (`team-*`) or a regular expression between slashes (`/[0-9]{4}/`, RE2 syntax); it must match the
+whole value.
 
 Allowed: `labels: {team: team-shop}` with `labels: {team: team-*}`.
 Denied:  the label missing, or `team: shop`.

@@ -3,8 +3,7 @@
 Why: through a flaw of the kernel or the runtime, root in a container is root on the node. With `runAsNonRoot: true` the
 kubelet does not start an image that would run as root.
 
-Judged: `securityContext.runAsNonRoot` of the pod, which its containers inherit, and of each container; pods in a user
-namespace (`hostUsers: false`), whose root is unprivileged on the node, are skipped.
+Judged: pods, by default without those in a user namespace (`hostUsers: false`), whose root is unprivileged on the node.
 
 Allowed: `runAsNonRoot: true` on the pod, and `false` on no container; or true on every container.
 Denied:  `runAsNonRoot: false` anywhere; a container with the field set on neither it nor its pod.

@@ -2,8 +2,7 @@
 
 Why: user 0 is root, and a process can read files of volumes, other pods and the node that belong to the same user id.
 
-Judged: `securityContext.runAsUser` of the pod and of each container; pods in a user namespace (`hostUsers: false`),
-whose root is unprivileged on the node, are skipped.
+Judged: pods, by default without those in a user namespace (`hostUsers: false`), whose root is unprivileged on the node.
 
 Allowed: `runAsUser: 1000`; none, where `required` is false: the image decides.
 Denied:  `runAsUser: 0`; an id outside of `allowed`.

@@ -3,9 +3,9 @@
 Why: the autoscaler does not remove a node with a pod that has an emptyDir or hostPath volume, so the cluster never
 scales down.
 
-Sets: the annotation `cluster-autoscaler.kubernetes.io/safe-to-evict: "true"` on pods with an emptyDir or hostPath
-volume that do not have it. The data in such a volume is lost with the node, so enable this policy only where that is
-acceptable. Only Pods are changed, on creation; pod templates are not, so that GitOps tools see no difference.
+Sets: the annotation `cluster-autoscaler.kubernetes.io/safe-to-evict: "true"` on such pods, where it is not set. The
+data in the volume is lost with the node, so enable this policy only where that is acceptable. Only Pods are changed, on
+creation; pod templates are not, so that GitOps tools see no difference.
 Fix: on a pod that must stay, set `cluster-autoscaler.kubernetes.io/safe-to-evict: "false"`.
 """
 

@@ -3,9 +3,6 @@
 Why: seccomp blocks system calls that a process does not need; most container escapes use one of them. Without a
 profile, the node's default applies, which may be none.
 
-Judged: `securityContext.seccompProfile` of the pod, which its containers inherit, and of each container. Windows pods,
-which cannot have one, are skipped.
-
 Allowed: `seccompProfile: {type: RuntimeDefault}` on the pod or on every container; `type: Localhost`.
 Denied:  `type: Unconfined`; no profile at all, unless `required` is false.
 Fix: set `type: RuntimeDefault` on the pod.

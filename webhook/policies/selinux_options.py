@@ -2,8 +2,6 @@
 
 Why: another type, user or role can remove a process from SELinux's confinement of containers.
 
-Judged: `securityContext.seLinuxOptions` of the pod and of each container.
-
 Allowed: nothing set; an approved `type`, such as `container_t`.
 Denied:  `type: spc_t`; a `user` or `role`.
 Fix: remove the field, or set an allowed type.

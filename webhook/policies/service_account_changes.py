@@ -3,7 +3,7 @@
 Why: a user who can update a Deployment but not create one could otherwise give its pods the rights of any
 ServiceAccount in the namespace.
 
-Judged: updates of workloads with a pod template. Exempt users with the policy object's `match.exclude`.
+Exempt users with the policy object's `match.exclude`.
 
 Allowed: an update that does not change `serviceAccountName`; setting `default` where it was unset.
 Denied:  an update that changes it, removes it, or adds another one.

@@ -3,9 +3,8 @@
 Why: a token is mounted into every pod by default. Few programs use it, and an attacker in the pod gets all rights of
 its service account.
 
-Judged: pods and workloads with a pod template, and ServiceAccounts. A pod must set `false` itself, since an unset field
-follows the ServiceAccount, which may change later. A ServiceAccount must not set `true`. Tokens in explicit projected
-volumes are allowed.
+A pod must set `false` itself, since an unset field follows the ServiceAccount, which may change later. A ServiceAccount
+must not set `true`. Tokens in explicit projected volumes are allowed.
 
 Allowed: `automountServiceAccountToken: false`; any value for a service account listed in `allowed`.
 Denied:  `automountServiceAccountToken: true`, or an unset field in a pod.

@@ -3,10 +3,9 @@
 Why: the default class of a cluster may change, and with it cost, performance and reclaim policy; some classes are
 reserved for a few workloads.
 
-Judged: PersistentVolumeClaims, the claim templates of StatefulSets, and ephemeral volumes of pods and of workloads with
-a pod template. The annotation `volume.beta.kubernetes.io/storage-class` takes precedence over the field, as in
-Kubernetes. The API server sets the default class of a PersistentVolumeClaim before the webhook is called, but not of
-the others.
+Judged: PersistentVolumeClaims, the claim templates of StatefulSets, and ephemeral volumes of pods. The annotation
+`volume.beta.kubernetes.io/storage-class` takes precedence over the field, as in Kubernetes. The API server sets the
+default class of a PersistentVolumeClaim before the webhook is called, but not of the others.
 
 Allowed: `storageClassName: fast` with `allowed: [fast]`; an empty name (for a manually bound volume) if
          `allowed` matches it.

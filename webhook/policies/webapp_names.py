@@ -1,7 +1,7 @@
 """A WebApp's name is a valid Service name.
 
-Why: the controller creates a Service with the WebApp's name, and a Service's name must be a DNS label. Without this
-policy, a WebApp with another name would be admitted and never work. Always in force, as part of the kind.
+Why: the controller creates a Service with the WebApp's name, and a Service's name must be a DNS label. A WebApp with
+another name would never work. Always in force, as part of the kind.
 
 Allowed: `shop`, `shop-2`.
 Denied:  `2-shop`, `shop.eu`, a name of more than 63 characters.

@@ -2,7 +2,7 @@
 
 Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds.
 
-Judged: the rules of Roles and ClusterRoles. Roles that Kubernetes itself writes are ignored.
+Roles that Kubernetes itself writes are ignored.
 
 Allowed: `{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}`.
 Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among non-resource URLs.

@@ -2,8 +2,6 @@
 
 Why: a HostProcess container is not isolated: it has access to the node's files, network and privileges.
 
-Judged: `securityContext.windowsOptions.hostProcess` of the pod and of each container.
-
 Allowed: not set, or `false`.
 Denied:  `windowsOptions: {hostProcess: true}`.
 Fix: remove it, or ask for an exception for software that manages the node.
