@@ -4,9 +4,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import CoroutineType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from aiohttp import web
 from aiohttp.hdrs import TRANSFER_ENCODING
@@ -20,15 +19,14 @@ from webhook.server.answers import REVIEWED, Answer, Refusal
 from webhook.server.connection import Connection
 from webhook.server.decisions import fields_of, record
 from webhook.server.metrics import Metrics
-from webhook.server.requests import RETRY, Bodies, Route, check_headers, is_light, route_of
+from webhook.server.requests import MAX_LIGHT_CONVERSION, RETRY, Bodies, Route, check_headers, is_light, route_of
+from webhook.server.turns import Turns
 
 LOOK_UP_SECONDS = 0.5
 POLICY_GROUP = API_VERSION.partition("/")[0]
 
 LookUp = Callable[[Attributes], Any]
 """Returns what a policy needs, or a coroutine where the API server has to be asked."""
-
-T = TypeVar("T")
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -58,7 +56,7 @@ class AdmissionHandler:
         self._look_ups = look_ups
         self._record_review = record_review
         self._bodies = Bodies()
-        self._beside = ThreadPoolExecutor(1, "large reviews")
+        self._turns = Turns()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -76,25 +74,33 @@ class AdmissionHandler:
             connection.client_acts()
         try:
             check_headers(request)
-            body = await self._bodies.read(request.content, chunks)
+            body = await self._bodies.read(request.content, connection.address, chunks)
             connection.server_acts()
             started = time.perf_counter()
-            reviewed = _converted(body) if route.hook == "convert" else await self._review(route, body, started)
-            if time.perf_counter() - started > route.seconds:
-                raise _late(route)  # the API server may have given up, and must never take this answer for a timely one
+            deadline = started + route.seconds
+            if route.hook == "convert":
+                turn = self._turns.on_loop if len(body) <= MAX_LIGHT_CONVERSION else self._turns.beside
+                reviewed = await turn(connection.address, deadline, _converted, body)
+            else:
+                reviewed = await self._review(route, body, connection.address, started)
+            if time.perf_counter() > deadline:
+                raise TimeoutError  # the API server may have given up, and must never take this answer for a timely one
             answer, status = Answer(reviewed, REVIEWED), 200
         except review.NotAReviewError as error:
             answer, status = Refusal(400, str(error)).answer(), 400
+        except TimeoutError:
+            late = f"not judged within {route.seconds:g} s, which is when the API server gives up"
+            answer, status = Refusal(503, late, RETRY).answer(), 503
         except Refusal as refusal:
             answer, status = refusal.answer(), refusal.status
         finally:
-            self._bodies.release(chunks)
+            self._bodies.release(connection.address, chunks)
             self._metrics.in_flight[route.hook] -= 1
             self._metrics.latency[route.hook,].observe(time.perf_counter() - started)
             self._metrics.requests[route.hook, str(status)].inc()
         return answer
 
-    async def _review(self, route: Route, body: bytes, started: float) -> bytes:
+    async def _review(self, route: Route, body: bytes, address: str, started: float) -> bytes:
         """Answer a review. A large one is judged beside the event loop, which answers other requests meanwhile."""
         engine = self._policies.engine
         if engine is None:
@@ -110,10 +116,9 @@ class AdmissionHandler:
             if needs := engine.needs(about, mutating=is_mutating):
                 looked_up = await self._looked_up(about, needs, min(LOOK_UP_SECONDS, route.seconds / 2))
             judge = engine.mutate if is_mutating else engine.validate
-            if is_light(body) and about.group != POLICY_GROUP:
-                verdict, answer = _judged(judge, envelope, looked_up)
-            else:  # a policy object is compiled, which may take longer than its size tells
-                verdict, answer = await self._run_beside(route, started, _judged, judge, envelope, looked_up)
+            is_short = is_light(body) and about.group != POLICY_GROUP  # compiling a policy is long, however small it is
+            turn = self._turns.on_loop if is_short else self._turns.beside
+            verdict, answer = await turn(address, started + route.seconds, _judged, judge, envelope, looked_up)
         except review.MalformedRequestError as error:
             self._metrics.reviews[route.hook, "other", "malformed"].inc()
             log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})
@@ -122,14 +127,6 @@ class AdmissionHandler:
         if self._record_review is not None and not is_mutating:
             self._record_review(body)
         return answer
-
-    async def _run_beside(self, route: Route, started: float, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work` in the thread for large reviews, one after the other, while the API server waits."""
-        try:
-            async with asyncio.timeout(started + route.seconds - time.perf_counter()):
-                return await asyncio.get_running_loop().run_in_executor(self._beside, work, *arguments)
-        except TimeoutError:
-            raise _late(route) from None
 
     async def _looked_up(self, about: Attributes, needs: frozenset[str], seconds: float) -> Mapping[str, Any]:
         """Look up what the policies need. What is missing in the end, the engine makes an error of."""
@@ -164,7 +161,3 @@ def _judged(
     answer = review.answer(request, verdict)
     request.forget()  # its records refer to it: it would stay in memory until the garbage collector finds it
     return verdict, answer
-
-
-def _late(route: Route) -> Refusal:
-    return Refusal(503, f"not judged within {route.seconds:g} s, which is when the API server gives up", RETRY)

@@ -1,6 +1,7 @@
 """What an HTTP request asks: its hook, the time for the answer, and a body within limits of size, memory and work."""
 
 import re
+from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from webhook.server.metrics import HOOKS
 
 HOOK_OF = {f"/{hook}": hook for hook in HOOKS}
 DEFAULT_SECONDS = 10.0  # timeoutSeconds of a webhook configuration that names none
+MAX_SECONDS = 30.0  # the highest timeoutSeconds
 DEADLINE_SHARE = 0.9  # the rest of the time is for the way back
 TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)(ms|s|m)(?:&|$)")
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
@@ -19,8 +21,9 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 MAX_BODY = 8 * 1024 * 1024  # bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more
 MAX_BODIES = 32 * 1024 * 1024  # bytes of all bodies in memory
 MAX_LIGHT_BODY = 256 * 1024  # bytes; one long text costs as much as many values
-MAX_LIGHT_OBJECTS = 500  # each may be a container: with all policies in force, about 40 ms of judging
+MAX_LIGHT_OBJECTS = 200  # each may be a container: with all policies in force, up to 20 ms of judging
 MAX_LIGHT_VALUES = 3000  # about 20 ms of judging
+MAX_LIGHT_CONVERSION = 64 * 1024  # bytes
 MAX_VALUES = 500_000  # about 60 MB when decoded
 TOO_LARGE = f"a review may have at most {MAX_BODY:,} bytes"
 TOO_MANY_VALUES = f"a review may have at most {MAX_VALUES:,} values"
@@ -48,16 +51,17 @@ def _seconds(raw_path: str) -> float:
     """Return the seconds that the API server waits for this request (`?timeout=3s`), less a share for the way back."""
     found = TIMEOUT.search(raw_path)
     seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
-    return (seconds or DEFAULT_SECONDS) * DEADLINE_SHARE
+    return min(seconds or DEFAULT_SECONDS, MAX_SECONDS) * DEADLINE_SHARE
 
 
 class Bodies:
-    """The bytes of all bodies in memory."""
+    """The bytes of all bodies in memory. An address uses at most half of what the others leave."""
 
     def __init__(self) -> None:
         self._size = 0
+        self._of_address: Counter[str] = Counter()
 
-    async def read(self, content: StreamReader, chunks: list[bytes]) -> bytes:
+    async def read(self, content: StreamReader, address: str, chunks: list[bytes]) -> bytes:
         """Return a body once all of it is here, and keep it in `chunks`, to be released in the end.
 
         A Refusal where there is no room for it, or where the client leaves before.
@@ -65,8 +69,8 @@ class Bodies:
         try:
             while chunk := await content.readany():
                 chunks.append(chunk)
-                self._size += len(chunk)
-                if self._size > MAX_BODIES:
+                self._count(address, len(chunk))
+                if self._of_address[address] > MAX_BODIES - self._size:
                     raise Refusal(503, "too many large reviews at once", RETRY, closes=True)
         except (ConnectionError, RequestPayloadError) as error:
             error.__traceback__ = None  # its frames refer to the stream, which keeps the error
@@ -75,9 +79,15 @@ class Bodies:
         chunks[:] = [body]
         return body
 
-    def release(self, chunks: list[bytes]) -> None:
+    def release(self, address: str, chunks: list[bytes]) -> None:
         """Forget a body, or as much of it as was read."""
-        self._size -= sum(map(len, chunks))
+        self._count(address, -sum(map(len, chunks)))
+        if not self._of_address[address]:
+            del self._of_address[address]
+
+    def _count(self, address: str, size: int) -> None:
+        self._size += size
+        self._of_address[address] += size
 
 
 def check_headers(request: web.BaseRequest) -> None:

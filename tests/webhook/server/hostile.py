@@ -86,6 +86,14 @@ def of_policy(object: dict[str, Any]) -> bytes:
     return review(object, "gatewright.io", "admissionpolicies")
 
 
+def conversion(number: int) -> bytes:
+    """Return a conversion of many objects."""
+    vote = {"apiVersion": "voting.schoolofdevops.com/v1alpha1", "kind": "VoteConfig", "spec": {"question": "Which?"}}
+    request = {"uid": "u-1", "desiredAPIVersion": "voting.schoolofdevops.com/v1", "objects": [vote] * number}
+    whole = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    return json.dumps(whole).encode()
+
+
 BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
     "role 5001 x 14000": lambda: ("/validate", role(5001, 14000)),
     "role 3000 x 3000": lambda: ("/validate", role(3000, 3000)),
@@ -106,6 +114,17 @@ BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
     "1000 levels": lambda: ("/validate", pod(spec={"containers": json.loads("[" * 900 + "]" * 900)})),
     "8 MB of one list": lambda: ("/validate", review({"kind": "Pod", "a": [0] * 4_000_000}, "", "pods")),
 }
+
+CROWDS: dict[str, tuple[str, bytes]] = {
+    "light": ("/validate", deployment(190)),
+    "light mutations": ("/mutate", deployment(190)),
+    "large": ("/validate", deployment(4300, container='{"name":"a"}')),
+    "large mutations": ("/mutate", deployment(4300)),
+    "conversions": ("/convert", conversion(400)),
+    "large conversions": ("/convert", conversion(20_000)),
+    "8 MB": ("/validate?timeout=1000s", review({"kind": "Pod", "a": "x" * 8_000_000}, "", "pods")),
+}
+"""What 100 connections of one address send as often as they are answered."""
 
 
 class Attacker:
@@ -135,8 +154,8 @@ class Attacker:
 
         await asyncio.wait([asyncio.create_task(one()) for _ in range(number)], timeout=self._end - time.monotonic())
 
-    async def body(self, path: str, body: bytes, every: float = 0.2) -> None:
-        """Send a review again and again."""
+    async def body(self, path: str, body: bytes, number: int = 1, every: float = 0.2) -> None:
+        """Send a review again and again, over each of some connections."""
 
         async def attack(streams: Streams) -> None:
             reader, writer = streams
@@ -151,7 +170,7 @@ class Attacker:
                     return
                 await asyncio.sleep(every)
 
-        await self.each(1, attack)
+        await self.each(number, attack)
 
     async def flood(self, number: int, begun: bytes, piece: bytes) -> None:
         """Begin a request over many connections, and then send the same piece as fast as it is read."""
@@ -296,6 +315,8 @@ async def main(attack: str, port: int, ca: str, seconds: float) -> None:
     attacker = Attacker(port, ssl.create_default_context(cafile=ca), seconds)
     if attack in SLOW:
         await SLOW[attack](attacker)
+    elif attack in CROWDS:
+        await attacker.body(*CROWDS[attack], number=100, every=0)
     else:
         await attacker.body(*BODIES[attack]())
 
