@@ -1,6 +1,6 @@
 """One run of `check`: judge objects of files or a cluster by policies of files or a cluster, and report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from config.documents import Document, DocumentError
@@ -8,22 +8,19 @@ from config.faults import FaultsError
 from config.settings import Settings
 from controller.audit.kubernetes_policies import joined
 from gatewright.checking import ending_soon, exceptions_of, place, policy_infos, problem, result, without_effect
-from gatewright.live import Live, known_of
+from gatewright.live import Live
 from gatewright.outputs import Problem, Report, Result
 from gatewright.planning import planners_of
 from gatewright.policies import policy_documents
-from gatewright.sources import Sources
-from gatewright.terminal import Progress, progress
-from kube.client import Client, Object
+from gatewright.subjects import Subjects
+from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.engine.planners import Served
 from webhook.engine.policy_set import PolicySet, bind, in_force, read
-from webhook.harness.known import Known, Labels
-from webhook.harness.manifests import Judge, Judged
+from webhook.harness.manifests import Judged
 from webhook.policies import catalogue
 
 NO_POLICIES = "no policies given: name policy sets with --policies, or a cluster that has some with --kubeconfig"
@@ -58,29 +55,29 @@ class Checker:
             generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         )
 
-    def files(self, sources: Sources, namespace: str, labels: Mapping[str, Labels]) -> None:
-        """Judge manifests by the settings' policy sets. Raises DocumentError or PolicySetError without any."""
-        if not self._settings.policies:
-            raise DocumentError(NO_POLICIES)
-        self._documents = policy_documents(self._settings.policies)
-        self._enforce(read(self._documents, catalogue()))
-        self._judge_files(sources, namespace, labels)
+    async def run(self, subjects: Subjects) -> None:
+        """Judge the subjects, with a cluster's policies and look-ups if the settings name a cluster.
 
-    async def cluster(self, sources: Sources | None, namespace: str, labels: Mapping[str, Labels]) -> None:
-        """Judge manifests with a cluster's namespaces and look-ups or, without manifests, the cluster's objects."""
+        Raises DocumentError or PolicySetError without any policy.
+        """
+        if self._settings.kubeconfig is None:
+            self._policies_of_files()
+            await self._judge(subjects, None)
+            return
         try:
             async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
                 live = Live(client, self._home)
                 await self._policies_of(live)
-                context, served = await live.context(self._engine), await live.served(self._engine)
-                if sources is not None:
-                    self._judge_files(sources, namespace, labels, context, served)
-                else:
-                    known = known_of(Sources(), context, "", labels)
-                    await self._judge_objects(live, known, served)
+                await self._judge(subjects, live)
                 self.problems += live.problems
         except ApiError as error:
             self.problems.append(Problem(f"cannot read from the API server: {error}"))
+
+    def _policies_of_files(self) -> None:
+        if not self._settings.policies:
+            raise DocumentError(NO_POLICIES)
+        self._documents = policy_documents(self._settings.policies)
+        self._enforce(read(self._documents, catalogue()))
 
     async def _policies_of(self, live: Live) -> None:
         """Put the settings' policy sets in force, or else the cluster's.
@@ -88,8 +85,7 @@ class Checker:
         Skip policies of the cluster that cannot be used, and those that conflict with others, as the webhook does.
         """
         if self._settings.policies:
-            self._documents = policy_documents(self._settings.policies)
-            self._enforce(read(self._documents, catalogue()))
+            self._policies_of_files()
             return
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
         for document in await live.policies():
@@ -121,38 +117,15 @@ class Checker:
         planners = planners_of(self._settings, self._home)
         self._engine = joined(Engine(in_force(policies, catalogue(), self._home), planners), more)
 
-    def _judge_files(
-        self,
-        sources: Sources,
-        namespace: str,
-        labels: Mapping[str, Labels],
-        context: Sequence[Object] = (),
-        served: Served = (),
-    ) -> None:
-        self.problems += [problem(DocumentError(each)) for each in sources.problems]
-        self.notes += sources.notes
-        known = known_of(sources, context, namespace, labels)
-        judge, infos = Judge(self._engine, known, namespace, self.now, served), policy_infos(self._engine.policies)
-        for document in progress(sources.judged, "judged"):
-            try:
-                judged = judge(document)
-            except DocumentError as error:
-                self.problems.append(problem(error))
-            else:
-                self.results.append(result(judged, infos))
+    async def _judge(self, subjects: Subjects, live: Live | None) -> None:
+        infos = policy_infos(self._engine.policies)
+        async for verdicts in subjects.judged([(self._engine, self.now)], live):
+            if isinstance(verdicts, DocumentError):
+                self.problems.append(problem(verdicts))
+                continue
+            (judged,) = verdicts
+            if subjects.sources is not None:
                 self.judged.append(judged)
-
-    async def _judge_objects(self, live: Live, known: Known, served: Served) -> None:
-        engines, infos = (self._engine, self._engine.for_owned), policy_infos(self._engine.policies)
-        judges = [Judge(each, known, "", self.now, served, stored=True) for each in engines]
-        with Progress("judged") as done:
-            async for document, is_owned in live.objects(self._engine):
-                try:
-                    judged = judges[is_owned](document)
-                except DocumentError as error:
-                    name = document.value["metadata"].get("name", "")
-                    self.problems.append(Problem(f"{document.value['kind']} {name}: {problem(error).message}"))
-                else:
-                    if judged.verdict != "unmatched":
-                        self.results.append(result(judged, infos))
-                done.advance()
+            elif judged.verdict == "unmatched":
+                continue
+            self.results.append(result(judged, infos))

@@ -11,7 +11,8 @@ from gatewright.pages import summary
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.engine.policy_set import bind
-from webhook.harness.manifests import Finding, Judged
+from webhook.findings import Finding
+from webhook.harness.manifests import Judged
 from webhook.policies import catalogue
 
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}

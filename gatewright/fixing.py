@@ -9,7 +9,8 @@ from config.documents import Document, DocumentError, parse_documents
 from config.edits import Edit, EditError, Text, changed
 from webhook.engine.fields import steps_of
 from webhook.engine.violation import UNSET
-from webhook.harness.manifests import Finding, Judged
+from webhook.findings import Finding
+from webhook.harness.manifests import Judged
 
 Step = str | int
 

@@ -11,8 +11,8 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from controller.audit.inventory import objects, take_inventory
-from controller.audit.judge import Judge, Judged
+from controller.audit.inventory import look_up, served, verdicts
+from controller.audit.judge import Judge
 from controller.audit.kubernetes_policies import VALIDATING, joined, kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.audit.metrics import AuditMetrics
@@ -22,22 +22,20 @@ from controller.audit.reports import (
     SELECTOR,
     Changes,
     Format,
-    GroupKind,
     Stored,
     changes,
     report,
     with_first_seen,
 )
-from controller.audit.scope import Scope
+from controller.audit.results import Judged, results_of
 from controller.runtime.cache import Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
 from controller.runtime.sources import always, spec_changed
 from controller.runtime.types import Request, Result
 from kube.client import Client
-from kube.errors import ApiError, Forbidden, NotFound
+from kube.errors import NotFound
 from webhook.engine import Engine
-from webhook.engine.kinds import Kind
 
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = Request(None, "cluster")
@@ -98,67 +96,63 @@ class Audit:
         self._started = now
         began = time.monotonic()
         lister = Lister(self._client, self._limit, self._namespaces)
-        if self._kubernetes:
-            engine = await self._with_kubernetes_policies(engine, lister)
-        found, number, unread = await self._judge(engine, lister, now)
-        self.totals = totals(engine, found, number)
+        judge = await self._judge(engine, lister, now)
+        found, number = await self._found(judge, lister)
+        for resource, error in lister.unread.items():
+            log.warning("%s cannot be audited: %s", resource.plural, error)
+        self.totals = totals(judge.engine, found, number)
         self._metrics.judged(found, number)
         self.on_finished()
-        written = await self._report(found, lister, now, unread)
+        written = await self._report(found, lister, now)
         seconds = time.monotonic() - began
-        self._metrics.finished(seconds, None if unread or written is None else self._now())
+        self._metrics.finished(seconds, None if lister.unread or written is None else self._now())
         fields = {"objects": number, "violating": len(found), "seconds": round(seconds, 1)}
         if written is not None:
             fields |= {"applied": len(written.apply), "deleted": len(written.delete)}
         log.info("audit finished", extra={"fields": fields})
         return Result(self._interval)
 
-    async def _with_kubernetes_policies(self, engine: Engine, lister: Lister) -> Engine:
-        """Return the engine with Kubernetes' own policies in force; log those that cannot be evaluated."""
-        try:
-            found = await kubernetes_policies(lister)
-        except Forbidden as error:
-            log.warning("ValidatingAdmissionPolicies are not audited: %s", error)
-            return engine
-        for each in found:
-            for path, text in each.faults:
-                log.warning("%s is not audited: %s: %s", each.document.source, path, text)
-        return joined(engine, (policy for each in found for policy in each.policies))
+    async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> Judge:
+        """Return the judge by this engine, with Kubernetes' own policies if they count.
 
-    async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> tuple[list[Judged], int, set[GroupKind]]:
-        """Return the objects with violations, how many were judged, and the kinds that could not be listed."""
-        unread = set[GroupKind]()
+        ApiError where something that policies look up cannot be listed: they could decide about no object.
+        """
+        known = await look_up(lister, engine)  # before Kubernetes' policies, which look nothing up and may be unread
+        if lister.unread:
+            raise next(iter(lister.unread.values()))
+        if self._kubernetes:
+            natives = await kubernetes_policies(lister)
+            for each in natives:
+                for path, text in each.faults:
+                    log.warning("%s is not audited: %s: %s", each.document.source, path, text)
+            engine = joined(engine, (policy for each in natives for policy in each.policies))
+        return Judge(engine, known, now, await served(lister, engine))
 
-        def refused(kind: Kind, error: ApiError) -> None:
-            unread.add((kind.group, kind.kind))
-            log.warning("%s cannot be audited: %s", kind.plural, error)
-
-        scope = Scope([engine], self._excluded)
-        judge = Judge(engine, await take_inventory(lister, engine, now))
+    async def _found(self, judge: Judge, lister: Lister) -> tuple[list[Judged], int]:
+        """Return the objects with violations, and how many were judged."""
+        policies = {each.title: each for each in judge.engine.policies}
         found, number = list[Judged](), 0
-        async for kind, object in objects(lister, scope, refused):
+        async for object, (verdict,) in verdicts(lister, [judge], self._excluded):
             number += 1
-            judged = judge(kind, object, is_owned=scope.is_owned(kind, object))
+            judged = results_of(object, verdict, policies)
             if judged is not None:
                 found.append(judged)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
-        return found, number, unread
+        return found, number
 
-    async def _report(
-        self, found: list[Judged], lister: Lister, now: datetime, unread: set[GroupKind]
-    ) -> Changes | None:
+    async def _report(self, found: list[Judged], lister: Lister, now: datetime) -> Changes | None:
         """Bring the reports in the cluster up to date; return what was written, None where there can be no reports."""
         kinds = KINDS[self._format]
         stored = list[Stored]()
         try:
             for resource in kinds:
-                listed = lister.objects(resource, metadata_only=True, labels=SELECTOR, first=MAX_REPORTS)
+                listed = lister.list(resource, metadata_only=True, labels=SELECTOR, first=MAX_REPORTS)
                 stored += [Stored.of(each["metadata"]) async for each in listed]
         except NotFound:
             log.warning("no audit reports are written: the CRDs of %s are not installed", self._format)
             return None
-        planned = changes(found, stored, unread)
+        planned = changes(found, stored, {(each.group, each.kind) for each in lister.unread})
         there = {each.name for each in stored}
         for judged in planned.apply:
             with suppress(NotFound):  # it is gone with its object, or its namespace

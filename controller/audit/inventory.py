@@ -1,99 +1,68 @@
-"""Lists the objects that an audit judges, and its look-ups: Namespaces, objects of LOOK_UPS, and the served APIs."""
+"""Lists what stands in a cluster: the objects that policies judge, and what policies look up."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import AsyncIterator, Collection, Sequence
 
+from controller.audit.judge import Judge
 from controller.audit.listing import Lister, Object
-from controller.audit.scope import Scope
-from kube.errors import ApiError, NotFound, Unreachable
 from kube.resource import Resource
-from webhook.engine import NAMESPACE as NAMESPACE_OBJECT
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
-from webhook.engine.kinds import KINDS, Kind
-from webhook.engine.look_ups import LOOK_UPS, LookUp
+from webhook.engine import Engine, Verdict
+from webhook.engine.kinds import KINDS, NAMESPACES, Kind
+from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import Served
-from webhook.engine.request import NAME_LABEL
+from webhook.known import Known
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
-    """The state of a cluster that one audit judges by."""
+async def verdicts(
+    lister: Lister, judges: Sequence[Judge], excluded: Collection[str] = ()
+) -> AsyncIterator[tuple[Object, list[Verdict]]]:
+    """Yield each object that stands in a cluster, with the verdict of each judge.
 
-    namespaces: Mapping[str, Object]
-    found: Mapping[str, Mapping[str, list[Object]]]  # by look-up and namespace ("" for all of them)
-    served: Served
-    now: datetime
+    Skipped are objects that are being deleted, those in `excluded` namespaces, and those whose owner answers for them
+    by all judges, unless some policy has rules about these alone.
+    """
+    kinds = frozenset[Kind]().union(*(judge.kinds for judge in judges))
+    when_owned = frozenset[Kind]().union(*(judge.kinds_judged_when_owned for judge in judges))
+    for kind in sorted(kinds, key=lambda each: (each.group, each.kind)):
+        async for object in lister.objects(resource_of(kind)):
+            metadata = object["metadata"]
+            is_namespace = (kind.group, kind.plural) == NAMESPACES
+            namespace = metadata["name"] if is_namespace else metadata.get("namespace")
+            if namespace in excluded or "deletionTimestamp" in metadata:
+                continue
+            is_owned = all(judge.owner_answers(kind, object) for judge in judges)
+            if not is_owned or kind in when_owned:
+                yield object, [judge(kind, object, is_owned=is_owned) for judge in judges]
 
-    def about(self, namespace: str) -> dict[str, Any]:
-        """Return the look-ups for an object in `namespace`."""
-        objects = {
-            name: each.get("" if LOOK_UPS[name].everywhere else namespace, []) for name, each in self.found.items()
-        }
-        about = self.namespaces.get(namespace)
-        labels = {**((about or {"metadata": {}})["metadata"].get("labels") or {}), NAME_LABEL: namespace}
-        return {**objects, NAMESPACE_OBJECT: about, NAMESPACE_LABELS: labels, NOW: self.now, SERVED: self.served}
 
-
-async def take_inventory(lister: Lister, engine: Engine, now: datetime) -> Inventory:
-    """Read what the policies in force look up. ApiError where the API server refuses."""
-    namespaces = {each["metadata"]["name"]: each async for each in lister.objects(NAMESPACE)}
-    found: dict[str, dict[str, list[Any]]] = {}
-    for name, look_up in look_ups_of(engine).items():
-        found[name] = {}
-        for resource in map(resource_named, sorted(look_up.kinds)):
-            async for object in lister.objects(resource):
-                namespace = object["metadata"].get("namespace", "")
-                place = "" if look_up.everywhere else namespace
-                found[name].setdefault(place, []).append(look_up.shaped(object, namespace))
-    return Inventory(namespaces, found, await served(lister, engine), now)
+async def look_up(lister: Lister, *engines: Engine) -> Known:
+    """Return the namespaces, and what the policies of the engines look up, but for what is then `unread`."""
+    known = Known()
+    async for each in lister.objects(NAMESPACE):
+        known.set_labels(each["metadata"]["name"], each["metadata"].get("labels"), each)
+    needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
+    for name in sorted(needed & LOOK_UPS.keys()):
+        resources = [resource_named(kind) for kind in sorted(LOOK_UPS[name].kinds)]
+        for resource in resources:
+            async for each in lister.objects(resource):
+                known.add(each, each["metadata"].get("namespace", ""))
+        if not lister.unread.keys().isdisjoint(resources):
+            known.forget(name)
+    return known
 
 
 async def served(lister: Lister, engine: Engine) -> Served:
     """Return which of the resources that planners can do without the API server has."""
     optional = {kind: resource_of(kind) for planner in engine.planners for kind in planner.optional}
-    versions = await lister.versions() if optional else ()
     return frozenset(
         [
             (kind.group, kind.plural)
             for kind, resource in optional.items()
-            if resource.api_version in versions and await lister.client.serves(resource)
+            if await lister.has(resource) and await lister.client.serves(resource)
         ]
     )
-
-
-async def objects(
-    lister: Lister, scope: Scope, refused: Callable[[Kind, ApiError], None]
-) -> AsyncIterator[tuple[Kind, Object]]:
-    """Yield the objects in `scope`; of kinds that the API server does not have there are none.
-
-    `refused` is called for each kind that cannot be listed. Unreachable where the API server cannot be reached.
-    """
-    versions = await lister.versions()
-    for kind in scope.kinds:
-        resource = resource_of(kind)
-        if resource.api_version not in versions:
-            continue
-        try:
-            async for object in lister.objects(resource):
-                if scope.includes(kind, object):
-                    yield kind, object
-        except NotFound:
-            continue  # its CRD is not installed
-        except Unreachable:
-            raise
-        except ApiError as error:
-            refused(kind, error)
-
-
-def look_ups_of(*engines: Engine) -> dict[str, LookUp]:
-    """Return the look-ups that policies in force need."""
-    needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
-    return {name: look_up for name, look_up in LOOK_UPS.items() if name in needed}
 
 
 def resource_of(kind: Kind) -> Resource:

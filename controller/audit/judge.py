@@ -1,85 +1,69 @@
-"""Judges objects that stand in the cluster, as the webhook would judge their creation. Pure."""
+"""Judges objects that stand in a cluster, as the webhook would judge their creation. Pure."""
 
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
 
-from controller.audit.inventory import Inventory
-from controller.audit.listing import Object
-from webhook.engine import Attributes, Engine, Outcome, Request, Verdict
-from webhook.engine.kinds import Kind
-from webhook.messages import failure
+from webhook.engine import NOW, SERVED, Attributes, BoundPolicy, Engine, Request, Verdict
+from webhook.engine.kinds import NAMESPACES, Kind
+from webhook.engine.planners import Served
+from webhook.known import Known
 
-Level = Literal["fail", "warn", "error"]
-LEVELS: dict[str, Level] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}  # the first that holds
-
-
-class Result(NamedTuple):
-    """One violation of a policy by an object: `result` is fail, warn or error, as in a Report."""
-
-    policy: str
-    rule: str  # the built-in policy, or "" where the policy object has rules of its own
-    path: str
-    message: str
-    result: Level
-    severity: str
-    category: str
-
-
-class Judged(NamedTuple):
-    """An object with at least one result."""
-
-    api_version: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
-    results: tuple[Result, ...]
+Object = dict[str, Any]
 
 
 class Judge:
-    """Judges objects by one engine, with what is looked up for them."""
+    """Judges objects by one engine, with what is known of their cluster. An owner answers for what it controls."""
 
-    def __init__(self, engine: Engine, inventory: Inventory) -> None:
-        """Use this engine and these look-ups."""
-        self._engine, self._inventory = engine, inventory
-        self._policies = {bound.title: bound for bound in engine.policies}
+    def __init__(self, engine: Engine, known: Known, now: datetime, served: Served) -> None:
+        """Use this engine and these look-ups; `served` are the optional APIs that the cluster has."""
+        self.engine = engine
+        self._known, self._always = known, {NOW: now, SERVED: served}
+        self._judged_by = {
+            kind: {each.title for each in engine.policies if _judges(each, kind) and not each.policy.judges_owned}
+            for kind in engine.judged_kinds
+        }
+        self._by_name = {(kind.group, kind.kind): kind for kind in self._judged_by}
+        self._planned = frozenset(planner.kind for planner in engine.planners)
+        self.kinds_judged_when_owned = engine.for_owned.judged_kinds
+        """The kinds about which some policy has rules that the owner of an object cannot answer for."""
 
-    def __call__(self, kind: Kind, object: Object, *, is_owned: bool) -> Judged | None:
-        """Return the results for an object; if its owner is judged (`is_owned`), only of policies that judge both.
+    @property
+    def kinds(self) -> Collection[Kind]:
+        """The kinds whose objects are judged."""
+        return self._judged_by.keys()
 
-        None where there are no results.
-        """
-        metadata, api_version = object["metadata"], object["apiVersion"]
-        namespace, name, uid = metadata.get("namespace", ""), metadata["name"], metadata["uid"]
+    def __call__(self, kind: Kind, object: Object, *, is_owned: bool) -> Verdict:
+        """Return the verdict on an object; where its owner answers for it (`is_owned`), only by policies for owned."""
+        metadata = object["metadata"]
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
         attributes = Attributes(
-            uid=uid,
+            uid=metadata["uid"],
             operation="CREATE",
             group=kind.group,
-            version=api_version.rpartition("/")[2],
+            version=object["apiVersion"].rpartition("/")[2],
             kind=kind.kind,
             resource_group=kind.group,
             resource=kind.plural,
             name=name,
-            namespace=name if (kind.group, kind.kind) == ("", "Namespace") else namespace,
+            namespace=name if (kind.group, kind.plural) == NAMESPACES else namespace,
         )
-        engine = self._engine.for_owned if is_owned else self._engine
-        verdict = engine.validate(Request(attributes, object, None, self._inventory.about(namespace)))
-        results = tuple(dict.fromkeys(self._results(verdict)))
-        return Judged(api_version, kind.kind, namespace, name, uid, results) if results else None
+        engine = self.engine.for_owned if is_owned else self.engine
+        return engine.validate(Request(attributes, object, None, {**self._always, **self._known.about(namespace)}))
 
-    def _results(self, verdict: Verdict) -> Iterator[Result]:
-        for outcome in verdict.outcomes:
-            if outcome.malformed is not None:
-                yield self._result(outcome, outcome.malformed.where, outcome.malformed.message, "fail")
-            elif outcome.error is not None:
-                yield self._result(outcome, "", failure(outcome), "error")
-            else:
-                level = next(LEVELS[action] for action in LEVELS if action in outcome.actions)
-                for each in outcome.violations:
-                    yield self._result(outcome, each.where, each.message, level)
+    def owner_answers(self, kind: Kind, object: Object) -> bool:
+        """Whether the owner of an object is judged by the same policies, or plans it."""
+        if kind not in self._judged_by:
+            return True
+        return any(self._answers_for(kind, each) for each in object["metadata"].get("ownerReferences") or ())
 
-    def _result(self, outcome: Outcome, path: str, message: str, level: Level) -> Result:
-        bound = self._policies.get(outcome.policy)
-        if bound is None:  # from a kind's type or its planner
-            return Result(outcome.policy, "", path, message, level, "high", "kinds")
-        return Result(outcome.policy, bound.policy.name, path, message, level, bound.severity, bound.category)
+    def _answers_for(self, kind: Kind, owner: Object) -> bool:
+        group = owner["apiVersion"].rpartition("/")[0]
+        above = self._by_name.get((group, owner["kind"])) if owner.get("controller") else None
+        return above is not None and (self._judged_by[kind] <= self._judged_by[above] or above in self._planned)
+
+
+def _judges(policy: BoundPolicy, kind: Kind) -> bool:
+    if policy.policy.validate is None or not policy.match.can_select(kind):
+        return False
+    return any(target.kind == kind for target in policy.policy.targets)

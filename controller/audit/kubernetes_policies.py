@@ -6,7 +6,6 @@ from dataclasses import replace
 from config.api.admission import GROUP
 from config.documents import Document
 from controller.audit.listing import Lister, Object
-from kube.errors import Forbidden, NotFound
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import KINDS, Kind
@@ -28,32 +27,22 @@ LOST = "spec.policyName"  # the fault of a binding without its policy, which Kub
 
 
 async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list[Native]:
-    """Return the policies that are bound in a cluster, and the faults of those that cannot be evaluated here.
-
-    ApiError where the API server refuses the policies; where it refuses the parameters of one, that is its fault.
-    """
+    """Return the policies that are bound in a cluster, and the faults of those that cannot be evaluated here."""
     found: dict[str, Object] = {}
     for resource in (*VALIDATING, *(MUTATING if mutating else ())):
-        try:
-            found |= {_title(each): each async for each in lister.objects(resource) if _title(each) not in found}
-        except NotFound:
-            continue  # not in this version of Kubernetes
+        found |= {_title(each): each async for each in lister.objects(resource) if _title(each) not in found}
     if not found:
         return []
     served: dict[tuple[str, str], Resource] = {}
     for each in await lister.client.resources():
         served.setdefault((each.group, each.kind), each)  # the preferred version comes first
     documents = [Document.of_object(document_of(each), title) for title, each in found.items()]
-    refused: dict[tuple[str, str], str] = {}
-    for api_version, kind in dict.fromkeys(filter(None, map(_param_kind, documents))):
-        of_params = served.get((api_version.rpartition("/")[0], kind))
-        try:
-            documents += [Document.of_object(each) async for each in lister.objects(of_params)] if of_params else []
-        except Forbidden as error:
-            refused[api_version, kind] = f"{kind} cannot be listed: {error}"
+    params = {kind: served[kind] for kind in map(_param_kind, documents) if kind in served}
+    for resource in params.values():
+        documents += [Document.of_object(each) async for each in lister.objects(resource)]
     natives, _ = find_native(documents, _kinds(served.values()))
-    bound = [each for each in natives if not any(path == LOST for path, _ in each.faults)]
-    return [_without_params(each, refused.get(_param_kind(each.document) or ("", ""))) for each in bound]
+    bound = (each for each in natives if not any(path == LOST for path, _ in each.faults))
+    return [_without_params(each, lister, params.get(_param_kind(each.document))) for each in bound]
 
 
 def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
@@ -67,13 +56,18 @@ def _title(object: Object) -> str:
     return f"{object['kind']} {object['metadata']['name']}"
 
 
-def _param_kind(document: Document) -> tuple[str, str] | None:
-    wanted = (document.value.get("spec") or {}).get("paramKind")
-    return (wanted["apiVersion"], wanted["kind"]) if wanted else None
+def _param_kind(document: Document) -> tuple[str, str]:
+    """Return group and kind of a policy's parameters; nothing has the kind of those of a policy without any."""
+    wanted = (document.value.get("spec") or {}).get("paramKind") or {"apiVersion": "", "kind": ""}
+    return wanted["apiVersion"].rpartition("/")[0], wanted["kind"]
 
 
-def _without_params(native: Native, problem: str | None) -> Native:
-    return native if problem is None else Native(native.document, (), (("spec.paramKind", problem),))
+def _without_params(native: Native, lister: Lister, params: Resource | None) -> Native:
+    """Return a policy whose parameters could not be listed as one with that fault."""
+    if params is None or params not in lister.unread:
+        return native
+    text = f"{params.kind} cannot be listed: {lister.unread[params]}"
+    return Native(native.document, (), (("spec.paramKind", text),))
 
 
 def _kinds(resources: Iterable[Resource]) -> list[Kind]:

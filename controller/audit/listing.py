@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from kube.client import PAGE, Client
-from kube.errors import Gone, TooManyRequests
+from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
 from kube.resource import Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
@@ -44,21 +44,39 @@ class RateLimit:
 
 
 class Lister:
-    """Reads collections through one client and one rate limit."""
+    """Reads collections through one client and one rate limit, and remembers which could not be read."""
 
     def __init__(self, client: Client, limit: RateLimit, namespaces: Sequence[str] = ()) -> None:
         """Take the client, the rate, and the namespaces that are read; none are all of them."""
         self.client = client
+        self.unread: dict[Resource, ApiError] = {}
+        """The resources that could not be listed completely."""
         self._limit, self._namespaces = limit, tuple(namespaces)
         self._versions: frozenset[str] | None = None
 
-    async def versions(self) -> frozenset[str]:
-        """Return the groups and versions that the API server has, as they were at the first call."""
+    async def has(self, resource: Resource) -> bool:
+        """Return whether the API server has the group and version of a resource, as of the first call."""
         if self._versions is None:
             self._versions = await self.client.versions()
-        return self._versions
+        return resource.api_version in self._versions
 
-    async def objects(
+    async def objects(self, resource: Resource, labels: str | None = None) -> AsyncIterator[Object]:
+        """Yield every object of a resource; of one that the API server does not have there are none.
+
+        A resource that cannot be listed is `unread`. Unreachable where the API server cannot be reached.
+        """
+        try:
+            if await self.has(resource):
+                async for each in self.list(resource, labels=labels):
+                    yield each
+        except NotFound:
+            pass  # its CRD is not installed
+        except Unreachable:
+            raise
+        except ApiError as error:
+            self.unread[resource] = error
+
+    async def list(
         self, resource: Resource, *, metadata_only: bool = False, labels: str | None = None, first: int = PAGE
     ) -> AsyncIterator[Object]:
         """Yield every object of a resource once, without managedFields; `first` is the size of the first page.

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from controller.audit.judge import Judged
+from controller.audit.results import Judged
 
 MAX_SERIES = 1_000
 OTHER = "other"  # the labels of what exceeds MAX_SERIES

@@ -12,8 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from controller.audit.judge import Judged, Result
-from controller.audit.listing import Object
+from controller.audit.results import Judged, Object, Result
 from kube.resource import Resource
 
 SOURCE = "gatewright"

@@ -18,6 +18,7 @@ from controller.fake_apiserver.writes import Write, Writes
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+AGGREGATED = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"
 PATH = re.compile(
     r"/(?:api|apis/(?P<group>[^/]+))/(?P<version>v[^/]+)"
     r"(?:/namespaces/(?P<namespace>[^/]+)(?=/(?!status$|finalize$)))?"
@@ -65,7 +66,7 @@ class Routes:
         return response
 
     async def _route(self, request: web.Request, logged: Logged) -> web.StreamResponse:
-        if (found := self._discovery(request.path)) is not None:
+        if (found := self._discovery(request.path, request.headers.get("Accept"))) is not None:
             return encoded(200, found)
         if (match := PATH.fullmatch(request.path)) is None:
             raise Refusal(404, "the server could not find the requested resource")
@@ -132,8 +133,11 @@ class Routes:
             return 200, self._writes.merge_patch(write, body)
         raise Refusal(415, f"the body of the request was in an unknown format: {request.content_type}")
 
-    def _discovery(self, path: str) -> Object | None:
+    def _discovery(self, path: str, accept: str | None) -> Object | None:
         """Return what is asked for at the paths that say what is served, None at others."""
+        if accept == AGGREGATED and path in ("/api", "/apis"):
+            served = self._cluster.groups() if path == "/apis" else {"": ["v1"]}
+            return {"kind": "APIGroupDiscoveryList", "items": [self._group(*each) for each in served.items()]}
         if path == "/version":
             return {"major": "1", "minor": "36", "gitVersion": "v1.36.0-fake"}
         if path == "/apis":
@@ -157,6 +161,23 @@ class Routes:
             for each in kinds
         ]
         return {"kind": "APIResourceList", "groupVersion": f"{group}/{version}".lstrip("/"), "resources": resources}
+
+    def _group(self, group: str, versions: list[str]) -> Object:
+        """Return a group as aggregated discovery has it."""
+        resources = {
+            version: [
+                {
+                    "resource": each.resource.plural,
+                    "responseKind": {"kind": each.resource.kind},
+                    "scope": "Namespaced" if each.resource.namespaced else "Cluster",
+                    "verbs": ["list"],
+                }
+                for each in self._cluster.kinds(group, version)
+            ]
+            for version in versions
+        }
+        found = [{"version": version, "resources": each} for version, each in resources.items()]
+        return {"metadata": {"name": group}, "versions": found}
 
 
 def stated(body: Any, kind: Definition) -> Object:

@@ -13,7 +13,8 @@ from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES
 from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Problem, write
 from gatewright.policies import HOME
 from gatewright.sources import read_sources
-from webhook.harness.known import Labels
+from gatewright.subjects import Subjects
+from webhook.known import Labels
 
 
 @click.command
@@ -58,10 +59,8 @@ def command(
     def judged() -> Checker:
         checker = Checker(settings, home or settings.namespace or HOME)
         sources = read_sources(manifests, namespace, None if changed is None else changed_files(changed))
-        if settings.kubeconfig is None:
-            checker.files(sources, namespace, namespace_labels)
-        else:
-            asyncio.run(checker.cluster(sources if manifests else None, namespace, namespace_labels))
+        checker.notes += sources.notes
+        asyncio.run(checker.run(Subjects(sources if manifests else None, namespace, namespace_labels)))
         return checker
 
     try:

@@ -1,33 +1,31 @@
 """`gatewright impact`: list what another policy set, or another date, would change."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from config.documents import Document, DocumentError
+from config.documents import DocumentError
 from config.settings import Settings
 from controller.audit.kubernetes_policies import joined
 from gatewright.checking import exceptions_of, policy_infos, problem, result, without_effect
 from gatewright.impact import UNCHANGED, compare
-from gatewright.live import Live, known_of
+from gatewright.live import Live
 from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
 from gatewright.outputs import OUTPUTS, Output, Problem, Report, Result, write
 from gatewright.planning import planners_of
 from gatewright.policies import HOME, engine_from, policy_documents
 from gatewright.recorded import read_reviews
-from gatewright.sources import Sources, read_sources
-from gatewright.terminal import progress
-from kube.client import Client, Object
+from gatewright.sources import read_sources
+from gatewright.subjects import Subjects
+from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
-from webhook.engine import BoundPolicy, Engine
-from webhook.engine.planners import Served
+from webhook.engine import BoundPolicy
 from webhook.engine.policy_set import read
-from webhook.harness.known import Known, Labels
-from webhook.harness.manifests import Judge
+from webhook.known import Labels
 from webhook.policies import catalogue
 
 DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
@@ -65,7 +63,9 @@ def command(
     if not (manifests or reviews or settings.kubeconfig):
         raise click.UsageError("name MANIFESTs, recorded --reviews, or a cluster by --kubeconfig")
     comparison = Comparison(settings, home or settings.namespace or HOME, (old, new), at)
-    asyncio.run(comparison.run(manifests, reviews, namespace, namespace_labels))
+    sources = read_sources(manifests, namespace) if manifests or reviews else None
+    recorded = [] if reviews is None else list(read_reviews(reviews))
+    asyncio.run(comparison.run(Subjects(sources, namespace, namespace_labels, recorded)))
     report = comparison.report()
     write(report, outputs)
     return report.exit_code()
@@ -106,49 +106,30 @@ class Comparison:
             generated=self._times[0].isoformat(timespec="seconds").replace("+00:00", "Z"),
         )
 
-    async def run(
-        self, manifests: Sequence[str], reviews: Path | None, namespace: str, labels: Mapping[str, Labels]
-    ) -> None:
-        """Judge all objects by both sets."""
+    async def run(self, subjects: Subjects) -> None:
+        """Judge the subjects by both sets."""
         if self._settings.kubeconfig is None:
-            self._compare(manifests, reviews, namespace, labels, [], ())
+            await self._compare(subjects, None)
             return
         try:
             async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
                 live = Live(client, self._home)
                 if self._settings.kubernetes_policies:
                     self._join(await live.kubernetes_policies())
-                context, served = await live.context(*self._engines), await live.served(self._engines[1])
-                if manifests or reviews:
-                    self._compare(manifests, reviews, namespace, labels, context, served)
-                else:
-                    known = known_of(Sources(), context, "", labels)
-                    objects = [each async for each in live.objects(*self._engines)]
-                    for owned, engines in enumerate((self._engines, [each.for_owned for each in self._engines])):
-                        judges = self._judges(engines, known, "", served, stored=True)
-                        self._judge([each for each, is_owned in objects if is_owned == owned], judges)
+                await self._compare(subjects, live)
                 self._problems += live.problems
         except ApiError as error:
             self._problems.append(Problem(f"cannot read from the API server: {error}"))
 
-    def _compare(
-        self,
-        manifests: Sequence[str],
-        reviews: Path | None,
-        namespace: str,
-        labels: Mapping[str, Labels],
-        context: list[Object],
-        served: Served,
-    ) -> None:
-        sources = read_sources(manifests, namespace)
-        self._problems += [problem(DocumentError(each)) for each in sources.problems]
-        self._notes += sources.notes
-        judges = self._judges(self._engines, known_of(sources, context, namespace, labels), namespace, served)
-        self._judge(sources.judged, judges)
-        if reviews is not None:
-            recorded = list(read_reviews(reviews))
-            self._problems += [problem(each) for each in recorded if isinstance(each, DocumentError)]
-            self._judge([each for each in recorded if isinstance(each, Document)], judges, are_reviews=True)
+    async def _compare(self, subjects: Subjects, live: Live | None) -> None:
+        self._notes += subjects.sources.notes if subjects.sources is not None else []
+        infos = [policy_infos(engine.policies) for engine in self._engines]
+        async for verdicts in subjects.judged([*zip(self._engines, self._times, strict=True)], live):
+            if isinstance(verdicts, DocumentError):
+                self._problems.append(problem(verdicts))
+            else:
+                old, new = (result(judged, of) for judged, of in zip(verdicts, infos, strict=True))
+                self._results.append(compare(old, new))
 
     def _join(self, policies: Sequence[BoundPolicy]) -> None:
         """Let both sets have the cluster's policies of Kubernetes' kinds, but for those that a set has itself."""
@@ -157,24 +138,3 @@ class Comparison:
             joined(engine, (each for each in policies if each.name not in names))
             for engine, names in zip(self._engines, own, strict=True)
         ]
-
-    def _judges(
-        self, engines: Sequence[Engine], known: Known, namespace: str, served: Served, *, stored: bool = False
-    ) -> list[Judge]:
-        return [
-            Judge(engine, known, namespace, now, served, stored=stored)
-            for engine, now in zip(engines, self._times, strict=True)
-        ]
-
-    def _judge(self, documents: Sequence[Document], judges: Iterable[Judge], *, are_reviews: bool = False) -> None:
-        infos = [policy_infos(engine.policies) for engine in self._engines]
-        for document in progress(documents, "judged"):
-            try:
-                old, new = (
-                    result(judge.review(document) if are_reviews else judge(document), info)
-                    for judge, info in zip(judges, infos, strict=True)
-                )
-            except DocumentError as error:
-                self._problems.append(problem(error))
-            else:
-                self._results.append(compare(old, new))

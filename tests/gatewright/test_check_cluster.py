@@ -161,6 +161,59 @@ async def test_manifests_are_judged_against_the_cluster(server, check):
     assert (code, verdicts(report)) == (0, ["unmatched shop/new"])
 
 
+GIZMOS = {
+    "metadata": {"name": "gizmo-list.example.test"},
+    "spec": {
+        "group": "example.test",
+        "scope": "Namespaced",
+        "names": {"kind": "Gizmo", "plural": "gizmo-list"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+NO_GIZMOS = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: none}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [example.test], apiVersions: [v1], operations: [CREATE], resources: [gizmo-list]}]
+  validations: [{expression: "false", message: no gizmos}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: none}
+spec: {policyName: none, validationActions: [Deny]}
+"""
+
+
+async def test_manifests_have_the_resources_that_the_cluster_says(server, check):
+    """The resource of a custom kind need not be its plural."""
+    server.define(GIZMOS)
+    write("none.yaml", NO_GIZMOS)
+    write("gizmo.yaml", "apiVersion: example.test/v1\nkind: Gizmo\nmetadata: {name: one, namespace: shop}\n")
+    code, report, _ = await check("--policies", "none.yaml", "gizmo.yaml")
+    assert (code, verdicts(report)) == (1, ["denied shop/one"])
+
+
+async def test_a_policy_whose_look_up_is_forbidden_cannot_decide(server, check):
+    """What could not be listed is not taken for absent."""
+    policy(server, name="budgets", policy="disruption-budgets", params={"workloads": True}, match={})
+    deployment(server, "big")
+    server.fail(1, 403, path="/apis/policy/v1/poddisruptionbudgets")
+    code, report, err = await check()
+    (violation,) = report["results"][0]["violations"]
+    assert (code, verdicts(report)) == (3, ["error shop/big"])
+    assert violation["message"] == ("could not be decided, since disruption budgets could not be looked up. Try again.")
+    assert err.startswith("poddisruptionbudgets cannot be listed: 403 Forbidden")
+
+
 async def test_a_bad_policy_object_hides_no_verdict(server, check):
     """It is a problem, with exit code 3."""
     policy(server)

@@ -1,6 +1,6 @@
 """Judge manifests as the webhook would if they were applied."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,35 +11,21 @@ import orjson
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine, NotLookedUpError, Outcome, Violation
+from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine, NotLookedUpError, Outcome
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
+from webhook.findings import Finding, findings
 from webhook.harness.bases import namespace_of as reviewed_namespace
-from webhook.harness.known import Known, namespace_of
-from webhook.harness.objects import as_served, require_object
+from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
 from webhook.harness.reviews import Admission, group_version_kind
-from webhook.harness.trial import Answer, ask, ask_stored
+from webhook.harness.trial import Answer, ask
+from webhook.known import Known
 from webhook.messages import failure
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
-ACTIONS = ("Deny", "Warn", "Audit")  # a violation has the first of these actions that its policy has
+NOTHING: dict[str, Any] = {}
 VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audited"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One violation of a policy by a manifest, or a policy that could not judge it.
-
-    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not. `violation` is None where the
-    policy failed.
-    """
-
-    policy: str
-    path: str
-    message: str
-    action: str = "Deny"
-    violation: Violation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +58,11 @@ class Judged:
 class Judge:
     """Judges manifests one by one with an engine, against what is `known` of their cluster."""
 
-    def __init__(
-        self, engine: Engine, known: Known, namespace: str, now: datetime, served: Served = (), *, stored: bool = False
-    ) -> None:
+    def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime, served: Served = ()) -> None:
         """Use this engine and cluster, and this default namespace for manifests.
 
-        `served` are the optional APIs that the cluster has. With `stored`, objects are judged as they are, without
-        mutation.
+        `served` are the optional APIs that the cluster has.
         """
-        self._ask_engine = ask_stored if stored else ask
         self._engine = engine
         self._known = known
         kinds = (target.kind for each in engine.policies for target in each.policy.targets)
@@ -103,7 +85,7 @@ class Judge:
         except (ConversionError, MalformedRequestError) as error:
             raise DocumentError(f"{document.where()}: {error}") from None
         patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
-        return _judged(document, where, answer.outcomes, tuple(patch), answer.object or {})
+        return judged(document, where, answer.outcomes, tuple(patch), answer.object or {}, _undecided_in(where))
 
     def review(self, document: Document) -> Judged:
         """Return the verdict on a recorded AdmissionReview (admission.k8s.io/v1), as the webhook would judge it.
@@ -122,13 +104,13 @@ class Judge:
         outcomes = mutated.outcomes + self._engine.validate(request).outcomes
         about, value = request.attributes, request.value
         named = {"kind": about.kind, "metadata": value.get("metadata") or {"name": about.name}}  # what exec has not
-        judged = replace(document, value={**value, **named})
-        return _judged(judged, where, outcomes, tuple(mutated.operations), value)
+        document = replace(document, value={**value, **named})
+        return judged(document, where, outcomes, tuple(mutated.operations), value, _undecided_in(where))
 
     def _ask(self, admission: Admission, where: str) -> Answer:
         """Return the answer; where labels are unknown, a policy decides if its verdict does not depend on them."""
         looked_up = {**self._always, **self._known.about(where)}
-        answer = self._ask_engine(self._engine, admission, looked_up)
+        answer = ask(self._engine, admission, looked_up)
         undecided = _lacking_labels(answer)
         if not undecided or self._known.knows(where):
             return answer
@@ -136,7 +118,7 @@ class Judge:
         if everywhere is None:
             return answer
         labels = {NAMESPACE_LABELS: {NAME_LABEL: where}}
-        found = self._ask_engine(everywhere, admission, {**looked_up, **labels}).outcomes
+        found = ask(everywhere, admission, {**looked_up, **labels}).outcomes
         broken = {each.policy for each in found if each.violations or each.malformed or each.error or each.patched}
         clean, needless = frozenset[str](), {each.policy for each in found} - broken
         while more := _lacking_labels(answer) & needless - clean:
@@ -144,7 +126,7 @@ class Judge:
             engine = self._selecting(clean)
             if engine is None:
                 break
-            answer = self._ask_engine(engine, admission, looked_up)
+            answer = ask(engine, admission, looked_up)
         return answer
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:
@@ -171,19 +153,28 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: da
     documents = list(documents)
     for document in documents:
         require_object(document)
-    known = Known([document.value for document in documents], namespace)
+    known = Known()
+    add_manifests(known, documents, namespace)
     yield from map(Judge(engine, known, namespace, now), documents)
 
 
-def _judged(
+def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -> None:
+    """Add the complete objects among the documents to what is known; `namespace` is the default namespace."""
+    for document in filter(is_whole, documents):
+        known.add(document.value, namespace_of(document.value, namespace))
+
+
+def judged(
     document: Document,
-    where: str,
+    namespace: str,
     outcomes: tuple[Outcome, ...],
-    operations: tuple[dict[str, Any], ...],
-    object: dict[str, Any],
+    operations: tuple[dict[str, Any], ...] = (),
+    object: dict[str, Any] = NOTHING,
+    wording: Callable[[Outcome], str] = failure,
 ) -> Judged:
-    findings = tuple(dict.fromkeys(_findings(outcomes, where)))
-    return Judged(document, where, _verdict(outcomes, findings), findings, operations, object)
+    """Return the verdict on a document from the outcome of each policy; `wording` returns the message of a failure."""
+    found = findings(outcomes, wording)
+    return Judged(document, namespace, _verdict(outcomes, found), found, operations, object)
 
 
 def _lacking_labels(answer: Answer) -> set[str]:
@@ -204,30 +195,16 @@ def _verdict(outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...]) -> st
     return "mutated" if any(outcome.patched for outcome in outcomes) else "allowed"
 
 
-def _findings(outcomes: Iterable[Outcome], namespace: str) -> Iterator[Finding]:
-    malformed: set[str] = set()
-    for outcome in outcomes:
-        if outcome.malformed is not None:
-            if outcome.malformed.where not in malformed:  # every policy that reads the field reports it
-                malformed.add(outcome.malformed.where)
-                yield _finding(outcome.policy, outcome.malformed, "Deny")
-        elif outcome.error is not None:
-            action = "Error" if outcome.denies else "Warn"
-            yield Finding(outcome.policy, "", _undecided(outcome, namespace), action)
-        else:
-            action = next((each for each in ACTIONS if each in outcome.actions), "Audit")
-            yield from (_finding(outcome.policy, each, action) for each in outcome.violations)
+def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
+    """Return the wording of a failure to judge a manifest of `namespace`: how to make known what is missing."""
 
+    def wording(outcome: Outcome) -> str:
+        if not isinstance(outcome.error, NotLookedUpError):
+            return failure(outcome)
+        missing = str(outcome.error).replace("_", " ").removeprefix("namespace ")
+        return (
+            f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add Namespace {namespace} to the "
+            "manifests, or use --namespace-labels or --kubeconfig."
+        )
 
-def _finding(policy: str, violation: Violation, action: str) -> Finding:
-    return Finding(policy, violation.where, violation.message, action, violation)
-
-
-def _undecided(outcome: Outcome, namespace: str) -> str:
-    if not isinstance(outcome.error, NotLookedUpError):
-        return failure(outcome)
-    missing = str(outcome.error).replace("_", " ").removeprefix("namespace ")
-    return (
-        f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add Namespace {namespace} to the "
-        "manifests, or use --namespace-labels or --kubeconfig."
-    )
+    return wording

@@ -6,14 +6,35 @@ from config.documents import Document, DocumentError
 from config.faults import did_you_mean
 from webhook.engine.kinds import KINDS
 from webhook.engine.violation import JSON_TYPES
-from webhook.harness.bases import kinds_by_name
-from webhook.harness.known import CLUSTER_SCOPED
+from webhook.harness.bases import is_cluster_scoped, kinds_by_name
 from webhook.harness.reviews import group_version_kind
 
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # read before any policy runs
 CLIENT_SIDE = frozenset(
     {"kustomize.config.k8s.io"}
 )  # configuration of client-side tools, not API groups of the API server
+CLUSTER_SCOPED = frozenset(  # built-in kinds that no policy applies to
+    {
+        "APIService",
+        "CSIDriver",
+        "CertificateSigningRequest",
+        "CustomResourceDefinition",
+        "FlowSchema",
+        "IngressClass",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "MutatingWebhookConfiguration",
+        "Node",
+        "PersistentVolume",
+        "PriorityClass",
+        "PriorityLevelConfiguration",
+        "RuntimeClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "VolumeAttributesClass",
+    }
+)
 MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # the current group of kinds that moved
 NOT_IN_THE_TABLE = CLUSTER_SCOPED | {
     "Endpoints",
@@ -71,6 +92,13 @@ def _require_known_kind(document: Document) -> None:
     if meant.startswith("; did"):
         said = document.value["apiVersion"]
         raise DocumentError(f'{document.where("kind")}: kind: {said} has no kind "{kind}"{meant}')
+
+
+def namespace_of(object: Object, namespace: str) -> str:
+    """Return the namespace of an object: its own, else `namespace`; "" for a cluster-scoped kind."""
+    if object["kind"] in CLUSTER_SCOPED or is_cluster_scoped(object["kind"]):
+        return ""
+    return object["metadata"].get("namespace") or namespace
 
 
 def as_served(object: Object) -> Object:

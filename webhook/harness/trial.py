@@ -62,12 +62,6 @@ def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answ
     return Answer(response, mutated.object, outcomes + verdict.outcomes, patched_twice="patch" in second)
 
 
-def ask_stored(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
-    """Judge a stored object as it is, without mutation."""
-    verdict, response = _round(engine.validate, admission, looked_up)
-    return Answer(response, admission.object, verdict.outcomes, patched_twice=False)
-
-
 def _mutate(
     engine: Engine, admission: Admission, looked_up: dict[str, Any]
 ) -> tuple[Admission, dict[str, Any], tuple[Outcome, ...]]:

@@ -223,7 +223,7 @@ async def test_a_list_whose_token_expires_goes_on(server):
         server.create(DEPLOYMENT, deployment(name, 3))
     found = []
     async with Client(server.endpoint) as client:
-        async for each in Lister(client, RateLimit(1000)).objects(DEPLOYMENT, first=1):
+        async for each in Lister(client, RateLimit(1000)).list(DEPLOYMENT, first=1):
             if not found:
                 server.create(DEPLOYMENT, deployment("b", 3))
                 server.storage.compact()

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from controller.audit.judge import Judged, Result
 from controller.audit.reports import Format, report, truncated
+from controller.audit.results import Judged, Result
 from tests.controlplane.fixtures import available
 from tests.controlplane.gobuild import build
 

@@ -6,8 +6,8 @@ import orjson
 import pytest
 
 from controller.audit import reports
-from controller.audit.judge import Judged, Result
 from controller.audit.reports import Stored, changes, digest, report, with_first_seen
+from controller.audit.results import Judged, Result
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())

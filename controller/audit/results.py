@@ -1,0 +1,55 @@
+"""What an audit finds about an object, in the words of a Report: one result for each violation. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from webhook.engine import BoundPolicy, Verdict
+from webhook.findings import findings
+
+Level = Literal["fail", "warn", "error"]
+LEVELS: dict[str, Level] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}
+
+Object = dict[str, Any]
+
+
+class Result(NamedTuple):
+    """One violation of a policy by an object: `result` is fail, warn or error, as in a Report."""
+
+    policy: str
+    rule: str  # the built-in policy, or "" where the policy object has rules of its own
+    path: str
+    message: str
+    result: Level
+    severity: str
+    category: str
+
+
+class Judged(NamedTuple):
+    """An object with at least one result."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    results: tuple[Result, ...]
+
+
+def results_of(object: Object, verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Judged | None:
+    """Return the results for an object of a cluster by policies (by title); None where there are none."""
+    if verdict.is_plain:
+        return None
+    results = tuple(dict.fromkeys(_results(verdict, policies)))
+    metadata = object["metadata"]
+    named = metadata.get("namespace", ""), metadata["name"], metadata["uid"]
+    return Judged(object["apiVersion"], object["kind"], *named, results) if results else None
+
+
+def _results(verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Iterator[Result]:
+    for each in findings(verdict.outcomes):
+        level: Level = "error" if each.violation is None else LEVELS[each.action]
+        bound = policies.get(each.policy)
+        if bound is None:  # from a kind's type or its planner
+            yield Result(each.policy, "", each.path, each.message, level, "high", "kinds")
+        else:
+            yield Result(each.policy, bound.policy.name, each.path, each.message, level, bound.severity, bound.category)

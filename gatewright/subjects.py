@@ -1,0 +1,72 @@
+"""What `check` and `impact` judge: manifests and recorded reviews, or the objects of a cluster."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from config.documents import Document, DocumentError
+from gatewright.live import Live
+from gatewright.sources import Sources
+from gatewright.terminal import Progress, progress
+from webhook.engine import Engine
+from webhook.engine.planners import Served
+from webhook.harness.manifests import Judge, Judged, add_manifests
+from webhook.known import Known, Labels
+
+EngineAt = tuple[Engine, datetime]  # an engine, and the time that it judges as of
+Verdicts = list[Judged] | DocumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Manifests with the namespace of those that name none, labels of namespaces, and recorded reviews.
+
+    Without `sources`, the objects of a cluster are meant.
+    """
+
+    sources: Sources | None
+    namespace: str
+    labels: Mapping[str, Labels]
+    reviews: Sequence[Document | DocumentError] = ()
+
+    async def judged(self, engines: Sequence[EngineAt], live: Live | None) -> AsyncIterator[Verdicts]:
+        """Yield the verdict of each engine on each subject, or why it cannot be judged.
+
+        What policies look up are the manifests, over the cluster's objects if there is a cluster (`live`).
+        """
+        known = Known()
+        served: Served = ()
+        if live is not None:
+            known, served = await live.known(*(engine for engine, _ in engines)), await live.served(engines[-1][0])
+        for namespace, labels in self.labels.items():
+            known.set_labels(namespace, labels)
+        if self.sources is not None:
+            if live is not None:
+                known.plurals |= await live.plurals()
+            for each in self._judged(self.sources, engines, known, served):
+                yield each
+        elif live is not None:
+            with Progress("judged") as done:
+                async for verdicts in live.judged(engines, known, served):
+                    yield verdicts
+                    done.advance()
+
+    def _judged(
+        self, sources: Sources, engines: Sequence[EngineAt], known: Known, served: Served
+    ) -> Iterator[Verdicts]:
+        yield from map(DocumentError, sources.problems)
+        add_manifests(known, sources.documents, self.namespace)
+        judges = [Judge(engine, known, self.namespace, now, served) for engine, now in engines]
+        for document in progress(sources.judged, "judged"):
+            yield _verdicts(document, judges)
+        for review in progress(self.reviews, "judged"):
+            yield _verdicts(review, [judge.review for judge in judges])
+
+
+def _verdicts(document: Document | DocumentError, judges: Iterable[Callable[[Document], Judged]]) -> Verdicts:
+    if isinstance(document, DocumentError):
+        return document
+    try:
+        return [judge(document) for judge in judges]
+    except DocumentError as error:
+        return error

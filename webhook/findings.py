@@ -1,0 +1,47 @@
+"""The findings of a verdict, one by one: reports list them, where an answer to the API server is one message."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from webhook.engine import Outcome, Violation
+from webhook.messages import failure
+
+ACTIONS = ("Deny", "Warn", "Audit")  # a violation has the first of these actions that its policy has
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One violation of a policy by an object, or a policy that could not judge it.
+
+    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not. `violation` is None where the
+    policy failed.
+    """
+
+    policy: str
+    path: str
+    message: str
+    action: str = "Deny"
+    violation: Violation | None = None
+
+
+def findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str] = failure) -> tuple[Finding, ...]:
+    """Return each finding of the outcomes once; `wording` returns the message of a policy that failed."""
+    return tuple(dict.fromkeys(_findings(outcomes, wording)))
+
+
+def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) -> Iterator[Finding]:
+    malformed: set[str] = set()
+    for outcome in outcomes:
+        if outcome.malformed is not None:
+            if outcome.malformed.where not in malformed:  # every policy that reads the field reports it
+                malformed.add(outcome.malformed.where)
+                yield _finding(outcome.policy, outcome.malformed, "Deny")
+        elif outcome.error is not None:
+            yield Finding(outcome.policy, "", wording(outcome), "Error" if outcome.denies else "Warn")
+        else:
+            action = next((each for each in ACTIONS if each in outcome.actions), "Audit")
+            yield from (_finding(outcome.policy, each, action) for each in outcome.violations)
+
+
+def _finding(policy: str, violation: Violation, action: str) -> Finding:
+    return Finding(policy, violation.where, violation.message, action, violation)

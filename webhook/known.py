@@ -1,0 +1,97 @@
+"""What is known of a cluster when objects are judged: its namespaces, and the objects that policies look up. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, NotLookedUpError
+from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine.request import NAME_LABEL
+
+Object = dict[str, Any]
+Labels = Mapping[str, str]
+
+
+class UnknownLabels(Mapping[str, str]):
+    """The labels of a namespace known by name only. Raises NotLookedUpError for other labels than its name's."""
+
+    def __init__(self, namespace: str) -> None:
+        """Use this namespace name."""
+        self._namespace = namespace
+
+    def __getitem__(self, key: str) -> str:
+        if key != NAME_LABEL:
+            raise NotLookedUpError(NAMESPACE_LABELS)
+        return self._namespace
+
+    def __iter__(self) -> Iterator[str]:
+        raise NotLookedUpError(NAMESPACE_LABELS)
+
+    def __len__(self) -> int:
+        raise NotLookedUpError(NAMESPACE_LABELS)
+
+
+class Known:
+    """Namespaces and looked-up objects: those of manifests, of a cluster, or of manifests over a cluster."""
+
+    def __init__(self) -> None:
+        """Start without objects, and with namespaces whose labels are unknown."""
+        self.plurals: dict[tuple[str, str], str] = {}
+        """The resource names of custom kinds, by group and kind."""
+        self._labels: dict[str, Labels] = {}
+        self._stored: dict[str, Object | None] = {}
+        self._found: dict[str, dict[str, dict[tuple[str, str, str], Object]]] = {name: {} for name in LOOK_UPS}
+        self._about: dict[str, Mapping[str, Any]] = {}
+
+    def set_labels(self, namespace: str, labels: Labels | None, stored: Object | None = None) -> None:
+        """Set the labels of a namespace; `stored` is the Namespace, where the cluster has it with these labels."""
+        self._labels[namespace] = {NAME_LABEL: namespace, **(labels or {})}
+        self._stored[namespace] = stored
+        self._about.clear()
+
+    def add(self, object: Object, namespace: str) -> None:
+        """Add an object of `namespace` ("" if cluster-scoped), or replace that of its name; ignore one without a name.
+
+        A Namespace sets its labels, a CustomResourceDefinition the plural of its kind.
+        """
+        kind, name = object["kind"], object["metadata"].get("name")
+        if not name:
+            return
+        if kind == "Namespace":
+            self.set_labels(name, object["metadata"].get("labels"))
+        for each, found in self._found.items():
+            look_up = LOOK_UPS[each]
+            if kind in look_up.kinds:
+                there = found.setdefault("" if look_up.everywhere else namespace, {})
+                there[kind, namespace, name] = look_up.shaped(object, namespace)
+        match object:
+            case {
+                "kind": "CustomResourceDefinition",
+                "spec": {"group": str(group), "names": {"kind": str(of), "plural": str(plural)}},
+            }:
+                self.plurals[group, of] = plural
+        self._about.clear()
+
+    def forget(self, look_up: str) -> None:
+        """Remove a look-up that could not be read: policies that need it cannot decide."""
+        del self._found[look_up]
+        self._about.clear()
+
+    def knows(self, namespace: str) -> bool:
+        """Whether the labels of a namespace are known."""
+        return not namespace or namespace in self._labels
+
+    def about(self, namespace: str) -> Mapping[str, Any]:
+        """Return the look-ups for an object in `namespace`."""
+        if namespace not in self._about:
+            self._about[namespace] = self._look_up(namespace)
+        return self._about[namespace]
+
+    def _look_up(self, namespace: str) -> Mapping[str, Any]:
+        is_known = namespace in self._labels
+        found: dict[str, Any] = {
+            name: [*there.get("" if LOOK_UPS[name].everywhere else namespace, {}).values()]
+            for name, there in self._found.items()
+            if is_known or not LOOK_UPS[name].completes
+        }
+        labels = self._labels[namespace] if is_known else UnknownLabels(namespace)
+        return found | {NAMESPACE: self._stored.get(namespace), NAMESPACE_LABELS: labels}
