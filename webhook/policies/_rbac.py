@@ -1,7 +1,6 @@
 """Reads RBAC objects, and recognizes the writes of Kubernetes itself."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Set
 
 from webhook.engine.fields import Fields
 from webhook.engine.request import Request
@@ -10,8 +9,8 @@ ROLES = ("ClusterRole", "Role")
 BINDINGS = ("ClusterRoleBinding", "RoleBinding")
 GROUP = "rbac.authorization.k8s.io"
 
-NAME, ANY_NAME = "name ", "of any name"
-PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs")
+NAMES, ANY_NAME = "resourceNames", "of any name"
+PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs", NAMES)
 
 SYSTEM_WRITERS = frozenset(
     {
@@ -33,14 +32,13 @@ def rules(request: Request) -> Iterator[Fields]:
 
 
 class Reach(frozenset[str]):
-    """All that a rule gives. One for some names gives no more than the same one for any name."""
+    """All that a rule gives, part by part. A rule for some names gives no more than the same one for any name."""
 
-    def __le__(self, other: Any) -> bool:
-        named = {each for each in self if each.startswith(NAME)} if ANY_NAME in other else set[str]()
-        return frozenset(self - named) <= frozenset(other)
+    def __le__(self, other: Set[object]) -> bool:
+        return all(each in other or (ANY_NAME in other and each.startswith(NAMES)) for each in self)
 
 
 def reach(rule: Fields) -> Reach:
     """Return all that a rule gives: a verb of one resource is not the same verb of another."""
     given = {f"{part} {each}" for part in PARTS for each in rule.strings(part)}
-    return Reach(given | ({f"{NAME}{each}" for each in rule.strings("resourceNames")} or {ANY_NAME}))
+    return Reach(given if rule.strings(NAMES) else {*given, ANY_NAME})

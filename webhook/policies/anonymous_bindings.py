@@ -4,9 +4,7 @@ Why: a binding to `system:anonymous` or `system:unauthenticated` grants its righ
 API server, including scanners on the Internet.
 
 Allowed: any other subject; the roles that `allowed` names, by default those that Kubernetes itself grants this way.
-Denied:  the user `system:anonymous`, the group `system:unauthenticated`; with `authenticated`, also the group
-         `system:authenticated`, which contains every authenticated user; with `masters`, also the group
-         `system:masters`.
+Denied:  the user `system:anonymous`, the group `system:unauthenticated`; the groups that a parameter denies too.
 Fix: bind the role to the users, groups or ServiceAccounts that need it.
 """
 
@@ -16,8 +14,7 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.violation import shown
 from webhook.policies._rbac import BINDINGS, is_by_kubernetes
 
-ANYBODY = ("User system:anonymous", "Group system:unauthenticated")
-EVERYBODY, MASTERS = "Group system:authenticated", "Group system:masters"
+EVERY_CLIENT = "every client"
 PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]
 
 
@@ -25,7 +22,9 @@ class AnonymousBindings(Params):
     """Which subjects are denied, and for which roles they are allowed."""
 
     allowed: list[str] = Field(PUBLIC, description="roles that may be granted to these subjects")
-    authenticated: bool = Field(False, description="whether system:authenticated is denied too")
+    authenticated: bool = Field(
+        False, description="whether system:authenticated (every authenticated user) is denied too"
+    )
     masters: bool = Field(False, description="whether system:masters is denied too, whose rights RBAC cannot revoke")
 
 
@@ -34,11 +33,14 @@ def validate(request: Request, params: AnonymousBindings) -> Violations:
     role = request.string("roleRef.name") or ""
     if is_by_kubernetes(request) or role in params.allowed:
         return
-    denied = (*ANYBODY, *[EVERYBODY] * params.authenticated, *[MASTERS] * params.masters)
+    denied = {"User system:anonymous": EVERY_CLIENT, "Group system:unauthenticated": EVERY_CLIENT}
+    if params.authenticated:
+        denied["Group system:authenticated"] = EVERY_CLIENT
+    if params.masters:
+        denied["Group system:masters"] = "a group whose rights RBAC cannot revoke"
     for index, subject in enumerate(request.each("subjects")):
         name = subject.string("name")
-        if (title := f"{subject.string('kind')} {name}") in denied:
-            whom = "a group whose rights RBAC cannot revoke" if title == MASTERS else "every client"
+        if whom := denied.get(f"{subject.string('kind')} {name}"):
             rule = f"{shown(role)} must not be granted to {whom}"
             yield request.violation(f"subjects[{index}].name", name, rule, "bind it to the subjects that need it")
 

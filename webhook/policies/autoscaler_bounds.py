@@ -4,8 +4,7 @@ Why: a HorizontalPodAutoscaler without `minReplicas` scales down to one replica,
 with equal bounds does nothing. Judged: HorizontalPodAutoscalers, and KEDA's ScaledObjects.
 
 Allowed: `minReplicas: 2` with `maxReplicas: 5`.
-Denied:  no `minReplicas`, which means 1; `minReplicas: 2` with `maxReplicas: 2`. With `allow_zero`, a minimum of 0
-(scale to zero between loads) is allowed.
+Denied:  no `minReplicas`, which means 1; `minReplicas: 2` with `maxReplicas: 2`.
 Fix: raise the bound that the message names.
 """
 
@@ -21,7 +20,7 @@ class AutoscalerBounds(Params):
     """How far autoscalers may go down, and how far their bounds lie apart."""
 
     minimum: int = Field(2, ge=0, description="minimum of minReplicas")
-    allow_zero: bool = Field(True, description="whether a minimum of 0 is allowed all the same")
+    allow_zero: bool = Field(True, description="whether a minimum of 0 (scale to zero between loads) is allowed")
     spread: int = Field(1, ge=0, description="by how many replicas the upper bound must exceed the lower one")
 
 
@@ -35,11 +34,8 @@ def validate(request: Request, params: AutoscalerBounds) -> Violations:
     for upper, highest, _ in uppers:
         if highest - lowest < params.spread:
             enough = lowest + params.spread
-            rule, fix = (
-                f"the bounds of autoscalers must be at least {params.spread} apart",
-                f"set it to {enough} or more",
-            )
-            found = f"{highest} with a lower bound of {lowest}"
+            rule = f"the bounds of autoscalers must be at least {params.spread} apart"
+            found, fix = f"{highest} with a lower bound of {lowest}", f"set it to {enough} or more"
             yield request.violation(upper, highest, rule, fix, found=found, excess=enough - highest, mended=enough)
 
 

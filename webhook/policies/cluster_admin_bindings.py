@@ -11,7 +11,7 @@ Fix: bind a role with the rights that are needed.
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violations
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.policies._rbac import BINDINGS, is_by_kubernetes
 
@@ -34,18 +34,12 @@ def validate(request: Request, params: ClusterAdminBindings) -> Violations:
     if is_by_kubernetes(request) or request.string("roleRef.kind") != "ClusterRole" or role not in params.roles:
         return
     for index, subject in enumerate(request.each("subjects")):
-        name = _named(subject, request.attributes.namespace)
-        if not params.allowed.match(name):
+        kind, name = subject.string("kind") or "", subject.string("name") or ""
+        if kind == "ServiceAccount":  # without a namespace, it is in that of the RoleBinding
+            name = f"{subject.string('namespace') or request.attributes.namespace}:{name}"
+        if not params.allowed.match(f"{kind}:{name}"):
             rule, fix = f"only approved subjects may be bound to {role}", "bind a role with the rights that are needed"
-            yield request.violation(f"subjects[{index}].name", name, rule, fix)
-
-
-def _named(subject: Fields, namespace: str) -> str:
-    """Return a subject as `allowed` names it; a ServiceAccount without a namespace is in that of its RoleBinding."""
-    kind, name = subject.string("kind") or "", subject.string("name") or ""
-    if kind != "ServiceAccount":
-        return f"{kind}:{name}"  # the API ignores the namespace of a user or a group
-    return f"{kind}:{subject.string('namespace') or namespace}:{name}"
+            yield request.violation(f"subjects[{index}].name", f"{kind}:{name}", rule, fix)
 
 
 POLICY = Policy(

@@ -13,7 +13,6 @@ See: https://kubernetes.io/docs/reference/using-api/deprecation-guide/
 """
 
 from collections.abc import Iterator
-from functools import cached_property
 
 from pydantic import Field
 
@@ -41,13 +40,8 @@ BY_KIND = {
 class DeprecatedAPIs(Params):
     """Which versions are denied."""
 
-    release: str = Field(LATEST, pattern=r"^1\.[0-9]+$", description="Kubernetes release whose removals are denied")
+    release: str = Field(LATEST, pattern=r"^1\.[0-9]{1,3}$", description="Kubernetes release whose removals are denied")
     deprecated: bool = Field(False, description="whether versions that it deprecates are denied too")
-
-    @cached_property
-    def minor(self) -> int:
-        """The minor number of the release."""
-        return int(self.release.partition(".")[2])
 
 
 def validate(request: Request, params: DeprecatedAPIs) -> Violations:
@@ -55,14 +49,16 @@ def validate(request: Request, params: DeprecatedAPIs) -> Violations:
     attributes = request.attributes
     group, version, kind = attributes.requested or (attributes.group, attributes.version, attributes.kind)
     api_version = f"{group}/{version}" if group else version
-    new, deprecated, removed = BY_KIND.get((api_version, kind), ("", params.minor + 1, params.minor + 1))
-    if removed <= params.minor:
-        rule = f"Kubernetes 1.{removed} removed it"
-    elif params.deprecated and deprecated <= params.minor:
-        rule = f"Kubernetes 1.{deprecated} deprecated it, and 1.{removed} removes it"
-    else:
+    if (api_version, kind) not in BY_KIND:
         return
-    yield Violation("apiVersion", f"{api_version} {kind}", rule, f"use {new}" if new else "remove the object")
+    new, deprecated, removed = BY_KIND[api_version, kind]
+    found, fix = f"{api_version} {kind}", f"use {new}" if new else "remove the object"
+    minor = int(params.release.removeprefix("1."))
+    if removed <= minor:
+        yield Violation("apiVersion", found, f"Kubernetes 1.{removed} removed it", fix)
+    elif params.deprecated and deprecated <= minor:
+        rule = f"Kubernetes 1.{deprecated} deprecated it, and 1.{removed} removes it"
+        yield Violation("apiVersion", found, rule, fix)
 
 
 def _judged() -> Iterator[Kind]:

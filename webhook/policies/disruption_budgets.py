@@ -2,10 +2,9 @@
 
 Why: a budget that never allows an eviction stops every drain of a node, and with it every upgrade of the cluster.
 
-Judged: PodDisruptionBudgets by themselves; with `workloads: true` also against the replicas of the Deployments,
-StatefulSets, ReplicaSets and ReplicationControllers whose pods they select, and these workloads against the budgets
-that select them. The policy then needs to look up both. A workload with 0 replicas has nothing to evict; ReplicaSets
-that a Deployment owns are ignored.
+Judged: PodDisruptionBudgets by themselves; with `workloads: true` also Deployments, StatefulSets, ReplicaSets and
+ReplicationControllers, each against the budgets that select its pods, and budgets against them: both are looked up. A
+workload with 0 replicas has nothing to evict; ReplicaSets that a Deployment owns are ignored.
 
 Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two replicas.
 Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; neither of the two; `minAvailable: 2` for two replicas.
@@ -27,6 +26,7 @@ BUDGETS, WORKLOADS = "disruption_budgets", "workloads"  # what is looked up: obj
 
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"([0-9]{1,9})%")
+Requirement = tuple[str | None, str | None, list[str]]  # key, operator, values
 NEVER = "a budget must allow the eviction of at least one pod"
 
 
@@ -37,7 +37,7 @@ class DisruptionBudgets(Params):
 
 
 class Workload(NamedTuple):
-    """The judged part of a workload: its pods' labels, and how many replicas it sets itself."""
+    """A workload: its pods' labels, and how many replicas it sets itself."""
 
     title: str
     labels: dict[str, str]
@@ -45,15 +45,15 @@ class Workload(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The judged part of a budget: how many of the pods that it selects it keeps, or what percentage."""
+    """A budget: how many of the pods that it selects it keeps, or what percentage."""
 
     title: str
     minimum: int | str | None
-    selector: list[tuple[str | None, str | None, list[str]]]  # requirements: key, operator, values
+    requirements: list[Requirement]
 
     def kept(self, workload: Workload) -> int:
         """Return how many pods of a workload it keeps, where these are all; 0 where one can be evicted."""
-        if not all(meets(workload.labels, *each) for each in self.selector):
+        if not all(meets(workload.labels, *each) for each in self.requirements):
             return 0
         kept = _pods(self.minimum, workload.replicas) or 0
         return kept if kept >= workload.replicas > 0 else 0
@@ -62,16 +62,13 @@ class Budget(NamedTuple):
 def validate(request: Request, params: DisruptionBudgets) -> Violations:
     """Yield a violation for a budget that allows no eviction, or for replicas too few for their budget."""
     if request.kind == "PodDisruptionBudget":
-        never = list(_never(request))
-        yield from never
-        if params.workloads and not never:
-            yield from _too_strict(request)
+        yield from _judge_budget(request, params)
     elif params.workloads:
-        yield from _too_few(_workload(request), request)
+        yield from _judge_workload(request)
 
 
-def _never(budget: Request) -> Violations:
-    minimum, maximum = budget.integer_or_string(MINIMUM), budget.integer_or_string(MAXIMUM)
+def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
+    minimum, maximum = request.integer_or_string(MINIMUM), request.integer_or_string(MAXIMUM)
     if minimum is None and maximum is None:
         found = "neither minAvailable nor maxUnavailable"
         yield Violation("spec", found, NEVER, "set maxUnavailable to 1 or more")
@@ -79,17 +76,16 @@ def _never(budget: Request) -> Violations:
         yield Violation(MAXIMUM, str(maximum), NEVER, "allow at least one")
     elif _is_all(minimum):
         yield Violation(MINIMUM, str(minimum), NEVER, "allow at least one")
+    elif params.workloads:
+        budget = _budget(request)
+        for workload in read_each(request.lookup(WORKLOADS), _workload):
+            if kept := budget.kept(workload):
+                found = f"{minimum}, and {workload.title} runs {workload.replicas}"
+                yield Violation(MINIMUM, found, NEVER, "lower it, or run more replicas", kept - workload.replicas)
 
 
-def _too_strict(request: Request) -> Violations:
-    budget, minimum = _budget(request), request.integer_or_string(MINIMUM)
-    for workload in read_each(request.lookup(WORKLOADS), _workload):
-        if kept := budget.kept(workload):
-            found = f"{minimum}, and {workload.title} runs {workload.replicas}"
-            yield Violation(MINIMUM, found, NEVER, "lower it, or run more replicas", kept - workload.replicas)
-
-
-def _too_few(workload: Workload, request: Request) -> Violations:
+def _judge_workload(request: Request) -> Violations:
+    workload = _workload(request)
     for budget in read_each(request.lookup(BUDGETS), _budget):
         if kept := budget.kept(workload):
             found = f"{workload.replicas}, and {budget.title} keeps {kept}"
@@ -100,13 +96,13 @@ def _too_few(workload: Workload, request: Request) -> Violations:
 def _budget(object: Fields) -> Budget:
     """Read a budget. One without a selector keeps no pods; one that keeps all of any number is denied by itself."""
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
-    labels = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
-    expressions = [
+    requirements: list[Requirement] = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
+    requirements += (
         (each.string("key"), each.string("operator"), each.strings("values"))
         for each in selector.each("matchExpressions")
-    ]
+    )
     keeps_none = _is_all(minimum) or not object.is_set("spec.selector")
-    return Budget(_title(object), None if keeps_none else minimum, [*labels, *expressions])
+    return Budget(_title(object), None if keeps_none else minimum, requirements)
 
 
 def _pods(value: int | str | None, replicas: int) -> int | None:

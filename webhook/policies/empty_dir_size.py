@@ -14,30 +14,29 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._resources import Amount, amount
 
+PATH = "emptyDir.sizeLimit"
+
 
 class EmptyDirSize(Params):
     """How large an emptyDir may become."""
 
     maximum: Amount | None = Field(None, description="largest sizeLimit; any, if left out")
-    memory_only: bool = Field(False, description="whether only volumes of `medium: Memory` are judged")
 
 
 def validate(request: Request, params: EmptyDirSize) -> Violations:
     """Yield one violation for each emptyDir without a size limit, or with too large a one."""
     for volume in request.volumes():
-        said = {key for key, value in volume.value.items() if value is not None}
-        if "emptyDir" not in said and said - {"name"}:
+        sources = {key for key, value in volume.value.items() if value is not None} - {"name"}
+        if sources and "emptyDir" not in sources:
             continue
-        if params.memory_only and volume.string("emptyDir.medium") != "Memory":
-            continue
-        path, limit = "emptyDir.sizeLimit", volume.quantity("emptyDir.sizeLimit")
+        limit = volume.quantity(PATH)
         if limit is None or not limit.millis:
-            up_to = "" if params.maximum is None else f" to {params.maximum} or less"
+            fix = "set it" if params.maximum is None else f"set it to {params.maximum} or less"
             found = "missing" if limit is None else limit.text
-            yield volume.violation(path, found, "a size limit is required", f"set it{up_to}", found=found)
+            yield volume.violation(PATH, found, "a size limit is required", fix, found=found)
         elif params.maximum is not None and (over := limit.millis - amount(params.maximum).millis) > 0:
             rule, fix = f"must be at most {params.maximum}", f"lower it to {params.maximum} or less"
-            yield volume.violation(path, limit.text, rule, fix, found=limit.text, excess=over)
+            yield volume.violation(PATH, limit.text, rule, fix, found=limit.text, excess=over)
 
 
 POLICY = Policy("empty-dir-size", EmptyDirSize, validate=validate, category="capacity")

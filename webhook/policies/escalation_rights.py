@@ -16,14 +16,13 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.engine.violation import shown
-from webhook.policies._rbac import GROUP, ROLES, Reach, reach, rules
+from webhook.policies._rbac import GROUP, ROLES, reach, rules
 
-EXTRAS = "userextras"  # their subresources are the keys of what is known of a user beside names: userextras/scopes
+EXTRAS = "userextras"  # whose subresources are the keys of a user's other attributes: userextras/scopes
 ACTED_ON = {  # verb: API groups and resources
-    "escalate": ({GROUP}, {"roles", "clusterroles"}),
-    "bind": ({GROUP}, {"roles", "clusterroles"}),
-    "impersonate": ({"", "authentication.k8s.io"}, {"users", "groups", "serviceaccounts", "uids", EXTRAS}),
+    "escalate": ({"*", GROUP}, {"*", "roles", "clusterroles"}),
+    "bind": ({"*", GROUP}, {"*", "roles", "clusterroles"}),
+    "impersonate": ({"*", "", "authentication.k8s.io"}, {"*", "users", "groups", "serviceaccounts", "uids", EXTRAS}),
 }
 
 
@@ -39,26 +38,20 @@ def validate(request: Request, params: EscalationRights) -> Violations:
     """Yield one violation for each such verb, and for each wildcard that holds one."""
     for rule in rules(request):
         verbs = rule.strings("verbs")
-        implied = [each for each in params.verbs if _is_about(rule, *ACTED_ON[each])] if "*" in verbs else []
-        given: Reach | None = None  # compared as one set: the verbs times the resources may be millions
+        implied = " and ".join(verb for verb in params.verbs if "*" in verbs and _covers(rule, verb))
+        given = reach(rule)  # compared as one set: the verbs times the resources may be millions
         for index, verb in enumerate(verbs):
-            if verb == "*" and implied:
-                found = f"{shown(verb)} includes {' and '.join(implied)}"
-            elif verb.partition(":")[0] in params.verbs:
-                found = shown(verb)
-            else:
-                continue
-            given = given or reach(rule)
-            fault = "no role may let its subjects grant themselves more rights"
-            yield rule.violation(f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given)
+            if (verb == "*" and implied) or verb.partition(":")[0] in params.verbs:
+                found = f'"*" includes {implied}' if verb == "*" else None
+                fault = "no role may let its subjects grant themselves more rights"
+                yield rule.violation(f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given)
 
 
-def _is_about(rule: Fields, groups: set[str], resources: set[str]) -> bool:
-    """Return whether a rule is about one of some resources. A subresource is not its resource, but of userextras."""
-    if not {"*", *groups}.intersection(rule.strings("apiGroups")):
-        return False
-    wanted = {"*", *resources}
-    return any((EXTRAS if each.startswith(f"{EXTRAS}/") else each) in wanted for each in rule.strings("resources"))
+def _covers(rule: Fields, verb: str) -> bool:
+    """Return whether a rule covers what a verb acts on. A subresource is not its resource, except of userextras."""
+    groups, resources = ACTED_ON[verb]
+    named = {EXTRAS if each.startswith(f"{EXTRAS}/") else each for each in rule.strings("resources")}
+    return not (groups.isdisjoint(rule.strings("apiGroups")) or resources.isdisjoint(named))
 
 
 POLICY = Policy(

@@ -9,19 +9,17 @@ Fix: remove it; expose ports by a Service, share processes within the pod by `sh
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 
-Namespace = Literal["hostNetwork", "hostPID", "hostIPC"]
-
 
 class HostNamespaces(Params):
     """Which of the node's namespaces pods may be in."""
 
-    allowed: list[Namespace] = Field([], description="namespaces that may be used")
+    allowed: list[Literal["hostNetwork", "hostPID", "hostIPC"]] = Field([], description="namespaces that may be used")
 
 
 def validate(request: Request, params: HostNamespaces) -> Violations:
@@ -29,7 +27,7 @@ def validate(request: Request, params: HostNamespaces) -> Violations:
     pod = request.pod()
     if pod is None:
         return
-    for field in get_args(Namespace):
+    for field in ("hostNetwork", "hostPID", "hostIPC"):
         if field not in params.allowed and pod.boolean(field):
             yield pod.violation(field, True, "pods must not use namespaces of the node", "remove it", mended=None)
 

@@ -26,14 +26,12 @@ class HostPorts(Params):
 
 def validate(request: Request, params: HostPorts) -> Violations:
     """Yield one violation for each host port that is not allowed."""
+    ranges = listed(params.allowed)
+    rule = f"host ports must be within {ranges}" if params.allowed else "containers must not open host ports"
     for container in having(request.containers(), "ports"):
         for port in having(container.each("ports"), "hostPort"):
             found = port.integer("hostPort")
             if found and not any_holds(params.allowed, found):
-                ranges = listed(params.allowed)
-                rule = (
-                    f"host ports must be within {ranges}" if params.allowed else "containers must not open host ports"
-                )
                 raw = [port.value.get(field) for field in ("hostPort", "hostIP", "protocol")]
                 fix = "remove it, and expose the port by a Service"
                 yield port.violation("hostPort", raw, rule, fix, found=str(found))

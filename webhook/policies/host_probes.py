@@ -1,7 +1,6 @@
 """Probes and lifecycle hooks target the pod itself, not another host.
 
-Why: the kubelet sends them from the node. A probe with a `host` can use the kubelet to bypass network policies and
-reach services that only nodes may reach.
+Why: the kubelet sends them from the node, past network policies and to services that only nodes may reach.
 
 Judged: `host` of `httpGet` and `tcpSocket`, in liveness, readiness and startup probes and in `postStart` and `preStop`.
 
@@ -16,12 +15,7 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._records import having
 
-HANDLERS = {  # by the field of a container that they are in
-    "livenessProbe": ("livenessProbe",),
-    "readinessProbe": ("readinessProbe",),
-    "startupProbe": ("startupProbe",),
-    "lifecycle": ("lifecycle.postStart", "lifecycle.preStop"),
-}
+HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop")
 
 
 class HostProbes(Params):
@@ -32,15 +26,13 @@ class HostProbes(Params):
 
 def validate(request: Request, params: HostProbes) -> Violations:
     """Yield one violation for each host that a probe or a hook targets and that is not allowed."""
-    for field, handlers in HANDLERS.items():
-        for container in having(request.containers(), field):
-            for path in (f"{handler}.{action}.host" for handler in handlers for action in ("httpGet", "tcpSocket")):
+    rule = f"probes and lifecycle hooks must target {' or '.join(('the pod itself', *params.allowed))}"
+    for handler in HANDLERS:
+        for container in having(request.containers(), handler.partition(".")[0]):
+            for path in (f"{handler}.httpGet.host", f"{handler}.tcpSocket.host"):
                 host = container.string(path)
                 if host and host not in params.allowed:
-                    hosts = " or ".join(("the pod itself", *params.allowed))
-                    yield container.violation(
-                        path, host, f"probes and lifecycle hooks must target {hosts}", "remove it"
-                    )
+                    yield container.violation(path, host, rule, "remove it")
 
 
 POLICY = Policy("host-probes", HostProbes, validate=validate, category="pod-security")

@@ -41,12 +41,12 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         if image is None or (params.tags and not params.tags.match(image.version or "")):
             continue
         field, required = PULL_POLICY[path], params.required
-        said = holder.string(field)
+        value = holder.string(field)
         default = "Always" if "latest" in (image.version, image.tag) else "IfNotPresent"
-        if (said or default) != required:
-            found = None if said else f"missing, which means {default}"
+        if (value or default) != required:
+            found = None if value else f"missing, which means {default}"
             rule, fix = f"must be {required}{which}", f"set it to {required}"
-            yield holder.violation(field, said, rule, fix, found=found, mended=required)
+            yield holder.violation(field, value, rule, fix, found=found, mended=required)
 
 
 POLICY = Policy("image-pull-policy", ImagePullPolicy, validate=validate, category="images")

@@ -24,8 +24,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.images import ImageReference
-from webhook.policies._images import Judge, Registry, by_reference, image_violations, parse_registry
+from webhook.policies._images import Judge, by_reference, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
 
@@ -36,8 +35,7 @@ class ImageRegistries(Params):
     """Where images may come from."""
 
     registries: list[RegistryName] = Field(
-        [],
-        description="approved registries: host, host:port, either with a path, or a path and a tag; any, if none",
+        [], description="approved registries: host, host:port, either with a path, or a path and a tag; any, if none"
     )
     denied: list[RegistryName] = Field([], description="registries that are not approved")
 
@@ -50,20 +48,18 @@ class ImageRegistries(Params):
     @cached_property
     def elsewhere(self) -> Judge:
         """What is wrong with an image that no approved registry holds."""
-        fix, approved = "push it there, or ask for an exception", list(map(parse_registry, self.registries))
-        return by_reference(lambda image: None if _holder(approved, image) else (f"comes from {image.registry}", fix))
+        fix, approved = "push it there, or ask for an exception", [*map(parse_registry, self.registries)]
+        return by_reference(
+            lambda image: None if any(each.holds(image) for each in approved) else (f"comes from {image.registry}", fix)
+        )
 
     @cached_property
     def from_denied(self) -> Judge:
         """What is wrong with an image that a denied registry holds."""
-        fix, denied = "use an image from elsewhere", list(map(parse_registry, self.denied))
+        fix, denied = "use an image from elsewhere", [*map(parse_registry, self.denied)]
         return by_reference(
-            lambda image: (f"comes from {registry}", fix) if (registry := _holder(denied, image)) else None
+            lambda image: next(((f"comes from {each}", fix) for each in denied if each.holds(image)), None)
         )
-
-
-def _holder(registries: list[Registry], image: ImageReference) -> Registry | None:
-    return next((registry for registry in registries if registry.holds(image)), None)
 
 
 def validate(request: Request, params: ImageRegistries) -> Violations:

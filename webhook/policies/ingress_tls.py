@@ -15,7 +15,6 @@ Fix: add the host to `spec.tls`.
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
-from webhook.engine.globs import Globs
 from webhook.policies._patterns import wildcard
 
 DEFAULT = "spec.defaultBackend"
@@ -26,42 +25,34 @@ class IngressTLS(Params):
     """What an Ingress must have."""
 
     tls: bool = Field(True, description="whether each host must be covered by spec.tls")
-    hosts: Globs = Field(Globs(), description="globs of the hosts that must be covered; all, if left out")
     https: bool = Field(False, description=f"whether {ANNOTATION} must be false")
-
-    def counts(self, host: str) -> bool:
-        """Return whether a host must be covered."""
-        return not self.hosts or self.hosts.match(host)
 
 
 def validate(request: Request, params: IngressTLS) -> Violations:
     """Yield a violation for each host without TLS, and for plain HTTP beside it."""
     if params.tls:
-        yield from _uncovered(request, params)
+        yield from _uncovered(request)
     if params.https and (value := request.texts("metadata.annotations").get(ANNOTATION)) != "false":
         path, found = f"metadata.annotations[{ANNOTATION}]", "missing" if value is None else None
         yield request.violation(path, value, "plain HTTP must not be served", 'set it to "false"', found=found)
 
 
-def _uncovered(request: Request, params: IngressTLS) -> Violations:
-    entries = list(request.each("spec.tls"))
-    rules = [rule for rule in request.each("spec.rules") if params.counts(rule.string("host") or "")]
-    if not entries and (rules or not params.hosts):
+def _uncovered(request: Request) -> Violations:
+    entries = [entry.strings("hosts") for entry in request.each("spec.tls")]
+    rules = [(rule, rule.string("host") or "") for rule in request.each("spec.rules")]
+    has_default = request.is_set(DEFAULT)
+    if not entries:
         fix = "add its hosts and the Secret of their certificate"
-        served = {rule.string("host") or "" for rule in rules} | ({"*"} if request.is_set(DEFAULT) else set())
-        yield Violation("spec.tls", "missing", "an Ingress must use TLS", fix, frozenset(served))
-        return
-    hosts = [entry.strings("hosts") for entry in entries]
-    if not all(hosts):
-        return  # an entry without hosts is for all of them
-    covered = {host for each in hosts for host in each}
-    if request.is_set(DEFAULT) and not params.hosts:
-        fix = "replace it by a rule with a host, or add an entry without hosts to spec.tls"
-        yield Violation(DEFAULT, "serves every host", "each host must be covered by spec.tls", fix)
-    for rule in rules:
-        host = rule.string("host") or ""
-        if host not in covered and wildcard(host) not in covered:
-            yield rule.violation("host", host, "the host must be covered by spec.tls", "add it there")
+        served = frozenset(host for _, host in rules) | ({"*"} if has_default else set())
+        yield Violation("spec.tls", "missing", "an Ingress must use TLS", fix, served)
+    elif all(entries):  # an entry without hosts covers every host
+        if has_default:
+            fix = "replace it by a rule with a host, or add an entry without hosts to spec.tls"
+            yield Violation(DEFAULT, "serves every host", "each host must be covered by spec.tls", fix)
+        covered = {host for hosts in entries for host in hosts}
+        for rule, host in rules:
+            if host not in covered and wildcard(host) not in covered:
+                yield rule.violation("host", host, "the host must be covered by spec.tls", "add it there")
 
 
 POLICY = Policy("ingress-tls", IngressTLS, validate=validate, kinds=("Ingress",), category="network", severity="high")
