@@ -1,7 +1,5 @@
 """Checks of the components of an AppStack or an EcommercePlatform: the names of their children, and their database."""
 
-from collections.abc import Callable, Collection
-
 from config.data_versions import MYSQL, denial
 from webhook.engine import Fields, Request, Violation, Violations
 from webhook.policies import _field_checks as checks
@@ -16,14 +14,20 @@ STORED = ("CronJob", "-db-backup-cronjob", 52)  # the child of a database whose 
 DEFAULT_TYPE = "postgresql"
 
 
-def judge_components(request: Request, components_of: Callable[[Request], Collection[str]]) -> Violations:
+def judge_components(request: Request) -> Violations:
     """Yield a violation for each field from which a component cannot be created."""
-    components, before = components_of(request), request.before()
+    components, before = _components(request), request.before()
     yield from checks.no_dns_label(request, "the names of its Services must be DNS labels")
+    backup = request.fields("spec.database.backup")
+    is_stored = backup.is_set("destination") and backup.boolean("enabled") is not False
+    children = CHILDREN | ({"database": STORED} if is_stored else {})
     if components:
-        yield from _of_length(request, components)
+        kind, suffix, limit = min((children[each] for each in components), key=lambda child: child[2] - len(child[1]))
+        room = limit - len(suffix)
+        rule = f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"
+        yield from checks.too_long(request, room, rule)
     if "database" in components:
-        had = before is not None and "database" in components_of(before)
+        had = before is not None and "database" in _components(before)
         yield from _of_database(request.fields("spec.database"), before if had else None)
     yield from checks.of_resources(request.fields("spec.cache"))
     for component in ("backend", "frontend"):
@@ -34,16 +38,9 @@ def judge_components(request: Request, components_of: Callable[[Request], Collec
         yield from checks.of_variables(workload)
 
 
-def _of_length(request: Request, components: Collection[str]) -> Violations:
-    """Yield a violation where the name of a component's child would be too long; the lowest limit counts."""
-    backup = request.fields("spec.database.backup")
-    is_stored = backup.is_set("destination") and backup.boolean("enabled") is not False
-    children = {**CHILDREN, "database": STORED} if is_stored else CHILDREN
-    kind, suffix, limit = min((children[each] for each in components), key=lambda child: child[2] - len(child[1]))
-    room = limit - len(suffix)
-    yield from checks.too_long(
-        request, room, f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"
-    )
+def _components(request: Request) -> list[str]:
+    """Return the components of an object: an AppStack has those that are set, a platform has all."""
+    return [each for each in CHILDREN if request.kind != "AppStack" or request.is_set(f"spec.{each}")]
 
 
 def _of_database(database: Fields, before: Request | None) -> Violations:
@@ -80,14 +77,11 @@ def _of_data(database: Fields, type: str, before: Request) -> Violations:
     had = before.fields("spec.database")
     was = had.string("type") or DEFAULT_TYPE
     version, data = database.integer_or_string("version"), had.integer_or_string("version")
+    conditions = {each.string("type"): each.string("status") for each in before.each("status.conditions")}
     if type != was:
         found, fix = f"changes from {was} to {type}", "set it back, and move the data to another database"
         yield Violation(database.path("type"), found, "the data would be left behind", fix)
         return
-    is_known = version is not None and data is not None and not any(map(_is_unready, before.each("status.conditions")))
+    is_known = version is not None and data is not None and conditions.get("DatabaseReady") != "False"
     if is_known and (refused := denial(type, str(version), str(data))):
         yield Violation(database.path("version"), str(version), *refused)
-
-
-def _is_unready(condition: Fields) -> bool:
-    return condition.string("type") == "DatabaseReady" and condition.string("status") == "False"

@@ -25,13 +25,12 @@ def too_long(request: Request, limit: int, rule: str) -> Violations:
         yield request.violation("metadata.name", name, rule, "choose a shorter name", found=found)
 
 
-def no_dns_label(request: Request, rule: str, limit: int | None = None) -> Violations:
-    """Yield a violation where the object's name cannot be a Service's; its length counts with a `limit`."""
+def no_dns_label(request: Request, rule: str, limit: int = 253) -> Violations:
+    """Yield a violation where the object's name cannot be a Service's, or has more characters than `limit`."""
     name = request.string("metadata.name") or ""
-    is_long = limit is not None and len(name) > limit
-    if name and (is_long or not DNS_LABEL.fullmatch(name)):
+    if name and (len(name) > limit or not DNS_LABEL.fullmatch(name)):
         fix = "use lower-case letters, digits and '-', beginning with a letter"
-        found = f"{shown(name)} has {len(name)} characters" if is_long else None
+        found = f"{shown(name)} has {len(name)} characters" if len(name) > limit else None
         yield request.violation("metadata.name", name, rule, fix, found=found)
 
 
@@ -46,9 +45,8 @@ def of_storage(record: Fields, field: str) -> Violations:
     """Yield a violation where the size of a volume is not positive."""
     size = record.quantity(field)
     if size is not None and size.millis <= 0:
-        yield record.violation(
-            field, size.text, "the size of a volume must be positive", "write 1Gi or more", found=size.text
-        )
+        rule, fix = "the size of a volume must be positive", "write 1Gi or more"
+        yield record.violation(field, size.text, rule, fix, found=size.text)
 
 
 def of_schedule(record: Fields, field: str) -> Violations:
@@ -71,8 +69,8 @@ def of_image(container: Fields) -> Violations:
 
 def of_resources(record: Fields) -> Violations:
     """Yield a violation for each amount that is negative, and each request above its limit."""
-    requests, limits = record.quantities("resources.requests"), record.quantities("resources.limits")
-    for part, amounts in (("requests", requests), ("limits", limits)):
+    limits = record.quantities("resources.limits")
+    for part, amounts in (("requests", record.quantities("resources.requests")), ("limits", limits)):
         for name, amount in amounts.items():
             field, limit = entry(f"resources.{part}", name), limits.get(name, amount)
             if amount.millis < 0:
@@ -109,15 +107,12 @@ def of_variables(container: Fields) -> Violations:
             continue
         sources = [source for source in SOURCES if each.is_set(f"valueFrom.{source}")]
         if each.string("value"):
-            fix = "remove one of them"
-            yield each.violation(
-                "value", None, "a variable must have exactly one value", fix, found="valueFrom is set too"
-            )
+            found, rule = "valueFrom is set too", "a variable must have exactly one value"
+            yield each.violation("value", None, rule, "remove one of them", found=found)
         if len(sources) != 1:
             found = " and ".join(sources) or "no source"
             rule, fix = "a value must come from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
             yield each.violation("valueFrom", found, rule, fix, found=found)
-        for source in sources:
-            if not each.string(f"valueFrom.{source}.key"):
-                field = f"valueFrom.{source}.key"
+        for field in (f"valueFrom.{source}.key" for source in sources):
+            if not each.string(field):
                 yield each.violation(field, None, "a key is required", "name it", found="missing")

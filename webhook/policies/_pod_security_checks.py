@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from webhook.engine import Params, Policy, Request, Violation, Violations
+from webhook.engine import Params, Policy, Request, Violation
 from webhook.policies import (
     app_armor,
     capabilities,
@@ -26,8 +26,6 @@ from webhook.policies import (
 
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 
-Judge = Callable[[Request, Any], Iterable[Violation]]
-
 
 class Check(NamedTuple):
     """One check: a policy, as a level has it from a version on, until a later row has the same policy otherwise."""
@@ -36,19 +34,11 @@ class Check(NamedTuple):
     since: int  # minor version of Kubernetes
     policy: Policy
     params: Params
-    judge: Judge
+    judge: Callable[[Request, Any], Iterable[Violation]]
     replaces: str = ""  # a check of the level below that this one includes
 
-    def violations(self, request: Request) -> Violations:
-        """Yield what the check finds; the rule tells which check it is."""
-        for violation in self.judge(request, self.params):
-            violation.rule = f"{violation.rule} ({self.level}: {self.policy.name})"
-            yield violation
 
-
-def _check(
-    level: str, since: int, policy: Policy, /, replaces: str = "", judge: Judge | None = None, **params: Any
-) -> Check:
+def _check(level: str, since: int, policy: Policy, replaces: str = "", judge: object = None, **params: Any) -> Check:
     return Check(level, since, policy, policy.params(**params), judge or policy.validate, replaces)  # type: ignore[arg-type]
 
 

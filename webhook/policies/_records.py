@@ -1,14 +1,11 @@
 """Which records a rule is about: those that set a field, those that a controller owns."""
 
 from collections.abc import Iterable
-from typing import TypeVar
 
 from webhook.engine import Fields
 
-Record = TypeVar("Record", bound=Fields)
 
-
-def having(records: Iterable[Record], field: str) -> list[Record]:
+def having(records: Iterable[Fields], field: str) -> list[Fields]:
     """Return the records that set a field: most do not, and reading the field of each one costs more."""
     return [each for each in records if each.value.get(field) is not None]
 

@@ -40,11 +40,10 @@ def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Ta
 def _kind(faults: list[tuple[str, str]], path: str, word: str) -> Kind | None:
     if match := _KIND.fullmatch(word):
         return Kind(match["group"], match["kind"], match["plural"], versions=(match["version"],))
-    found = [kind for kind in KINDS.values() if kind.kind == word]
-    if found:
-        return found[0]
-    names = {kind.kind for kind in KINDS.values()}
-    meant = did_you_mean(word, names)
+    known = {kind.kind: kind for kind in reversed(KINDS.values())}  # of two groups' kinds, the first one
+    if word in known:
+        return known[word]
+    meant = did_you_mean(word, set(known))
     hint = meant if "mean" in meant else "; name it as PLURAL.GROUP/VERSION/KIND"
     faults.append((path, f'unknown kind "{word}"{hint}'))
     return None

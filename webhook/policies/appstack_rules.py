@@ -15,12 +15,12 @@ Fix: the message names the field, its value and the allowed values.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._component_checks import CHILDREN, judge_components
+from webhook.policies._component_checks import judge_components
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault of a component that is set."""
-    yield from judge_components(request, lambda stack: [each for each in CHILDREN if stack.is_set(f"spec.{each}")])
+    yield from judge_components(request)
 
 
 POLICY = Policy("appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True)

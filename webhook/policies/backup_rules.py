@@ -1,14 +1,13 @@
 """A Backup's CronJob can be created: its name, schedule and destination are valid.
 
-Why: a CronJob's name may be shorter than a Backup's. Without this policy, a Backup with an invalid schedule or bucket
-would be admitted, and a missed backup would be the first symptom. An unset field is no violation: the condition Ready
-reports that it is missing. Always in force, as part of the kind.
+Why: without this policy, an invalid schedule or bucket would be admitted, and a missed backup would be the first
+symptom. An unset field is no violation: the condition Ready reports that it is missing. Always in force, as part of the
+kind.
 
 Allowed: `schedule: "0 2 * * *"`, `schedule: "@daily"`, `endpoint: https://minio.storage:9000`.
 Denied:  a name of more than 44 characters; `schedule: "0 25 * * *"`, `schedule: "@every 1h"`, `bucket: shop/nightly`,
          `endpoint: minio`, `port: 70000`; a request of resources above its limit.
-Fix: choose a shorter name; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC or
-     as a word such as `@daily`; put a path within the bucket into `prefix`.
+Fix: the message names the field, its value and the fix.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 
@@ -19,9 +18,9 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.violation import shown
 from webhook.policies._field_checks import of_resources, of_schedule, too_long
 
-CRONJOB_LIMIT = 52
-LIMIT = CRONJOB_LIMIT - len("-cronjob")
+LIMIT = 52 - len("-cronjob")  # characters of a name
 PORT, BUCKET, ENDPOINT = "spec.source.connection.port", "spec.destination.bucket", "spec.destination.endpoint"
+PORT_NUMBER = re.compile(r"[0-9]{1,5}")
 BUCKETS = {
     "s3": re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"),
     "gcs": re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]"),
@@ -31,18 +30,19 @@ BUCKETS = {
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each field from which no working CronJob can be created."""
-    limit = f"the CronJob <name>-cronjob has a limit of {CRONJOB_LIMIT} characters, which leaves {LIMIT}"
-    yield from too_long(request, LIMIT, limit)
+    yield from too_long(
+        request, LIMIT, f"the CronJob <name>-cronjob has a limit of 52 characters, which leaves {LIMIT}"
+    )
     yield from of_schedule(request, "spec.schedule")
     port = request.integer_or_string(PORT)
-    if port is not None and not is_port(port):
+    if port is not None and not (PORT_NUMBER.fullmatch(str(port)) and 1 <= int(port) <= 65535):
         yield request.violation(PORT, port, "not a valid port", "write a number from 1 to 65535")
     store, bucket = request.string("spec.destination.type") or "s3", request.string(BUCKET)
     if bucket and store in BUCKETS and not BUCKETS[store].fullmatch(bucket):
         rule = f"no {store} {'container' if store == 'azure' else 'bucket'} can have that name"
         yield request.violation(BUCKET, bucket, rule, "write only its name, in lower case; put a path into prefix")
     endpoint = request.string(ENDPOINT)
-    if endpoint and not is_endpoint(endpoint):
+    if endpoint and not _is_endpoint(endpoint):
         found = shown(re.sub(r"(?<=//).*@", "…@", endpoint))
         rule = "not the URL of a store: http or https, a host, and no login"
         fix = "write it as http://minio:9000, and the login into the Secret that secretRef names"
@@ -50,12 +50,7 @@ def validate(request: Request, params: Params) -> Violations:
     yield from of_resources(request.fields("spec"))
 
 
-def is_port(port: int | str) -> bool:
-    """Return whether a port is valid, as a number or as text."""
-    return str(port).isascii() and str(port).isdecimal() and 1 <= int(port) <= 65535
-
-
-def is_endpoint(endpoint: str) -> bool:
+def _is_endpoint(endpoint: str) -> bool:
     """Return whether a URL names a server, and no login, which belongs into a Secret."""
     try:
         url = urlsplit(endpoint)

@@ -59,13 +59,13 @@ def validate(request: Request, params: Capabilities) -> Violations:
         return
     for container in request.containers():
         added, dropped = container.strings(ADD), container.strings(DROP)
-        missing = [] if ALL in dropped else [each for each in params.required_drop if each not in dropped]
+        missing = [each for each in params.required_drop if each not in dropped and ALL not in dropped]
         if missing:
             rule, fix = f"containers must drop {', '.join(params.required_drop)}", f"add {', '.join(missing)} to it"
             found, mended = ", ".join(map(shown, dropped)) or "nothing is dropped", [*dropped, *missing]
             yield container.violation(DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended)
-        for capability in added:
-            if not {capability, ALL}.intersection(params.allowed):
+        for capability in added if ALL not in params.allowed else ():
+            if capability not in params.allowed:
                 rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
                 kept = [each for each in added if each in params.allowed] or None
                 yield container.violation(ADD, capability, rule, "remove it", mended=kept)

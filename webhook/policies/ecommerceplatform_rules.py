@@ -14,7 +14,7 @@ Fix: the message names the field, its value and the allowed values.
 import re
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._component_checks import CHILDREN, judge_components
+from webhook.policies._component_checks import judge_components
 from webhook.policies._field_checks import of_object_name
 
 DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
@@ -22,7 +22,7 @@ DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault of a component, and of the Ingress."""
-    yield from judge_components(request, lambda _: CHILDREN)
+    yield from judge_components(request)
     yield from of_object_name(request, "spec.ingressClassName")
     yield from of_object_name(request, "spec.tlsSecretName")
     host = request.string("spec.host")
@@ -31,10 +31,5 @@ def validate(request: Request, params: Params) -> Violations:
         yield request.violation("spec.host", host, "the host of an Ingress must be a DNS name", fix)
 
 
-POLICY = Policy(
-    "ecommerceplatform-rules",
-    validate=validate,
-    kinds=("EcommercePlatform",),
-    category="ecommerceplatform",
-    always=True,
-)
+KINDS = ("EcommercePlatform",)
+POLICY = Policy("ecommerceplatform-rules", validate=validate, kinds=KINDS, category="ecommerceplatform", always=True)

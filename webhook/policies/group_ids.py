@@ -11,11 +11,9 @@ Fix: set an id that is allowed, or remove the field.
 See: https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violations
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._ranges import Range, any_holds, listed
 from webhook.policies._security_contexts import contexts, is_windows, missing
 
@@ -32,17 +30,6 @@ class GroupIds(Params):
     )
     required: bool = Field(False, description="whether it must be set")
 
-    @cached_property
-    def rule(self) -> str:
-        """What a message says must be."""
-        return f"group ids must be within {listed(self.allowed)}"
-
-    def judge(self, holder: Fields, path: str, *found: int | None) -> Violations:
-        """Yield a violation for each of the ids found that may not be set."""
-        for each in found:
-            if each is not None and not any_holds(self.allowed, each):
-                yield holder.violation(path, each, self.rule, "set an id that is allowed")
-
 
 class Groups(Params):
     """Which groups containers may run in; null leaves a group unjudged."""
@@ -55,20 +42,23 @@ class Groups(Params):
 def validate(request: Request, params: Groups) -> Violations:
     """Yield a violation for each group that may not be set, and for each that is missing."""
     pod = request.pod()
-    if params.run_as_group is not None:
-        for context in contexts(request):
-            yield from params.run_as_group.judge(context, RUN_AS_GROUP, context.integer(RUN_AS_GROUP))
-        if params.run_as_group.required and not is_windows(pod):
-            yield from missing(request, RUN_AS_GROUP, params.run_as_group.rule)
-    if pod is None:
-        return
-    of_pod = (FS_GROUP, params.fs_group, [pod.integer(FS_GROUP)])
-    further = (SUPPLEMENTAL, params.supplemental_groups, pod.integers(SUPPLEMENTAL))
-    for path, group, found in (of_pod, further):
-        if group is not None:
-            yield from group.judge(pod, path, *found)
-            if group.required and not pod.is_set(path) and not is_windows(pod):
-                yield pod.violation(path, None, group.rule, "set it", found="unset")
+    groups = [(RUN_AS_GROUP, params.run_as_group, [(each, each.integer(RUN_AS_GROUP)) for each in contexts(request)])]
+    if pod is not None:
+        groups.append((FS_GROUP, params.fs_group, [(pod, pod.integer(FS_GROUP))]))
+        groups.append((SUPPLEMENTAL, params.supplemental_groups, [(pod, each) for each in pod.integers(SUPPLEMENTAL)]))
+    for path, group, found in groups:
+        if group is None:
+            continue
+        rule = f"group ids must be within {listed(group.allowed)}"
+        for holder, id in found:
+            if id is not None and not any_holds(group.allowed, id):
+                yield holder.violation(path, id, rule, "set an id that is allowed")
+        if not group.required or is_windows(pod):
+            continue
+        if path == RUN_AS_GROUP:
+            yield from missing(request, path, rule)
+        elif pod is not None and not pod.is_set(path):
+            yield pod.violation(path, None, rule, "set it", found="unset")
 
 
 POLICY = Policy("group-ids", Groups, validate=validate, category="pod-security")

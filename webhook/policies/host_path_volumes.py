@@ -17,7 +17,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violations
+from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.kinds import PERSISTENT_VOLUME
 from webhook.engine.violation import shown
 from webhook.policies._records import having
@@ -55,46 +55,41 @@ class HostPathVolumes(Params):
         [], description="paths that may not be mounted even if an allowed path contains them, nor their parents"
     )
 
-    def is_denied(self, path: str) -> bool:
-        """Return whether a path is in a denied directory, or holds one."""
-        directory = _directory(path)
-        return any(directory.startswith(each) or each.startswith(directory) for each in map(_directory, self.denied))
-
-    def access(self, path: str) -> str:
-        """Return how a path may be mounted: "write", "read", or not at all ("")."""
-        directory = _directory(path)
-        found = [each.read_only for each in self.allowed if directory.startswith(_directory(each.prefix))]
-        return "" if not found or ".." in path.split("/") else "read" if all(found) else "write"
-
 
 def validate(request: Request, params: HostPathVolumes) -> Violations:
     """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
-    is_shared = request.kind == PERSISTENT_VOLUME.kind
+    is_shared = request.kind == PERSISTENT_VOLUME.kind  # any pod can mount it, for writing too
     for_reading: dict[str | None, str] = {}  # paths by volume name
+    denied = [_directory(each) for each in params.denied]
     for volume in having((request.fields("spec"),) if is_shared else request.volumes(), "hostPath"):
         path = volume.string(PATH) or ""
-        yield from _judge(volume, path, params, is_shared)
-        if params.access(path) == "read":
+        directory = _directory(path)
+        allowing = [each for each in params.allowed if directory.startswith(_directory(each.prefix))]
+        if ".." in path.split("/"):
+            allowing = []
+        is_for_reading = bool(allowing) and all(each.read_only for each in allowing)
+        rule = ""
+        if any(directory.startswith(each) or each.startswith(directory) for each in denied):
+            rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
+        elif not allowing:
+            prefixes = ", ".join(each.prefix for each in params.allowed)
+            rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
+        elif is_for_reading and is_shared:
+            rule = "a path that may only be mounted for reading must not be a PersistentVolume"
+        if rule:
+            yield volume.violation(PATH, path, rule, FIX)
+        if is_for_reading:
             for_reading[volume.string("name")] = path
-    for container in request.containers() if for_reading else ():
+    if for_reading:
+        yield from _mounts_for_writing(request, for_reading)
+
+
+def _mounts_for_writing(request: Request, for_reading: dict[str | None, str]) -> Violations:
+    for container in request.containers():
         for mount in container.each("volumeMounts"):
             if (name := mount.string("name")) in for_reading and not mount.boolean("readOnly"):
                 rule = f"{shown(for_reading[name])} of the node may only be mounted for reading"
                 yield mount.violation("readOnly", for_reading[name], rule, "set it to true", found="not true")
-
-
-def _judge(volume: Fields, path: str, params: HostPathVolumes, is_shared: bool) -> Violations:
-    """Yield a violation where a path may not be mounted; pods can mount a shared volume for writing."""
-    if params.is_denied(path):
-        rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
-    elif not params.access(path):
-        prefixes = ", ".join(each.prefix for each in params.allowed)
-        rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
-    elif is_shared and params.access(path) == "read":
-        rule = "a path that may only be mounted for reading must not be a PersistentVolume"
-    else:
-        return
-    yield volume.violation(PATH, path, rule, FIX)
 
 
 POLICY = Policy(

@@ -12,14 +12,12 @@ Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._images import by_reference, image_violations
 
-RULE = "images must be named by digest"
-FAULT = "has no digest", "add its digest: @sha256:…"
-JUDGE = by_reference(lambda image: None if image.digest else FAULT)
+JUDGE = by_reference(lambda image: None if image.digest else ("has no digest", "add its digest: @sha256:…"))
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each image without a digest."""
-    yield from image_violations(request, RULE, JUDGE)
+    yield from image_violations(request, "images must be named by digest", JUDGE)
 
 
 POLICY = Policy("image-digests", validate=validate, category="images")

@@ -40,17 +40,12 @@ class ImageTags(Params):
         found = f"has the tag {tag}" if image.tag else f"has no tag, which means {tag}"
         return found, "name a version, or a digest"
 
-    @cached_property
-    def rule(self) -> str:
-        """The rule, as messages say it."""
-        others = f"other than {', '.join(self.denied)}" if self.denied else ""
-        which = f"of {', '.join(self.allowed)}" if self.allowed else ""
-        return " ".join(filter(None, ("images must have a tag", which, others)))
-
 
 def validate(request: Request, params: ImageTags) -> Violations:
     """Yield one violation for each image whose tag is no version."""
-    yield from image_violations(request, params.rule, params.judge)
+    which = f" of {', '.join(params.allowed)}" if params.allowed else ""
+    others = f" other than {', '.join(params.denied)}" if params.denied else ""
+    yield from image_violations(request, f"images must have a tag{which}{others}", params.judge)
 
 
 POLICY = Policy("image-tags", ImageTags, validate=validate, category="images")

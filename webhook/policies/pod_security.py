@@ -16,13 +16,12 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/, https
 
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from webhook.engine import NAMESPACE_LABELS, Params, Policy, Request, Violations
-from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, Check, checks
+from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RESTRICTED, checks
 
 LABEL = "pod-security.kubernetes.io/"
 LABEL_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
@@ -49,11 +48,6 @@ class PodSecurity(Params):
     excluded_checks: list[CheckName] = Field([], description="checks that are skipped, by the names of their policies")
     exempt_runtime_classes: list[str] = Field([], description="runtime classes whose pods are skipped")
 
-    @cached_property
-    def excluded(self) -> frozenset[str]:
-        """The checks that are skipped, as a set."""
-        return frozenset(self.excluded_checks)
-
 
 def level_and_version(labels: Mapping[str, str], mode: str, level: str, minor: int) -> tuple[str, int]:
     """Return the level and version that a namespace's labels set for one mode, as Kubernetes reads them.
@@ -79,21 +73,18 @@ def _minor(version: str) -> int:
 
 
 def validate(request: Request, params: PodSecurity) -> Violations:
-    """Yield the violations of each check of the level."""
+    """Yield the violations of each check of the level; the rule names the check."""
     pod = request.pod()
     if pod is not None and pod.string("runtimeClassName") in params.exempt_runtime_classes:
         return
-    for check in checks_of(request, params):
-        yield from check.violations(request)
-
-
-def checks_of(request: Request, params: PodSecurity) -> tuple[Check, ...]:
-    """Return the checks that apply to a request."""
     level, minor = str(params.level), _minor(params.version)
     if params.namespace_labels is not None:
         labels = request.lookup(NAMESPACE_LABELS)
         level, minor = level_and_version(labels, params.namespace_labels, level, minor)
-    return checks(level, minor, params.excluded)
+    for check in checks(level, minor, frozenset(params.excluded_checks)):
+        for violation in check.judge(request, check.params):
+            violation.rule = f"{violation.rule} ({check.level}: {check.policy.name})"
+            yield violation
 
 
 POLICY = Policy(
