@@ -9,7 +9,7 @@ from tests.webhook.asking import ask, in_force
 from webhook.engine import Engine
 from webhook.policies import app_armor, catalogue, host_path_volumes, seccomp_profiles, security_defaults
 from webhook.policies._pod_security_checks import CHECKS, NEWEST, checks
-from webhook.policies.app_armor import AppArmor
+from webhook.policies._security_contexts import Profiles
 from webhook.policies.host_path_volumes import HostPathVolumes
 from webhook.policies.pod_security import CheckName, level_and_version
 from webhook.policies.seccomp_profiles import SeccompProfiles
@@ -63,7 +63,7 @@ def test_every_check_can_be_left_out():
 def test_an_annotation_that_is_no_profile_of_app_armor(value):
     """Only what the annotation could say is understood; the words of the field are none of it."""
     annotations = {"container.apparmor.security.beta.kubernetes.io/app": value}
-    (found,) = app_armor.validate(ask({"metadata": {"annotations": annotations}}), AppArmor())
+    (found,) = app_armor.validate(ask({"metadata": {"annotations": annotations}}), Profiles())
     assert found.value == value
 
 

@@ -19,11 +19,7 @@ LOCALHOST = "localhost/"
 TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
 
 
-class AppArmor(Profiles):
-    """Which AppArmor profiles may be set."""
-
-
-def validate(request: Request, params: AppArmor) -> Violations:
+def validate(request: Request, params: Profiles) -> Violations:
     """Yield a violation for each AppArmor profile that may not be set."""
     yield from judge_profiles(request, "appArmorProfile", params)
     metadata = request.pod_metadata()
@@ -36,4 +32,4 @@ def validate(request: Request, params: AppArmor) -> Violations:
             yield from params.judge(metadata, path, value, type, path, value.removeprefix(LOCALHOST))
 
 
-POLICY = Policy("app-armor", AppArmor, validate=validate, category="pod-security")
+POLICY = Policy("app-armor", Profiles, validate=validate, category="pod-security")

@@ -1,9 +1,8 @@
 """An AppStack's children can be created: its name, database and containers are valid.
 
-Why: the controller creates a database, Deployments and Services for an AppStack, each with its own validation. Without
-this policy, an AppStack with invalid children would be admitted, and a component would never start. An unset field is
-no violation: it has a default, or the condition Ready reports that it is missing. A database of type postgresql is
-judged as the PostgreSQL object that the controller creates for it. Always in force, as part of the kind.
+Why: without this policy, an AppStack with invalid children would be admitted, and a component would never start. An
+unset field is no violation: it has a default, or the condition Ready reports that it is missing. A database of type
+postgresql is judged as the PostgreSQL object that the controller creates. Always in force, as part of the kind.
 
 Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
 Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its backups go to a

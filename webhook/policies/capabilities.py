@@ -8,9 +8,7 @@ Judged: all containers. Names are compared in the API's spelling: `NET_RAW`, not
 Allowed: `capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}`.
 Denied:  `add: [SYS_ADMIN]`; no `drop`, where `required_drop` is not empty.
 Fix: drop the required capabilities; remove added ones that are not allowed.
-See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted; the baseline is
-`{required_drop: [], allowed: [AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, MKNOD, NET_BIND_SERVICE, SETFCAP,
-SETGID, SETPCAP, SETUID, SYS_CHROOT]}`
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
 from typing import Annotated, Any

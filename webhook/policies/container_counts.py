@@ -3,8 +3,6 @@
 Why: the containers of a pod are scheduled, scaled and evicted together; a pod with a dozen containers is several
 applications that cannot be scaled separately.
 
-Judged: containers and init containers, counted separately.
-
 Allowed: ten containers and ten init containers.
 Denied:  eleven of either.
 Fix: move containers into pods of their own.

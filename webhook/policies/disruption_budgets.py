@@ -26,7 +26,6 @@ BUDGETS, WORKLOADS = "disruption_budgets", "workloads"  # what is looked up: obj
 
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"([0-9]{1,9})%")
-Requirement = tuple[str | None, str | None, list[str]]  # key, operator, values
 NEVER = "a budget must allow the eviction of at least one pod"
 
 
@@ -49,7 +48,7 @@ class Budget(NamedTuple):
 
     title: str
     minimum: int | str | None
-    requirements: list[Requirement]
+    requirements: list[tuple[str | None, str | None, list[str]]]  # key, operator, values
 
     def kept(self, workload: Workload) -> int:
         """Return how many pods of a workload it keeps, where these are all; 0 where one can be evicted."""
@@ -96,13 +95,11 @@ def _judge_workload(request: Request) -> Violations:
 def _budget(object: Fields) -> Budget:
     """Read a budget. One without a selector keeps no pods; one that keeps all of any number is denied by itself."""
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
-    requirements: list[Requirement] = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
-    requirements += (
-        (each.string("key"), each.string("operator"), each.strings("values"))
-        for each in selector.each("matchExpressions")
-    )
+    labels = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
+    others = selector.each("matchExpressions")
+    expressions = [(each.string("key"), each.string("operator"), each.strings("values")) for each in others]
     keeps_none = _is_all(minimum) or not object.is_set("spec.selector")
-    return Budget(_title(object), None if keeps_none else minimum, requirements)
+    return Budget(_title(object), None if keeps_none else minimum, [*labels, *expressions])
 
 
 def _pods(value: int | str | None, replicas: int) -> int | None:

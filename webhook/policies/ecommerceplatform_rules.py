@@ -1,9 +1,8 @@
 """An EcommercePlatform's children can be created: its name, database, containers and host are valid.
 
-Why: the controller creates a database, Deployments, Services and an Ingress for a platform, each with its own
-validation; invalid ones would never start. An unset field is no violation: it has a default, or the condition Ready
-reports that it is missing. A database of type postgresql is judged as the PostgreSQL object that the controller creates
-for it. Always in force, as part of the kind.
+Why: without this policy, a platform with invalid children would be admitted, and never be ready. An unset field is no
+violation: it has a default, or the condition Ready reports that it is missing. A database of type postgresql is judged
+as the PostgreSQL object that the controller creates. Always in force, as part of the kind.
 
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
 Denied:  what `appstack-rules` denies of the components, all of which a platform has;

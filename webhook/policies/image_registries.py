@@ -34,9 +34,7 @@ RegistryName = Annotated[str, AfterValidator(lambda text: parse_registry(text) a
 class ImageRegistries(Params):
     """Where images may come from."""
 
-    registries: list[RegistryName] = Field(
-        [], description="approved registries: host, host:port, either with a path, or a path and a tag; any, if none"
-    )
+    registries: list[RegistryName] = Field([], description="approved registries; any, if none")
     denied: list[RegistryName] = Field([], description="registries that are not approved")
 
     @model_validator(mode="after")

@@ -7,8 +7,7 @@ certificates, and an entry without hosts covers all. A default backend serves ev
 whether plain HTTP is served too; `https` requires the annotation that disables it in several controllers.
 
 Allowed: `tls: [{hosts: [shop.example.com], secretName: shop-tls}]` with that host in the rules.
-Denied:  no `tls`, or one that leaves out a host, or a default backend beside hosts; with `https`, the annotation
-         `kubernetes.io/ingress.allow-http: "false"` missing.
+Denied:  no `tls`, or one that leaves out a host, or a default backend beside hosts.
 Fix: add the host to `spec.tls`.
 """
 
@@ -25,7 +24,7 @@ class IngressTLS(Params):
     """What an Ingress must have."""
 
     tls: bool = Field(True, description="whether each host must be covered by spec.tls")
-    https: bool = Field(False, description=f"whether {ANNOTATION} must be false")
+    https: bool = Field(False, description=f"whether the annotation {ANNOTATION} must be false")
 
 
 def validate(request: Request, params: IngressTLS) -> Violations:

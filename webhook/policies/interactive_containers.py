@@ -2,9 +2,6 @@
 
 Why: `stdin` and `tty` are for interactive sessions; a service needs neither.
 
-Judged: containers and init containers of pods and of workloads with a pod template. Ephemeral containers, which
-`kubectl debug` adds, are judged with `ephemeral`.
-
 Allowed: neither field, or `false`.
 Denied:  `stdin: true`, `tty: true`.
 Fix: remove the field.
@@ -19,7 +16,7 @@ from webhook.policies._records import having
 class InteractiveContainers(Params):
     """Which containers are judged."""
 
-    ephemeral: bool = Field(False, description="whether ephemeral containers are judged too")
+    ephemeral: bool = Field(False, description="whether ephemeral containers (kubectl debug) are judged too")
 
 
 def validate(request: Request, params: InteractiveContainers) -> Violations:

@@ -3,8 +3,7 @@
 Why: changes made in a session are in no repository, have no review, and are lost with the pod. A session can also read
 every secret of the container.
 
-Judged: `kubectl exec` and `kubectl attach`, which `kubectl run -it` and `kubectl debug -it` use too. Exempt users with
-the policy object's `match.exclude`; select namespaces with `match.any`.
+Judged: `kubectl exec` and `kubectl attach`, which `kubectl run -it` and `kubectl debug -it` use too.
 
 Allowed: a command that requests neither a terminal nor input, such as `kubectl exec shop -- date`.
 Denied:  `kubectl exec -it shop -- sh`; with `forbidden: [exec, attach]`, every session.
