@@ -47,12 +47,7 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     return lambda value: len(value) <= MAX_MATCHED and matches(value) is not None
 
 
-def _checked(pattern: str) -> str:
-    compile_pattern(pattern)
-    return pattern
-
-
-Pattern = Annotated[str, AfterValidator(_checked)]
+Pattern = Annotated[str, AfterValidator(lambda pattern: compile_pattern(pattern) and pattern)]
 
 
 class OnMetadata(Params):

@@ -73,7 +73,7 @@ def of_pod(request: Request) -> Resources | None:
     A request that is left out beside limits is what the containers request together, else the limit.
     """
     pod = request.pod()
-    if pod is None or not pod.mapping("resources"):
+    if pod is None or pod.value.get("resources") is None:
         return None
     limits, requests = pod.quantities("resources.limits"), pod.quantities("resources.requests")
     if limits:

@@ -17,7 +17,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Patches, Policy, Request
-from webhook.engine.images import parsed
+from webhook.engine.images import ImageReference, parsed
 from webhook.policies._images import Registry, parse_registry
 
 
@@ -71,8 +71,7 @@ def _rewritten(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str
     for registry, mirror in mirrors:
         if image is not None and registry.holds(image):
             path = (*mirror.path, *image.repository.split("/")[len(registry.path) :])
-            tag, digest = f":{image.tag}" if image.tag else "", f"@{image.digest}" if image.digest else ""
-            rewritten = f"{Registry(mirror.host, path)}{tag}{digest}"
+            rewritten = str(ImageReference(mirror.host, "/".join(path), image.tag, image.digest))
             found = parsed(rewritten)
             return rewritten if found is not None and mirror.holds(found) else text
     return text

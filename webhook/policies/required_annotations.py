@@ -25,8 +25,8 @@ class RequiredAnnotations(OnMetadata):
 
 
 def validate(request: Request, params: RequiredAnnotations) -> Violations:
-    """Yield one violation for each annotation that is missing or has another value."""
-    yield from params.lacking(request, "annotations", params.annotations)
+    """Return one violation for each annotation that is missing or has another value."""
+    return params.lacking(request, "annotations", params.annotations)
 
 
 POLICY = Policy("required-annotations", RequiredAnnotations, validate=validate, kinds="all", category="metadata")

@@ -25,8 +25,8 @@ class RequiredLabels(OnMetadata):
 
 
 def validate(request: Request, params: RequiredLabels) -> Violations:
-    """Yield one violation for each label that is missing or has another value."""
-    yield from params.lacking(request, "labels", params.labels)
+    """Return one violation for each label that is missing or has another value."""
+    return params.lacking(request, "labels", params.labels)
 
 
 POLICY = Policy("required-labels", RequiredLabels, validate=validate, kinds="all", category="metadata")

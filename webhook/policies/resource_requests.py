@@ -15,8 +15,8 @@ from webhook.policies._resources import Required, missing, needs
 
 
 def validate(request: Request, params: Required) -> Violations:
-    """Yield one violation for each container that lacks a required request."""
-    yield from missing(request, "requests", params)
+    """Return one violation for each container that lacks a required request."""
+    return missing(request, "requests", params)
 
 
 POLICY = Policy("resource-requests", Required, validate=validate, category="capacity", needs=needs)

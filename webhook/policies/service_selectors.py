@@ -19,9 +19,9 @@ SERVICES = "services"  # what is looked up: the Service objects of the namespace
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation where another Service has the same selector."""
     selector = request.texts("spec.selector")
-    labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     for name, other in read_each(request.lookup(SERVICES), _selector) if selector else ():
         if name != request.name and other == selector:
+            labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
             found = f"{labels} is also the selector of Service {name}"
             rule = "a selector must belong to one Service of its namespace"
             yield Violation("spec.selector", found, rule, "correct it, or use the Service that has it")

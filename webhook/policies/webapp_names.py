@@ -16,9 +16,9 @@ LIMIT = 63
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation where no Service can have the name."""
+    """Return a violation where no Service can have the name."""
     rule = f"the Service of this name must have a DNS label as its name, which has a limit of {LIMIT} characters"
-    yield from no_dns_label(request, rule, LIMIT)
+    return no_dns_label(request, rule, LIMIT)
 
 
 POLICY = Policy("webapp-names", validate=validate, kinds=("WebApp",), category="webapp", always=True)

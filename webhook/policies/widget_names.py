@@ -15,8 +15,8 @@ LIMIT = 63
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation where the name is too long for a label."""
-    yield from too_long(request, LIMIT, f"its pods carry the name as a label, which has a limit of {LIMIT} characters")
+    """Return a violation where the name is too long for a label."""
+    return too_long(request, LIMIT, f"its pods carry the name as a label, which has a limit of {LIMIT} characters")
 
 
 POLICY = Policy("widget-names", validate=validate, kinds=("Widget",), category="widget", always=True)
