@@ -15,8 +15,8 @@ API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 LONGEST_UID = 256  # characters; the API server's are 36
 PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
-ABSENT = msgspec.Raw(b"null")
 NOTHING: Mapping[str, Any] = {}
+MAX_WHOLE = 64 * 1024  # bytes of a body that is decoded whole at once, since a policy probably looks at its objects
 
 LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -69,7 +69,6 @@ class _User(msgspec.Struct):
     username: Text = ""
     groups: tuple[Text, ...] | None = None
     uid: str = ""
-    extra: msgspec.Raw = ABSENT
 
 
 class _AdmissionRequest(Identified, rename="camel", kw_only=True):
@@ -82,39 +81,34 @@ class _AdmissionRequest(Identified, rename="camel", kw_only=True):
     namespace: Text | None = None
     user_info: _User | None = None
     dry_run: bool | None = None
-    request_resource: msgspec.Raw = ABSENT
-    options: msgspec.Raw = ABSENT
-    object: msgspec.Raw = ABSENT
-    old_object: msgspec.Raw = ABSENT
 
 
-ADMISSION = msgspec.json.Decoder(Review[_AdmissionRequest])
-IDENTIFIED = msgspec.json.Decoder(Review[Identified])
+ADMISSION = Review[_AdmissionRequest]
+IDENTIFIED = Review[Identified]
 
 
 class Envelope(NamedTuple):
-    """A review whose objects are not decoded yet: large ones cost a tenth of a decoded one."""
+    """What a review says beside its objects. Those of a large body are not decoded yet: to skip them costs a tenth."""
 
     attributes: Attributes
-    object: msgspec.Raw
-    old_object: msgspec.Raw
+    body: bytes
 
     def request(self, looked_up: Mapping[str, Any] = NOTHING) -> Request:
-        """Return the request with its objects decoded, and what was looked up for it.
+        """Return the request with its objects, and what was looked up for it.
 
         NotAReviewError or MalformedRequestError where the objects are not what the request says.
         """
-        object, old_object = self._decoded(self.object, "object"), self._decoded(self.old_object, "oldObject")
-        operation = self.attributes.operation
-        if object is None and operation in ("CREATE", "UPDATE"):
-            raise MalformedRequestError(self.attributes.uid, f"request.object: missing; {operation} needs it")
-        return Request(self.attributes, object, old_object, looked_up)
+        attributes, sent = self.attributes, self.attributes.sent
+        if sent is None:
+            sent = _loaded(self.body)["request"]
+            attributes = attributes._replace(sent=sent)
+        object, old_object = self._checked(sent, "object"), self._checked(sent, "oldObject")
+        if object is None and attributes.operation in ("CREATE", "UPDATE"):
+            raise MalformedRequestError(attributes.uid, f"request.object: missing; {attributes.operation} needs it")
+        return Request(attributes, object, old_object, looked_up)
 
-    def _decoded(self, raw: msgspec.Raw, which: str) -> dict[str, Any] | None:
-        try:
-            object = orjson.loads(memoryview(raw))
-        except orjson.JSONDecodeError as error:
-            raise NotAReviewError(f"the body is not JSON: request.{which}: {error}") from None
+    def _checked(self, sent: Mapping[str, Any], which: str) -> dict[str, Any] | None:
+        object: dict[str, Any] | None = sent.get(which)
         if object is None:
             return None
         uid, kind = self.attributes.uid, self.attributes.kind
@@ -132,8 +126,9 @@ def read(body: bytes) -> Request:
 
 
 def envelope(body: bytes) -> Envelope:
-    """Decode an AdmissionReview but for its objects. NotAReviewError or MalformedRequestError as for `read`."""
-    asked = decoded(body, ADMISSION, API_VERSION, KIND)
+    """Decode an AdmissionReview, a large one but for its objects. Raises what `read` raises."""
+    whole = _loaded(body) if len(body) <= MAX_WHOLE else None
+    asked = decoded(body, ADMISSION, API_VERSION, KIND, whole)
     if asked.operation not in OPERATIONS:
         raise MalformedRequestError(asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}")
     kind, resource, user = asked.kind, asked.resource, asked.user_info
@@ -153,22 +148,22 @@ def envelope(body: bytes) -> Envelope:
         () if user is None else user.groups or (),
         asked.dry_run is True,
         judged if requested is None else (requested.group, requested.version, requested.kind),
-        None if asked.options is ABSENT else asked,  # the API server always sends these
+        None if whole is None else whole["request"],
     )
-    return Envelope(attributes, asked.object, asked.old_object)
+    return Envelope(attributes, body)
 
 
-def decoded(body: bytes, decoder: msgspec.json.Decoder[Review[Asked]], api_version: str, kind: str) -> Asked:
-    """Decode what a review of some kind asks.
+def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str, whole: Any = None) -> Asked:
+    """Return what a review of some kind asks; `whole` is its body where that is decoded already.
 
     NotAReviewError where it has no uid to answer, MalformedRequestError where anything else has a wrong type.
     """
     try:
-        review = decoder.decode(body)
+        review = msgspec.json.decode(body, type=asked) if whole is None else msgspec.convert(whole, asked)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$.")
         told = f"{path.rstrip('`') or 'the body'}: {text}"
-        if decoder is IDENTIFIED:
+        if asked is IDENTIFIED:
             raise NotAReviewError(told) from None
         raise MalformedRequestError(decoded(body, IDENTIFIED, api_version, kind).uid, told) from None
     except (msgspec.DecodeError, RecursionError) as error:
@@ -181,6 +176,13 @@ def decoded(body: bytes, decoder: msgspec.json.Decoder[Review[Asked]], api_versi
     if not 0 < len(review.request.uid) <= LONGEST_UID or not review.request.uid.isprintable():
         raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters")
     return review.request
+
+
+def _loaded(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise NotAReviewError(f"the body is not JSON: {error}") from None
 
 
 def allow(attributes: Attributes) -> bytes:

@@ -39,7 +39,7 @@ class Attributes(NamedTuple):
     groups: tuple[str, ...] = ()
     dry_run: bool = False
     requested: tuple[str, str, str] | None = None  # group, version, kind as sent, where matchPolicy changed them
-    sent: Any = None  # the AdmissionRequest (see webhook.review), parts of it still JSON; None where not known whole
+    sent: Mapping[str, Any] | None = None  # the AdmissionRequest, decoded; None where it is not known
 
     @property
     def target(self) -> TargetKey:

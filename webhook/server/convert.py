@@ -21,7 +21,7 @@ class _ConversionRequest(Identified, kw_only=True):
     desired: str = msgspec.field(name="desiredAPIVersion")
 
 
-CONVERSION = msgspec.json.Decoder(Review[_ConversionRequest])
+CONVERSION = Review[_ConversionRequest]
 
 
 def answer(body: bytes) -> tuple[bytes, str]:

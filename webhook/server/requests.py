@@ -114,7 +114,10 @@ def is_light(body: bytes) -> bool:
     Any other is judged beside the loop. A Refusal where it would take too much memory when it is decoded.
     """
     if len(body) <= MAX_LIGHT_BODY:
-        return _count(body, b"{") <= MAX_LIGHT_OBJECTS and _count(body, b",") <= MAX_LIGHT_VALUES
+        values = _count(body, b",")
+        return values <= MAX_LIGHT_OBJECTS or (
+            values <= MAX_LIGHT_VALUES and _count(body, b"{") - _count(body, b":{") <= MAX_LIGHT_OBJECTS
+        )
     if body.count(b",") + body.count(b"{") + body.count(b"[") > MAX_VALUES:
         raise Refusal(413, TOO_MANY_VALUES)
     return False
