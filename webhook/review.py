@@ -16,7 +16,7 @@ OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 LONGEST_UID = 256  # characters; the API server's are 36
 PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
 NOTHING: Mapping[str, Any] = {}
-MAX_WHOLE = 64 * 1024  # bytes of a body that is decoded whole at once, since a policy probably looks at its objects
+MAX_WHOLE = 32 * 1024  # bytes of a body that is decoded whole at once, since a policy probably looks at its objects
 
 LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
