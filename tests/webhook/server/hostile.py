@@ -116,13 +116,13 @@ BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
 }
 
 CROWDS: dict[str, tuple[str, bytes]] = {
-    "light": ("/validate", deployment(190)),
-    "light mutations": ("/mutate", deployment(190)),
-    "large": ("/validate", deployment(4300, container='{"name":"a"}')),
-    "large mutations": ("/mutate", deployment(4300)),
-    "conversions": ("/convert", conversion(400)),
-    "large conversions": ("/convert", conversion(20_000)),
-    "8 MB": ("/validate?timeout=1000s", review({"kind": "Pod", "a": "x" * 8_000_000}, "", "pods")),
+    "light": ("/validate?timeout=30s", deployment(190)),
+    "light mutations": ("/mutate?timeout=30s", deployment(190)),
+    "large": ("/validate?timeout=30s", deployment(4300, container='{"name":"a"}')),
+    "large mutations": ("/mutate?timeout=30s", deployment(4300)),
+    "conversions": ("/convert?timeout=30s", conversion(400)),
+    "large conversions": ("/convert?timeout=30s", conversion(20_000)),
+    "8 MB": ("/validate?timeout=30s", review({"kind": "Pod", "a": "x" * 8_000_000}, "", "pods")),
 }
 """What 100 connections of one address send as often as they are answered."""
 
@@ -159,7 +159,7 @@ class Attacker:
 
         async def attack(streams: Streams) -> None:
             reader, writer = streams
-            head = HEAD.replace(b"/validate", path.encode())
+            head = HEAD.replace(b"/validate?timeout=3s", path.encode())
             while time.monotonic() < self._end:
                 writer.write(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
                 await writer.drain()

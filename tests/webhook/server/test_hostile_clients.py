@@ -210,7 +210,7 @@ async def test_no_address_harms_another(server: Server, attack: str) -> None:
         await server.attack(attack)
 
 
-@pytest.mark.parametrize("attack", ["large", "large mutations", "large conversions", "8 MB"])
+@pytest.mark.parametrize("attack", ["large", "large mutations", "8 MB"])
 async def test_no_address_delays_the_large_reviews_of_another(server: Server, attack: str) -> None:
     """They take turns, however many connections one of them has."""
     async with server.asked(TIMEOUT, address="127.0.0.2", body=deployment(600), workers=1):
