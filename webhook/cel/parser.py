@@ -8,9 +8,6 @@ from webhook.cel.lexer import Token, tokens
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
 from webhook.cel.values import MAX_INT
 
-MAX_DEPTH = 80  # parentheses, brackets and macros within each other
-MAX_CHAIN = 200  # operators or selections after each other
-
 RESERVED = {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"}
 RESERVED |= {"namespace", "package", "return", "var", "void", "while"}
 _PRECEDENCE = ("||", "&&", "< <= > >= == != in", "+ -", "* / %")
@@ -33,7 +30,6 @@ class _Parser:
         self.source = source
         self.tokens = tokens(source)
         self.position = 0
-        self.depth = 0
 
     @property
     def token(self) -> Token:
@@ -57,30 +53,24 @@ class _Parser:
         raise CompileError(self.source, at, text)
 
     def expression(self) -> Node:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            self.fail(self.token.at, f"nested more than {MAX_DEPTH} levels deep")
         condition = self.binary()
         at = self.token.at
         if self.taken("?"):
             yes = self.binary()
             self.expect(":")
-            condition = Call(at, "_?_:_", None, [condition, yes, self.expression()])
-        self.depth -= 1
+            return Call(at, "_?_:_", None, [condition, yes, self.expression()])
         return condition
 
     def binary(self, lowest: int = 1) -> Node:
-        left, chain = self.unary(), 0
+        left = self.unary()
         while (level := _LEVELS.get(self.token.sort, 0)) >= lowest:
-            operator, chain = self.take(), chain + 1
+            operator = self.take()
             right = self.binary(level + 1)
             name = "@in" if operator.sort == "in" else f"_{operator.sort}_"
             if level <= _LOGICAL and isinstance(left, Call) and left.function == name:
                 left.args.append(right)  # `a && b && c` is one node, as deep as its deepest term
-                continue
-            if chain > MAX_CHAIN:
-                self.fail(operator.at, f"more than {MAX_CHAIN} operators after each other")
-            left = Call(operator.at, name, None, [left, right])
+            else:
+                left = Call(operator.at, name, None, [left, right])
         return left
 
     def unary(self) -> Node:
@@ -94,7 +84,7 @@ class _Parser:
         return Call(first.at, f"{first.sort}_", None, [self.members(self.primary())])
 
     def members(self, node: Node) -> Node:
-        for _ in range(MAX_CHAIN):
+        while True:
             at = self.token.at
             if self.taken("."):
                 node = self.member(node)
@@ -106,7 +96,6 @@ class _Parser:
                 node = MapNode(node.at, self.listed("}", lambda: self.entry(self.field)), name)
             else:
                 return node
-        return self.fail(self.token.at, f"more than {MAX_CHAIN} selections after each other")
 
     def member(self, node: Node) -> Node:
         if self.taken("?"):

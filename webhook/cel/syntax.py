@@ -1,60 +1,55 @@
 """The nodes of a parsed expression; `at` is the offset in its text."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(slots=True)
-class Node:
-    """Any part of an expression."""
-
-    at: int
-
-
-@dataclass(slots=True)
-class Literal(Node):
+class Literal(NamedTuple):
     """A constant."""
 
+    at: int
     value: Any
 
 
-@dataclass(slots=True)
-class Ident(Node):
+class Ident(NamedTuple):
     """A variable, or a type by its name."""
 
+    at: int
     name: str
 
 
-@dataclass(slots=True)
-class Select(Node):
+class Select(NamedTuple):
     """`operand.field`."""
 
-    operand: Node
+    at: int
+    operand: "Node"
     field: str
 
 
-@dataclass(slots=True)
-class Call(Node):
+class Call(NamedTuple):
     """A function, macro or operator (by its name in cel-spec, such as `_+_`); `target` for `target.function(args)`."""
 
+    at: int
     function: str
-    target: Node | None
-    args: list[Node]
+    target: "Node | None"
+    args: list["Node"]
 
 
-@dataclass(slots=True)
-class ListNode(Node):
+class ListNode(NamedTuple):
     """`[a, ?b]`: each item and whether it has a question mark."""
 
-    items: list[tuple[Node, bool]]
+    at: int
+    items: list[tuple["Node", bool]]
 
 
-@dataclass(slots=True)
-class MapNode(Node):
+class MapNode(NamedTuple):
     """`{k: v}`, or `Name{field: v}` where it has a name; each entry is (key, value, optional)."""
 
-    entries: list[tuple[Node, Node, bool]]
+    at: int
+    entries: list[tuple["Node", "Node", bool]]
     name: str = ""
+
+
+Node = Literal | Ident | Select | Call | ListNode | MapNode
 
 
 def qualified(node: Node | None) -> str:

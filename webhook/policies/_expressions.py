@@ -1,13 +1,13 @@
 """The CEL expressions of one policy: compiled together, and evaluated for a request and its parameters."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
-from config.api.admission import AuditAnnotation, KubernetesPolicySpec
+from config.api.admission import KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
-from config.api.rules import MatchCondition, Mutation, Validation, Variable
+from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
 from webhook.cel import CelError, CompileError, Frame, Program, Variables
 from webhook.cel.admission import ADMISSION, with_variable, without_params
@@ -20,8 +20,6 @@ from webhook.policies._cel_request import admission_request, namespace_object
 from webhook.policies._mutations import changed, differences
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
-Item = TypeVar("Item")
-Found = TypeVar("Found")
 MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count
 
 
@@ -55,62 +53,51 @@ class Expressions:
         self._reads: set[str] = set()  # of the variables that take time to build
         self._variables: dict[str, Program] = {}
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
-        self.conditions = self._each("matchConditions", spec.match_conditions, self._condition)
-        self._each("variables", spec.variables, self._variable)
-        self.rules = self._each("validations", spec.validations, self._rule)
-        self.mutations = self._each("mutations", spec.mutations, self._mutation)
-        self.annotations = self._each("auditAnnotations", annotations, self._annotation)
+        path = "spec.auditAnnotations"
+        self.conditions = [
+            (each.name, self._program(f"spec.matchConditions[{index}].expression", each.expression, "bool"))
+            for index, each in enumerate(spec.match_conditions)
+        ]
+        for index, variable in enumerate(spec.variables):
+            if variable.name in self._variables:
+                self._faults.append((f"spec.variables[{index}].name", f'"{variable.name}" is declared twice'))
+            program = self._program(f"spec.variables[{index}].expression", variable.expression)
+            self._variables[variable.name] = program
+            self._environment = with_variable(self._environment, variable.name, program.type)
+        self.rules = [self._rule(f"spec.validations[{index}]", each) for index, each in enumerate(spec.validations)]
+        self.mutations = [self._mutation(f"spec.mutations[{index}]", each) for index, each in enumerate(spec.mutations)]
+        self.annotations = [
+            (each.key, self._program(f"{path}[{index}].valueExpression", each.value_expression, "string", "null"))
+            for index, each in enumerate(annotations)
+        ]
         if self._faults or faults:
             raise FaultsError([*self._faults, *faults])
 
-    def _each(self, field: str, items: list[Item], compile: Callable[[str, Item], Found | None]) -> list[Found]:
-        """Return what `compile` makes of each item and its path; None where it has a fault."""
-        compiled = (compile(f"spec.{field}[{index}]", item) for index, item in enumerate(items))
-        return [each for each in compiled if each is not None]
-
-    def _program(self, path: str, source: str, *results: str, structs: bool = False) -> Program | None:
-        """Return the program of one expression; None where it has a fault."""
+    def _program(self, path: str, source: str, *results: str, structs: bool = False) -> Program:
+        """Return the program of one expression. A fault is raised with the others, when all have been compiled."""
         self._reads |= {name for name in ("request", "namespaceObject") if name in source}
         environment = replace(self._environment, structs=True) if structs else self._environment
         try:
             return environment.compile(source, *results)
         except CompileError as error:
             self._faults.append((path, f"line {error.line}, column {error.column}: {error.text}"))
-            return None
+            return environment.compile("dyn(null)")
 
-    def _condition(self, path: str, condition: MatchCondition) -> tuple[str, Program] | None:
-        program = self._program(f"{path}.expression", condition.expression, "bool")
-        return None if program is None else (condition.name, program)
-
-    def _variable(self, path: str, variable: Variable) -> None:
-        """Compile a variable; those after it can read it."""
-        program = self._program(f"{path}.expression", variable.expression)
-        if variable.name in self._variables:
-            self._faults.append((f"{path}.name", f'"{variable.name}" is declared twice'))
-        if program is not None:
-            self._variables[variable.name] = program
-            self._environment = with_variable(self._environment, variable.name, program.type)
-
-    def _rule(self, path: str, validation: Validation) -> Rule | None:
+    def _rule(self, path: str, validation: Validation) -> Rule:
         program, message = self._program(f"{path}.expression", validation.expression, "bool"), None
         if validation.message_expression is not None:
             message = self._program(f"{path}.messageExpression", validation.message_expression, "string")
-        return None if program is None else Rule(validation, program, message)
+        return Rule(validation, program, message)
 
-    def _mutation(self, path: str, mutation: Mutation) -> tuple[str, Program] | None:
+    def _mutation(self, path: str, mutation: Mutation) -> tuple[str, Program]:
         is_patch = mutation.patch_type == "JSONPatch"
         expression = mutation.json_patch if is_patch else mutation.apply_configuration
         path = f"{path}.{'jsonPatch' if is_patch else 'applyConfiguration'}"
         if expression is None or (mutation.json_patch and mutation.apply_configuration):
             self._faults.append((path, f"patchType {mutation.patch_type} needs this, and nothing else"))
-            return None
+            return mutation.patch_type, self._program(path, "null")
         result = "list(JSONPatch)" if is_patch else "Object"
-        program = self._program(f"{path}.expression", expression.expression, result, structs=True)
-        return None if program is None else (mutation.patch_type, program)
-
-    def _annotation(self, path: str, annotation: AuditAnnotation) -> tuple[str, Program] | None:
-        program = self._program(f"{path}.valueExpression", annotation.value_expression, "string", "null")
-        return None if program is None else (annotation.key, program)
+        return mutation.patch_type, self._program(f"{path}.expression", expression.expression, result, structs=True)
 
     @property
     def needs(self) -> frozenset[str]:

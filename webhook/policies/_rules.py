@@ -1,6 +1,8 @@
-"""Compile the rules of a policy object: CEL with the meaning of ValidatingAdmissionPolicy."""
+"""Policies of CEL rules: those of a policy object, and what Kubernetes' own admission policies share with them."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ConfigDict
 
@@ -11,7 +13,8 @@ from webhook.engine.rules import Rules
 from webhook.policies._expressions import Expressions, Spec
 from webhook.policies._rule_resources import resources_of
 
-NAME, CATEGORY = "rules in CEL", "custom"
+CATEGORY = "custom"
+ParamsOf = Callable[[Request, Any], Iterable[Any]]
 
 
 class RuleParams(Params):
@@ -39,33 +42,42 @@ class RulePolicy(Policy):
         return "\n".join(["Rules in CEL, written in the policy object.", "", *(f"- {each}" for each in self.rules)])
 
 
+def rule_policy(spec: Spec, found: Expressions, resources: tuple[Target, ...], params_of: ParamsOf) -> RulePolicy:
+    """Return the policy of compiled expressions, which judge a request once with each of the values of `params`.
+
+    `params_of` returns these from the request and the parameters of the policy object.
+    """
+
+    def with_each(judge: Callable[[Request, Any], Iterable[Any]]) -> Callable[[Request, Any], Iterator[Any]]:
+        return lambda request, params: (each for value in params_of(request, params) for each in judge(request, value))
+
+    return RulePolicy(
+        "rules in CEL",
+        RuleParams,
+        validate=with_each(found.violations) if found.rules or found.annotations else None,
+        mutate=with_each(found.patches) if found.mutations else None,
+        annotate=with_each(found.annotated) if found.annotations else None,
+        category=CATEGORY,
+        needs=tuple(found.needs),
+        resources=resources,
+        rules=tuple(_listed(spec)),
+    )
+
+
+def _listed(spec: Spec) -> Iterator[str]:
+    for each in spec.validations:
+        expression = " ".join(each.expression.split())
+        yield f"{each.message}: {expression}" if each.message else expression
+    yield from (each.patch_type for each in spec.mutations)
+
+
 def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
     """Compile the rules and conditions of a policy object. FaultsError names every fault with line and column."""
     faults: list[tuple[str, str]] = []
     resources, match = resources_of(faults, spec, in_a_namespace)
     found = Expressions(spec, has_params=bool(spec.params) or spec.policy is not None, faults=faults)
-
-    def applies(request: Request) -> bool:
-        return found.apply(request, spec.params)
-
-    condition = applies if found.conditions else None
+    condition = (lambda request: found.apply(request, spec.params)) if found.conditions else None
     if spec.policy is not None:
         return Rules(match=match, condition=condition, needs=found.needs)
-    policy = RulePolicy(
-        NAME,
-        RuleParams,
-        validate=(lambda request, params: found.violations(request, params.model_extra)) if found.rules else None,
-        mutate=(lambda request, params: found.patches(request, params.model_extra)) if found.mutations else None,
-        category=CATEGORY,
-        needs=tuple(found.needs),
-        resources=resources,
-        rules=shown(spec),
-    )
+    policy = rule_policy(spec, found, resources, lambda _, params: (params.model_extra,))
     return Rules(policy, RuleParams.model_validate(spec.params), match, condition, found.needs)
-
-
-def shown(spec: Spec) -> tuple[str, ...]:
-    """Return the rules as outputs list them."""
-    rules = ((each.message, " ".join(each.expression.split())) for each in spec.validations)
-    texts = (f"{message}: {expression}" if message else expression for message, expression in rules)
-    return (*texts, *(str(each.patch_type) for each in spec.mutations))

@@ -285,7 +285,7 @@ def test_every_error_has_line_and_column():
             "spec.variables[0].expression",
             "line 1, column 1: undeclared reference to 'objct'; did you mean \"object\"?",
         ),
-        ("spec.variables[1].expression", "line 1, column 11: undefined field 'c' of 'variables'"),
+        ("spec.variables[1].expression", "line 1, column 11: undefined field 'c' of 'variables'; known: a"),
         (
             "spec.validations[0].expression",
             "line 2, column 7: found no matching overload for '_+_' applied to '(string, int)'",
