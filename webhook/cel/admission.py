@@ -43,6 +43,7 @@ _TYPES: dict[str, dict[str, str]] = {
     "kubernetes.NamespaceSpec": {"finalizers": "list(string)"},
     "kubernetes.NamespaceStatus": {"phase": "string", "conditions": "list(kubernetes.NamespaceCondition)"},
     "kubernetes.NamespaceCondition": {"status type message reason": "string", "lastTransitionTime": "timestamp"},
+    "JSONPatch": {"op path from": "string", "value": "dyn"},
     VARIABLES: {},
     AUTHORIZER: {"requestResource": "kubernetes.authorization.ResourceCheck"},
 }

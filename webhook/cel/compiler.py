@@ -7,10 +7,10 @@ from config.faults import did_you_mean
 from webhook.cel import closures
 from webhook.cel.errors import CompileError
 from webhook.cel.functions import FUNCTIONS, Code, fault
-from webhook.cel.library.formatting import format_fault
+from webhook.cel.library.formatting import check_format
 from webhook.cel.macros import MACROS, Macro
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
-from webhook.cel.types import BOOL, DYN, STRING, Signature, Type, applied, assignable, parse_type, result_type
+from webhook.cel.types import BOOL, DYN, Signature, Type, applied, assignable, parse_type, result_type
 from webhook.cel.values import NAMES, TypeValue
 
 if TYPE_CHECKING:
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 TYPE_NAMES = frozenset(NAMES.values())
 Typed = tuple[Type, Code]  # what a node compiles to: the type of its value, and what evaluates it
-_JSON_PATCH = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 _TRIED = {"matches": 1, "find": 1, "findAll": 1}  # the argument that is tried at once where it is a constant
-_TRIED |= dict.fromkeys(("timestamp", "duration", "int", "uint", "double", "bool", "string"), 0)
+_TRIED |= dict.fromkeys(("timestamp", "duration", "int", "uint", "double", "bool", "string", "format"), 0)
 
 
 class Compiler:
@@ -58,8 +57,8 @@ class Compiler:
                 items = [(*self._item(item, optional), optional) for item, optional in node.items]
                 types = self.item_types[node.at] = [type_ for type_, _, _ in items]
                 return Type("list", (self._aggregate(node, types),)), closures.list_of([each[1:] for each in items])
-        assert isinstance(node, MapNode)
-        return self._map(node)
+            case MapNode():
+                return self._map(node)
 
     def _variable(self, node: Ident) -> Typed:
         if node.name not in self.scope:
@@ -143,18 +142,15 @@ class Compiler:
 
     def _try_constants(self, function: str, operands: list[Node]) -> None:
         """Try what a constant text says, such as a regular expression, before any object comes."""
-        if function == "format":
-            text, items = operands
-            types = self.item_types.get(items.at)
-            wrong = format_fault(text.value, types) if isinstance(text, Literal) and types is not None else ""
-            if wrong:
-                self.fail(items, wrong)
         position = _TRIED.get(function)
-        if position is not None and isinstance(constant := operands[position], Literal):
-            samples = ("",) * position + (constant.value,)
-            error = fault(FUNCTIONS[function], *samples)
-            if error is not None:
-                self.fail(constant, f"invalid {function} argument: {error}")
+        if position is None or not isinstance(constant := operands[position], Literal):
+            return
+        if function == "format":
+            error = fault(check_format, constant.value, self.item_types.get(operands[1].at))
+        else:
+            error = fault(FUNCTIONS[function], *("",) * position, constant.value)
+        if error is not None:
+            self.fail(constant, f"invalid {function} argument: {error}")
 
     def _macro(self, node: Call, target: Node, macro: Macro) -> Typed:
         names = []
@@ -195,8 +191,7 @@ class Compiler:
         return types[0] if same else DYN
 
     def _map(self, node: MapNode) -> Typed:
-        is_struct = node.name == "JSONPatch" or node.name.split(".")[0] == "Object"
-        if node.name and not (is_struct and self.environment.structs):
+        if node.name and not (self.environment.structs and node.name.split(".")[0] in {"JSONPatch", "Object"}):
             self.fail(node, f"undeclared reference to '{node.name}'")
         entries, keys, types = [], [], []
         for key, value, optional in node.entries:
@@ -215,9 +210,7 @@ class Compiler:
 
     def _struct_field(self, struct: str, key: Node, found: Type) -> None:
         assert isinstance(key, Literal)
-        if struct == "JSONPatch" and key.value not in _JSON_PATCH:
-            self.fail(key, f"undefined field '{key.value}'{did_you_mean(key.value, _JSON_PATCH)}")
-        of_object = Type(f"{struct}.{key.value}") if found.name.startswith("Object") else DYN
-        wanted = _JSON_PATCH[key.value] if struct == "JSONPatch" else of_object
+        is_nested = struct != "JSONPatch" and found.name.startswith("Object")
+        wanted = Type(f"{struct}.{key.value}") if is_nested else self._field(key, Type(struct), key.value)
         if not assignable(wanted, found, {}):
             self.fail(key, f"expected type of field '{key.value}' is '{wanted}' but provided type is '{found}'")

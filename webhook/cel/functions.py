@@ -14,19 +14,10 @@ Implementation = Callable[..., Any]
 Cost = Callable[..., int]  # what a call costs, in units, from its arguments
 Row = tuple[str, Implementation] | tuple[str, Implementation, Cost]
 
-# As in cel-go, an operator says only "no such overload" where its first operand has a method for it, and else its name;
-# other functions name themselves and their arguments' types.
-_RECEIVERS = " string google.protobuf.Timestamp google.protobuf.Duration"
-_TERSE = {
-    **dict.fromkeys(("_<_", "_<=_", "_>_", "_>=_"), "bool int uint double bytes"),
-    **dict.fromkeys(("_-_", "_*_", "_/_"), "int uint double"),
-    **dict.fromkeys(("size", "sort"), ""),
-    "_+_": "int uint double bytes list",
-    "_%_": "int uint",
-    "-_": "int double",
-}
-_TERSE_TYPES = {name: frozenset((types + _RECEIVERS).split()) for name, types in _TERSE.items()}
-_ALWAYS_TERSE = frozenset({"!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"})
+# As in cel-go, these look for a trait of the first operand, and only where it has none the error has their name.
+_BY_TRAIT = frozenset(["_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_", "_/_", "_%_", "-_", "size", "sort"])
+_WITH_ALL_TRAITS = frozenset({"string", "google.protobuf.Timestamp", "google.protobuf.Duration"})
+_WITHOUT_TEXT = frozenset(["!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"])
 
 
 class Function:
@@ -52,9 +43,10 @@ class Function:
                 if not signature.is_variadic:  # of which there are as many types as there are lists of arguments
                     self.table[tuple(map(type, args))] = call
                 return call
-        if self.name in _ALWAYS_TERSE or (names and names[0] in _TERSE_TYPES.get(self.name, ())):
-            raise no_overload()
-        raise no_overload(self.name if self.name in _TERSE else f"{self.name}({', '.join(names)})")
+        if self.name not in _BY_TRAIT:
+            raise no_overload("" if self.name in _WITHOUT_TEXT else f"{self.name}({', '.join(names)})")
+        with_trait = _WITH_ALL_TRAITS | {signature.params[0].name for signature, _ in self.versions}
+        raise no_overload("" if names[0] in with_trait else self.name)
 
     def code(self, args: list[Code]) -> Code:
         """Return the closure of a call, which chooses the version by the types of the arguments."""
@@ -97,10 +89,9 @@ def declare(*rows: Row) -> None:
 
 def declare_forms(*rows: tuple[str, Callable[..., Code]]) -> None:
     """Add functions that decide what of their operands is evaluated: they take closures and return one."""
+    declare(*rows)
     for signatures, form in rows:
-        declare((signatures, form))
-        for signature in parse_signatures(signatures):
-            FUNCTIONS[signature.name].form = form
+        FUNCTIONS[parse_signatures(signatures)[0].name].form = form
 
 
 def ordered(type_: str) -> list[Row]:

@@ -133,7 +133,7 @@ def test_params_are_declared_only_with_parameters():
 
 
 def test_a_variable_is_evaluated_once():
-    """`variables.x` is computed when it is first read, and an error is remembered."""
+    """`variables.x` is computed when it is first read; its error is that of each rule that reads it."""
     environment = with_variable(ADMISSION, "count", INT)
     variables = Variables(
         {

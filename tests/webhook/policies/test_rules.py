@@ -327,7 +327,7 @@ def test_every_error_has_line_and_column():
             {"mutations": [patched("[JSONPatch{op: 'add', pth: '/x'}]")]},
             (
                 "spec.mutations[0].jsonPatch.expression",
-                "line 1, column 23: undefined field 'pth'; did you mean \"path\"?",
+                "line 1, column 23: undefined field 'pth' of 'JSONPatch'; did you mean \"path\"?",
             ),
         ),
     ],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, fault, weigh
+from webhook.cel.functions import declare, weigh
 from webhook.cel.library.conversions import to_text
 from webhook.cel.library.text import quote
 from webhook.cel.types import Type
@@ -48,16 +48,15 @@ def _text(value: Any, _: int = 0) -> str:
     if isinstance(value, dict):
         pairs = sorted((_literal(key), _literal(each)) for key, each in value.items())
         return f"{{{', '.join(f'{key}:{each}' for key, each in pairs)}}}"
-    if value is None:
-        return "null"
-    try:
-        return to_text(value)
-    except EvaluationError as error:
-        raise EvaluationError(f'error during formatting: could not convert argument "{error}" to string') from None
+    return "null" if value is None else to_text(value)
 
 
-def _finite(write: Callable[[float, int], str]) -> Callable[[Any, int], str]:
+def _number(write: Callable[[float, int], str]) -> Callable[[Any, int], str]:
+    """Return what writes a double, or one of three texts; `write` gets a finite one."""
+
     def written(value: Any, precision: int) -> str:
+        if type(value) is str and value not in _NUMBERS:
+            raise EvaluationError(f"error during formatting: {value!r} is not a double")
         number = float(value)
         return write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
 
@@ -84,56 +83,45 @@ _VERBS = {
     "b": Verb("binary", "an integer", ("int", "uint", "bool"), lambda value, _: f"{int(value):b}"),
     "x": Verb("hex", "an integer", _HEX, _hex),
     "X": Verb("hex", "an integer", _HEX, lambda value, _: _hex(value, 0).upper()),
-    "f": Verb("fixed-point", "a double", _DOUBLE, _finite(lambda number, digits: f"{number:.{digits}f}")),
-    "e": Verb("scientific", "a double", _DOUBLE, _finite(_scientific)),
+    "f": Verb("fixed-point", "a double", _DOUBLE, _number(lambda number, digits: f"{number:.{digits}f}")),
+    "e": Verb("scientific", "a double", _DOUBLE, _number(_scientific)),
 }
 
 
 def _taking(letter: str, type_: str) -> Verb:
     """Return the verb `letter`. EvaluationError where there is none, or where it takes no values of this type."""
-    if not letter:
-        raise EvaluationError("unexpected end of string")
     verb = _VERBS.get(letter)
     if verb is None:
         raise EvaluationError(f'could not parse formatting clause: unrecognized formatting clause "{letter}"')
     if type_ not in {"dyn", *verb.types}:
-        raise _refused(verb, type_)
+        text = f"{verb.name} clause can only be used on {verb.takes}, was given {type_}"
+        raise EvaluationError(f"error during formatting: {text}")
     return verb
 
 
-def _refused(verb: Verb, type_: str) -> EvaluationError:
-    text = f"{verb.name} clause can only be used on {verb.takes}, was given {type_}"
-    return EvaluationError(f"error during formatting: {text}")
-
-
 def _format(text: str, args: list[Any]) -> str:
-    values = iter(args)
+    left = args[::-1]
 
     def written(match: re.Match[str]) -> str:
         if match[1] == "%":
             return "%"
-        try:
-            value = next(values)
-        except StopIteration:
-            raise EvaluationError(f"error during formatting: index {len(args)} out of range") from None
+        if not left:
+            raise EvaluationError(f"error during formatting: index {len(args)} out of range")
         if match[2] and int(match[2][:9]) > MAX_PRECISION:
             raise EvaluationError(f"could not parse formatting clause: precision above {MAX_PRECISION}")
-        verb = _taking(match[3], type_name(value))
-        if match[3] in "fe" and type(value) is str and value not in _NUMBERS:
-            raise _refused(verb, "string")
-        return verb.write(value, int(match[2] or 6))
+        value = left.pop()
+        return _taking(match[3], type_name(value)).write(value, int(match[2] or 6))
 
     return _CLAUSE.sub(written, text)
 
 
-def format_fault(text: str, types: list[Type]) -> str:
-    """Return why `string.format` cannot take arguments of these types, "" where it can."""
+def check_format(text: str, types: list[Type] | None) -> None:
+    """Raise EvaluationError where `string.format` cannot take items of these types; None are not known."""
     letters = [match[3] for match in _CLAUSE.finditer(text) if match[1] != "%"]
-    errors = (fault(_taking, letter, type_.name) for letter, type_ in zip(letters, types, strict=False))
-    wrong = next((str(error) for error in errors if error), "")
-    if not wrong and len(letters) != len(types):
-        return f"string.format has {len(letters)} clauses for {len(types)} arguments"
-    return wrong
+    for letter, type_ in zip(letters, types or (), strict=False):
+        _taking(letter, type_.name)
+    if types is not None and len(letters) != len(types):
+        raise EvaluationError(f"{len(letters)} clauses for {len(types)} arguments")
 
 
 declare(("(string).format(list(dyn)) -> string", _format, lambda text, args: (len(text) >> 3) + 4 * weigh(args)))
