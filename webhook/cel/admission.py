@@ -5,11 +5,14 @@ Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admis
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, NoReturn
 
+from webhook.cel.errors import EvaluationError
+from webhook.cel.functions import declare
 from webhook.cel.program import Environment
 from webhook.cel.types import Type, parse_type
+from webhook.cel.values import NAMES
 
-AUTHORIZER = "kubernetes.authorization.Authorizer"
 VARIABLES = "kubernetes.variables"  # the type of `variables`, whose fields are the policy's own
 
 _TYPES: dict[str, dict[str, str]] = {
@@ -45,13 +48,13 @@ _TYPES: dict[str, dict[str, str]] = {
     "kubernetes.NamespaceCondition": {"status type message reason": "string", "lastTransitionTime": "timestamp"},
     "JSONPatch": {"op path from": "string", "value": "dyn"},
     VARIABLES: {},
-    AUTHORIZER: {"requestResource": "kubernetes.authorization.ResourceCheck"},
+    "kubernetes.Authorizer": {"requestResource": "kubernetes.ResourceCheck"},
 }
 _NAMES = {
     "object oldObject params": "dyn",
     "request": "kubernetes.AdmissionRequest",
     "namespaceObject": "kubernetes.Namespace",
-    "authorizer": AUTHORIZER,
+    "authorizer": "kubernetes.Authorizer",
     "variables": VARIABLES,
 }
 
@@ -73,3 +76,34 @@ def without_params(environment: Environment) -> Environment:
     """Return an environment where `params` is not declared, for policies that have none."""
     declared = {name: type_ for name, type_ in environment.variables.items() if name != "params"}
     return replace(environment, variables=declared)
+
+
+class Authorizer:
+    """The value of `authorizer`: declared, so that expressions compile; reading it is an error, never an answer."""
+
+    def __getitem__(self, field: str) -> Any:
+        """Refuse `authorizer.requestResource`, the only field."""
+        _undecided()
+
+
+def _undecided(*_: Any) -> NoReturn:
+    raise EvaluationError("authorizer: what is allowed cannot be decided outside the API server")
+
+
+AUTHORIZER = Authorizer()
+NAMES[Authorizer] = "kubernetes.Authorizer"
+_CHECKS = """
+    (kubernetes.Authorizer).path(string) -> kubernetes.PathCheck;
+    (kubernetes.Authorizer).group(string) -> kubernetes.GroupCheck;
+    (kubernetes.Authorizer).serviceAccount(string, string) -> kubernetes.Authorizer;
+    (kubernetes.GroupCheck).resource(string) -> kubernetes.ResourceCheck;
+    (kubernetes.ResourceCheck).subresource(string) -> kubernetes.ResourceCheck;
+    (kubernetes.ResourceCheck).namespace(string) -> kubernetes.ResourceCheck;
+    (kubernetes.ResourceCheck).name(string) -> kubernetes.ResourceCheck;
+    (kubernetes.ResourceCheck).fieldSelector(string) -> kubernetes.ResourceCheck;
+    (kubernetes.ResourceCheck).labelSelector(string) -> kubernetes.ResourceCheck;
+    (kubernetes.ResourceCheck).check(string) -> kubernetes.Decision;
+    (kubernetes.PathCheck).check(string) -> kubernetes.Decision;
+    (kubernetes.Decision).allowed() -> bool; (kubernetes.Decision).errored() -> bool;
+    (kubernetes.Decision).reason() -> string; (kubernetes.Decision).error() -> string"""
+declare((_CHECKS, _undecided))

@@ -10,8 +10,7 @@ from config.api.policy import AdmissionPolicySpec
 from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
 from webhook.cel import CelError, CompileError, Frame, Program, Variables
-from webhook.cel.admission import ADMISSION, with_variable, without_params
-from webhook.cel.library.authorizer import AUTHORIZER
+from webhook.cel.admission import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
 from webhook.engine.request import NAMESPACE

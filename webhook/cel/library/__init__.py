@@ -1,7 +1,6 @@
 """The functions that expressions may call; importing this package declares them all."""
 
 from webhook.cel.library import (  # noqa: F401
-    authorizer,
     collections,
     conversions,
     formats,
