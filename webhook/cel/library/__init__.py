@@ -5,13 +5,10 @@ from webhook.cel.library import (  # noqa: F401
     conversions,
     formats,
     formatting,
-    maths,
     network,
     operators,
     quantities,
-    regexes,
     semver,
     text,
     times,
-    urls,
 )

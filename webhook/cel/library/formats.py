@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from webhook.cel.functions import declare, fault, parsing
-from webhook.cel.library.regexes import compiled
+from webhook.cel.library.network import parse_url
+from webhook.cel.library.text import compiled
 from webhook.cel.library.times import parse_timestamp
-from webhook.cel.library.urls import parse_url
 from webhook.cel.values import NAMES, NONE, Optional
 
 

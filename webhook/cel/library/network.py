@@ -1,9 +1,11 @@
-"""Kubernetes' `ip()` and `cidr()`: Python's addresses, and interfaces, which keep the bits behind the prefix."""
+"""Kubernetes' `ip()` and `cidr()`, and `url()`, which parses as Go's net/url does."""
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip_address, ip_interface
 from typing import Any
+from urllib.parse import parse_qs, quote
 
 from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import declare, parsing, succeeds
@@ -96,4 +98,94 @@ declare(
     ("(net.CIDR).containsIP(string) -> bool", lambda prefix, text: _parsed(parse_ip, text) in prefix.network),
     ("(net.CIDR).containsCIDR(net.CIDR) -> bool", _contains, parsing),
     ("(net.CIDR).containsCIDR(string) -> bool", lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text))),
+)
+
+_PARTS = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?([^?]*)\??([^#]*).*", re.DOTALL)  # scheme, host and path, query
+_PORT = re.compile(r"(?::\d*)?", re.ASCII)
+_BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_HOST = re.compile(r"(?:[-A-Za-z0-9._~!$&'()*+,;=:\[\]<>\"]|[^\x00-\x7f]|%[8-9a-fA-F][0-9a-fA-F])*")
+_BAD_USER = re.compile(r"[^-A-Za-z0-9._~!$&'()*+,;=:%@]")
+_PATH_SAFE = "/-_.~!$&'()*+,;=:@%[]"
+
+
+@dataclass(frozen=True, slots=True)
+class URL:
+    """A parsed URL."""
+
+    text: str
+    scheme: str
+    host: str = ""
+    path: str = ""
+    query: str = ""
+
+
+NAMES[URL] = _OF = "kubernetes.URL"
+
+
+def parse_url(text: str) -> URL:
+    """Return the URL that `text` says. EvaluationError where Go's url.ParseRequestURI has one."""
+    match = _PARTS.fullmatch(text)
+    assert match is not None
+    scheme, rest, query = match.groups(default="")
+    _refuse(text, not text, "empty url")
+    _refuse(text, _CONTROL.search(text), "net/url: invalid control character in URL")
+    _refuse(text, text.startswith(":"), "missing protocol scheme")
+    if not rest.startswith("/"):
+        _refuse(text, not scheme and text != "*", "invalid URI for request")
+        return URL(text, scheme.lower(), path="" if scheme else rest, query=query)
+    host, path = "", rest
+    if rest.startswith("//") and (scheme or not rest.startswith("///")):
+        authority, slash, path = rest[2:].partition("/")
+        host, path = _host(text, authority), slash + path
+    if bad := _BAD_ESCAPE.search(path):
+        _refuse(text, True, f'invalid URL escape "{bad.group()}"')
+    return URL(text, scheme.lower(), host.partition("#")[0], path.partition("#")[0], "" if "#" in rest else query)
+
+
+def _host(text: str, authority: str) -> str:
+    user, at, host = authority.rpartition("@")
+    port = host[host.rfind("]") + 1 :] if host.startswith("[") else host[host.rfind(":") :] if ":" in host else ""
+    _refuse(text, at and _BAD_USER.search(user), "net/url: invalid userinfo")
+    _refuse(text, host.startswith("[") and "]" not in host, "missing ']' in host")
+    _refuse(text, not _PORT.fullmatch(port), f'invalid port "{port}" after host')
+    if not _HOST.fullmatch(host):
+        if escape := _BAD_ESCAPE.search(host) or re.search("%..", host):
+            _refuse(text, True, f'invalid URL escape "{escape.group()}"')
+        _refuse(text, True, f'invalid character "{next(c for c in host if not _HOST.fullmatch(c))}" in host name')
+    return host
+
+
+def _refuse(text: str, wrong: object, why: str) -> None:
+    if wrong:
+        raise EvaluationError(f'URL parse error during conversion from string: parse "{text}": {why}')
+
+
+def _hostname(url: URL) -> str:
+    bracketed = url.host[1 : url.host.rfind("]")] if url.host.startswith("[") else ""
+    return bracketed or url.host.partition(":")[0]
+
+
+def _port(url: URL) -> str:
+    return url.host[url.host.rfind("]") + 1 :].rpartition(":")[2] if ":" in url.host else ""
+
+
+def _query(url: URL) -> dict[str, list[str]]:
+    pairs = [part for part in url.query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part)]
+    return parse_qs("&".join(pairs), keep_blank_values=True)
+
+
+def _cost(url: URL) -> int:
+    return parsing(url.text)
+
+
+declare(
+    (f"url(string) -> {_OF}", parse_url, parsing),
+    ("isURL(string) -> bool", succeeds(parse_url), parsing),
+    (f"({_OF}).getScheme() -> string", lambda url: url.scheme),
+    (f"({_OF}).getHost() -> string", lambda url: url.host),
+    (f"({_OF}).getHostname() -> string", _hostname),
+    (f"({_OF}).getPort() -> string", _port),
+    (f"({_OF}).getEscapedPath() -> string", lambda url: quote(url.path, safe=_PATH_SAFE), _cost),
+    (f"({_OF}).getQuery() -> map(string, list(string))", _query, _cost),
 )

@@ -1,4 +1,4 @@
-"""Text: cel-go's strings extension and base64."""
+"""Text: cel-go's strings extension, base64, and regular expressions, which are RE2's and take linear time."""
 
 import base64
 import binascii
@@ -6,6 +6,11 @@ from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import declare, weigh
+
+MAX_PATTERN = 1024  # characters of a regular expression
+MAX_COMPILED = 1024  # regular expressions that are kept
+MAX_MEMORY = 1 << 18  # bytes of one
+_COMPILED: dict[str, Any] = {}
 
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _LOWER = {value: key for key, value in _UPPER.items()}
@@ -84,6 +89,54 @@ def _decode(text: str) -> bytes:
         raise EvaluationError("illegal base64 data") from None
 
 
+def compiled(pattern: str) -> Any:
+    """Return a compiled regular expression. EvaluationError where it is none, or too large."""
+    found = _COMPILED.get(pattern)
+    if found is not None:
+        return found
+    if len(pattern) > MAX_PATTERN:
+        raise EvaluationError(f"regular expression of {len(pattern)} characters; at most {MAX_PATTERN} are allowed")
+    import re2  # with the C++ library 2 MB, which a process without regular expressions does not need
+
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, MAX_MEMORY
+    try:
+        found = re2.compile(pattern, options)
+    except re2.error as error:
+        text = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+        raise EvaluationError(f"error parsing regexp: {text}") from None
+    if len(_COMPILED) >= MAX_COMPILED:
+        _COMPILED.clear()
+    _COMPILED[pattern] = found
+    return found
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return compiled(pattern).search(text.encode()) is not None
+
+
+def _find(text: str, pattern: str) -> str:
+    match = compiled(pattern).search(text)
+    return "" if match is None else str(match.group())
+
+
+def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
+    found: list[str] = []
+    end = -1
+    for match in compiled(pattern).finditer(text) if count else ():
+        before, (start, end) = end, match.span()
+        if (start, end) != (before, before):  # an empty match beside another does not count
+            found.append(match.group())
+        if len(found) == count:
+            break
+    return found
+
+
+def _cost(text: str, pattern: str) -> int:
+    """Cost of a search; a pattern that has not been compiled costs more, by about what compiling it takes."""
+    return (len(text) >> 3) + (4 if pattern in _COMPILED else 1000 + 100 * len(pattern))
+
+
 declare(
     ("(string).charAt(int) -> string", _char_at),
     ("(string).indexOf(string, ?int) -> int", _index_of, weigh),
@@ -103,4 +156,11 @@ declare(
     ("jsonpatch.escapeKey(string) -> string", lambda text: text.replace("~", "~0").replace("/", "~1"), weigh),
     ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), weigh),
     ("base64.decode(string) -> bytes", _decode),
+    ("(string).matches(string) -> bool; matches(string, string) -> bool", _matches, _cost),
+    ("(string).find(string) -> string", _find, _cost),
+    (
+        "(string).findAll(string, ?int) -> list(string)",
+        _find_all,
+        lambda text, pattern, *_: 12 * len(text) + _cost(text, pattern),
+    ),
 )
