@@ -50,25 +50,17 @@ def _position(items: list[Any], wanted: Any, step: int = 1) -> int:
 
 
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:
-    called = f"cannot slice({start}, {end})"
-    if start < 0 or end < 0:
-        raise EvaluationError(f"{called}, negative indexes not supported")
-    if start > end:
-        raise EvaluationError(f"{called}, start index must be less than or equal to end index")
-    if end > len(items):
-        raise EvaluationError(f"{called}, list is length {len(items)}")
+    if not 0 <= start <= end <= len(items):
+        raise EvaluationError(f"cannot slice({start}, {end}), list is length {len(items)}")
     return items[start:end]
 
 
 def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
-    found = list(items)
-    for _ in range(min(depth, 64)):
-        if not any(type(item) is list for item in found):
-            break
-        found = [each for item in found for each in (item if type(item) is list else (item,))]
-    return found
+    if depth == 0 or not any(type(item) is list for item in items):
+        return items
+    return _flatten([each for item in items for each in (item if type(item) is list else (item,))], depth - 1)
 
 
 def _has(items: list[Any], wanted: Any) -> bool:

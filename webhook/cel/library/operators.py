@@ -3,9 +3,10 @@
 import math
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
-from webhook.cel.errors import EvaluationError, no_overload
+from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import Row, declare, weigh
 from webhook.cel.values import (
     MAX_UINT,
@@ -66,17 +67,12 @@ def _cost_of_text(one: Any, _: Any) -> int:
     return len(one) >> 8 if type(one) is str else 0
 
 
-def _extreme(name: str, shown: str, worse: int) -> Row:
+def _extreme(name: str, worse: int) -> Row:
     def extreme(*values: Any) -> Any:
-        items = values[0] if len(values) == 1 and type(values[0]) is list else values
-        if not items:
-            raise EvaluationError(f"{shown}(list) argument must not be empty")
-        best = items[0]
-        for item in items:
-            if type(item) not in NUMBERS:
-                raise no_overload(shown)
-            best = item if compare(best, item) == worse else best
-        return best
+        items = values[0] if type(values[0]) is list else values
+        if not items or any(type(item) not in NUMBERS for item in items):
+            raise EvaluationError(f"{name}() takes numbers, one at least")
+        return reduce(lambda best, item: item if compare(best, item) == worse else best, items)
 
     signatures = f"{name}(list(N)) -> N; {name}(N) -> N; {name}(N, M) -> dyn; {name}(dyn, dyn, dyn...) -> dyn"
     return signatures, extreme, weigh
@@ -135,8 +131,8 @@ declare(
 )
 
 declare(
-    _extreme("math.greatest", "math.@max", -1),
-    _extreme("math.least", "math.@min", 1),
+    _extreme("math.greatest", -1),
+    _extreme("math.least", 1),
     _rounding("ceil", math.ceil),
     _rounding("floor", math.floor),
     _rounding("trunc", math.trunc),

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
@@ -12,8 +13,8 @@ MAX_COMPILED = 1024  # regular expressions that are kept
 MAX_MEMORY = 1 << 18  # bytes of one
 _COMPILED: dict[str, Any] = {}
 
-_UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_LOWER = {value: key for key, value in _UPPER.items()}
+_UPPER = str.maketrans(ascii_lowercase, ascii_uppercase)
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _SPACE = "".join(map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)))
 _QUOTED = str.maketrans(dict(zip('\a\b\f\n\r\t\v\\"', map("\\{}".format, 'abfnrtv\\"'), strict=True)))
 
@@ -66,14 +67,6 @@ def _join(items: list[Any], separator: str = "") -> str:
     if any(type(item) is not str for item in items):
         raise no_overload(f"join{'(list, string)' if separator else '(list)'}")
     return separator.join(items)
-
-
-def _cost_of_join(items: list[Any], separator: str = "") -> int:
-    return (sum(len(item) for item in items if type(item) is str) + len(items) * (len(separator) + 1)) >> 2
-
-
-def _cost_of_replace(text: str, old: str, new: str, *_: int) -> int:
-    return (len(text) + text.count(old) * len(new)) >> 3
 
 
 def quote(text: str) -> str:
@@ -147,11 +140,15 @@ declare(
     (
         "(string).replace(string, string, ?int) -> string",
         lambda text, old, new, count=-1: text.replace(old, new, max(count, -1)),
-        _cost_of_replace,
+        lambda text, old, new, *_: (len(text) + text.count(old) * len(new)) >> 3,
     ),
     ("(string).split(string, ?int) -> list(string)", _split, weigh),
     ("(string).substring(int, ?int) -> string", _substring, weigh),
-    ("(list(string)).join(?string) -> string", _join, _cost_of_join),
+    (
+        "(list(string)).join(?string) -> string",
+        _join,
+        lambda items, text="": 2 * weigh(items) + (len(items) * len(text) >> 2),
+    ),
     ("strings.quote(string) -> string", quote, weigh),
     ("jsonpatch.escapeKey(string) -> string", lambda text: text.replace("~", "~0").replace("/", "~1"), weigh),
     ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), weigh),
