@@ -1,12 +1,12 @@
 """A policy in force, and how it is asked about one request."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from webhook.engine.exceptions import NOW, Exempt
+from webhook.engine.exceptions import NOW, Exempt, covered, nearest
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
@@ -14,7 +14,7 @@ from webhook.engine.policy import Params, Policy
 from webhook.engine.request import Request
 from webhook.engine.rules import RuleError
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
-from webhook.engine.violation import Before, Violation, is_below
+from webhook.engine.violation import Before, Violation
 
 
 @dataclass(frozen=True)
@@ -66,36 +66,42 @@ class BoundPolicy:
     def _is_conditional(self) -> bool:
         return self.match.restricts or self.condition is not None
 
-    def _applies(self, request: Request) -> bool:
-        return self.match.selects(request) and (self.condition is None or self.condition(request))
-
     def validate(self, request: Request) -> Outcome | None:
         """Return the violations that it finds; None where it does not apply, or an exception leaves nothing of it.
 
         NotLookedUpError where what would decide is not known.
         """
-        if self._is_conditional and not self._applies(request):
+        violations = self._judged(request, self.policy.validate)
+        if violations is None:
             return None
-        policy = self._excepted(request) if self.exempt else self
-        if policy is None:
-            return None
-        judge: Any = self.policy.validate
-        violations = iter(policy._left(request, judge) if self.exempt else judge(request, self.params))
         first = next(violations, None)
-        outcome = self.passed if first is None else policy._outcome(request, chain((first,), violations))
+        outcome = self.passed if first is None else self._outcome(request, chain((first,), violations))
         if self.policy.annotate is None:
             return outcome
-        return replace(outcome, annotations=tuple(self.policy.annotate(request, policy.params)))
+        return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where it does not apply, or an exception leaves nothing of it."""
+        request.excepted = False
+        patches = self._judged(request, self.policy.mutate)
+        if patches is None:
+            return None
+        return Outcome(self.title, self.actions, patched=True) if patcher.apply(list(patches)) else self.passed
+
+    def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:
+        """Return what `judge` yields by the parameters that count; None where it does not apply or none are left."""
         if self._is_conditional and not self._applies(request):
             return None
-        policy = self._excepted(request)
-        if policy is None:
-            return None
-        changed = patcher.apply(list(policy._left(request, self.policy.mutate)))
-        return Outcome(self.title, self.actions, patched=True) if changed else self.passed
+        if not self.exempt:
+            found: Iterator[Any] = iter(judge(request, self.params))
+            return found
+        exempt = covered(self.exempt, request)
+        request.excepted = any(record is not request for record in exempt)
+        params = {request: self.params, **{record: each.params for record, each in exempt.items()}}
+        return None if params[request] is None else _by_record(request, judge, params)
+
+    def _applies(self, request: Request) -> bool:
+        return self.match.selects(request) and (self.condition is None or self.condition(request))
 
     def _outcome(self, request: Request, violations: Iterable[Violation]) -> Outcome:
         """Sort violations into new ones and those that an update tolerates."""
@@ -103,14 +109,16 @@ class BoundPolicy:
         if not old:
             return Outcome(self.title, self.actions, tuple(islice(violations, MAX_VIOLATIONS + 1)))
         before = Before(old)
+        expired = covered(self.exempt, request, expired=True) if self.exempt else {}
         new: list[Violation] = []
         tolerated: list[Violation] = []
         for each in violations:
             (tolerated if before.holds(each) else new).append(each)
             if len(new) > MAX_VIOLATIONS:
                 break
-        for each in tolerated[:MAX_VIOLATIONS] if self.exempt else ():
-            each.expired = self._expired(request, each)
+        for each in tolerated if expired else ():
+            if (exempt := nearest(each.holder, expired, request)) is not None:
+                each.expired = f"{exempt.title} expired {exempt.expires:%Y-%m-%d}"
         return Outcome(self.title, self.actions, tuple(new), tuple(tolerated))
 
     def _before(self, request: Request) -> list[Violation]:
@@ -121,50 +129,18 @@ class BoundPolicy:
         """
         before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
         try:
-            if before is None or not self._applies(before):
-                return []
-            return list(islice(self._left(before, self.policy.validate), 10 * MAX_VIOLATIONS))
+            violations = None if before is None else self._judged(before, self.policy.validate)
+            return list(islice(violations or (), 10 * MAX_VIOLATIONS))
         except (RuleError, WrongTypeError):
             return []
 
-    def _expired(self, request: Request, violation: Violation) -> str:
-        """Return the name of the exception that covered a violation until it expired; nothing where there is none."""
-        for exempt in self.exempt:
-            if not (exempt.is_expired(request) and exempt.is_about(request)):
-                continue
-            if exempt.is_whole or is_below(violation.holder, frozenset(exempt.records(request))):
-                return f"{exempt.title} expired {exempt.expires:%Y-%m-%d}"
-        return ""
 
-    def _excepted(self, request: Request) -> "BoundPolicy | None":
-        """Return the policy as exceptions leave it for this request: as it is, with other parameters, or None."""
-        for exempt in self.exempt:
-            if exempt.is_whole and exempt.covers(request):
-                return None if exempt.params is None else replace(self, params=exempt.params)
-        return self
-
-    def _left(self, request: Request, judge: Any) -> Iterator[Any]:
-        """Yield what `judge` yields, less what exceptions for a container or an image take out.
-
-        One with parameters has its containers judged by those. The first that is about a container counts.
-        """
-        if not self.exempt:
-            yield from judge(request, self.params)
-            return
-        taken: set[Fields] = set()
-        by_others: list[tuple[Params, set[Fields]]] = []
-        for exempt in self.exempt:
-            if not exempt.is_whole and exempt.covers(request):
-                records = set(exempt.records(request)) - taken
-                taken |= records
-                if exempt.params is not None:
-                    by_others.append((exempt.params, records))
-        request.excepted = taken
-        yield from (each for each in judge(request, self.params) if not is_below(each.holder, taken))
-        for params, records in by_others:
-            request.excepted = frozenset(set(request.containers()) - records)
-            yield from (each for each in judge(request, params) if is_below(each.holder, records))
-        request.excepted = frozenset()
+def _by_record(request: Request, judge: Any, params: Mapping[Fields, Params | None]) -> Iterator[Any]:
+    """Yield what `judge` yields about each record by the parameters that count for it; None are none."""
+    for by in {id(each): each for each in params.values() if each is not None}.values():
+        for each in judge(request, by):
+            if nearest(each.holder, params, request) is by:
+                yield each
 
 
 def outcomes_of(asked: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:

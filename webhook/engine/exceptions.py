@@ -1,9 +1,9 @@
 """Exceptions from policies: which count for a policy, what they cover, and until when."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from config.api.policy import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
@@ -17,6 +17,7 @@ from webhook.engine.request import Request
 if TYPE_CHECKING:
     from webhook.engine.bound import BoundPolicy
 
+T = TypeVar("T")
 NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
 
 
@@ -51,19 +52,6 @@ class Exempt:
     params: Params | None = None
     title: str = "PolicyException"
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is about the whole object, not about some of its containers."""
-        return self.containers is None and self.images is None
-
-    def covers(self, request: Request) -> bool:
-        """Return whether it is still in force, and about this request's object."""
-        return not self.is_expired(request) and self.is_about(request)
-
-    def is_expired(self, request: Request) -> bool:
-        """Return whether its time is over."""
-        return bool(request.lookup(NOW) >= self.expires)
-
     def is_about(self, request: Request) -> bool:
         """Return whether it is about this request's object; one for namespaces covers nothing outside of them."""
         if self.kinds is not None and request.resource_kind not in self.kinds:
@@ -74,7 +62,10 @@ class Exempt:
         return self.names is None or self.names.match(request.name)
 
     def records(self, request: Request) -> Iterator[Fields]:
-        """Yield the containers it is about, and the image volumes where it is about images."""
+        """Yield what it is about: the object, or some containers, and image volumes where it is about images."""
+        if self.containers is None and self.images is None:
+            yield request
+            return
         for container in request.containers():
             if (self.containers is None or self.containers.match(container.name or "")) and (
                 self.images is None or _names(self.images, container.image or "")
@@ -84,6 +75,26 @@ class Exempt:
             for image in request.images():
                 if image.field != "image" and _names(self.images, image.text):
                     yield image.holder
+
+
+def covered(entries: Iterable[Exempt], request: Request, *, expired: bool = False) -> dict[Fields, Exempt]:
+    """Return the records that entries in force are about, or expired ones, each with the first such entry."""
+    now = request.lookup(NOW)
+    found: dict[Fields, Exempt] = {}
+    for entry in entries:
+        if (now >= entry.expires) is expired and entry.is_about(request):
+            for record in entry.records(request):
+                found.setdefault(record, entry)
+    return found
+
+
+def nearest(record: Fields | None, values: Mapping[Fields, T], root: Fields) -> T | None:
+    """Return the value of a record, or of the nearest one above it that has one; `root` is above all."""
+    while record is not None:
+        if record in values:
+            return values[record]
+        record = record.above
+    return values.get(root)
 
 
 def _names(images: Globs, text: str) -> bool:

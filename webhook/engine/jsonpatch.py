@@ -4,9 +4,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from webhook.engine.fields import WrongTypeError, steps_of
+from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Patch, Step
+
+CONTAINERS = (dict, list)
 
 
 def pointer(path: Iterable[Step]) -> str:
@@ -21,12 +23,13 @@ def _token(step: str) -> str:
 
 
 class Change(NamedTuple):
-    """One field that was set, in which object or list, and what was there; no path where that was put in before."""
+    """One field that was set, in which object or list, what was there, and where: steps below a record."""
 
     node: Any
     step: Step
     old: Any
-    path: tuple[Step, ...]
+    holder: Fields
+    steps: tuple[Step, ...]
 
 
 class Patcher:
@@ -47,9 +50,9 @@ class Patcher:
         try:
             for patch in patches:
                 self._apply(patch)
-        except Exception:
+        except (WrongTypeError, LookupError):
             while len(self._changes) > done:
-                node, step, old, _ = self._changes.pop()
+                node, step, old, _, _ = self._changes.pop()
                 _put(node, step, old)
             raise
         if len(self._changes) == done:
@@ -62,60 +65,53 @@ class Patcher:
         """The operations, one for each field that differs, in the order in which fields were set first."""
         first: dict[tuple[int, Step], Change] = {}
         for change in self._changes:
-            if change.path:
-                first.setdefault((id(change.node), change.step), change)
+            first.setdefault((id(change.node), change.step), change)
         found: list[dict[str, Any]] = []
-        for node, step, old, path in first.values():
+        for node, step, old, holder, steps in first.values():
             value = node.get(step, UNSET) if type(node) is dict else node[step]
+            if id(node) in self._added or same(value, old):
+                continue
+            path = pointer((*holder.steps(), *steps))
             is_new = (old is None or old is UNSET) and type(node) is dict  # into a list, "add" would insert
-            if value is UNSET and old is not UNSET:
-                found.append({"op": "remove", "path": pointer(path)})
-            elif not same(value, old):
-                found.append({"op": "add" if is_new else "replace", "path": pointer(path), "value": value})
+            if value is UNSET:
+                found.append({"op": "remove", "path": path})
+            else:
+                found.append({"op": "add" if is_new else "replace", "path": path, "value": value})
         return found
 
     def _apply(self, patch: Patch) -> None:
-        change, missing = self._found(patch)
+        holder, steps = patch.holder, patch.path
+        if holder is None or not holder.value:  # an absent object is read as an empty one
+            holder, steps = self._request, patch.steps
+        node: Any = holder.value
+        for depth, step in enumerate(steps, 1):
+            wanted: Any = list if type(step) is int else dict
+            if type(node) is not wanted:
+                raise WrongTypeError(holder.path(".".join(map(str, steps[: depth - 1]))), node, wanted)
+            old = node[step] if wanted is list else node.get(step, UNSET)
+            if depth == len(steps) or old is None or old is UNSET:
+                break
+            node = old
         value = patch.value
-        if change.old is None or change.old is UNSET:
-            if value is None or value is UNSET:
-                return
-        elif not patch.overwrite or same(change.old, value):
+        is_absent = old is None or old is UNSET
+        if value is None or value is UNSET if is_absent else not patch.overwrite or same(old, value):
             return
-        if type(value) is dict or type(value) is list:
+        if type(value) in CONTAINERS:
             value = self._own(value)
-        for below in reversed(missing):
+        for below in reversed(steps[depth:]):
             if type(below) is int:
                 raise LookupError(f"no item {pointer(patch.steps)}")
             value = {below: value}
             self._added[id(value)] = value
-        self._changes.append(change)
-        _put(change.node, change.step, value)
-
-    def _found(self, patch: Patch) -> tuple[Change, tuple[Step, ...]]:
-        """Return the field to set, of the last object or list on the way that is there, and the missing steps below."""
-        holder, steps = patch.holder or self._request, patch.path
-        while not holder.value and holder.above is not None and isinstance(holder.step, str):
-            holder, steps = holder.above, (*steps_of(holder.step), *steps)  # an absent object is read as an empty one
-        node: Any = holder.value
-        last = len(steps) - 1
-        for depth, step in enumerate(steps):
-            wanted: Any = list if type(step) is int else dict
-            if type(node) is not wanted:
-                raise WrongTypeError(holder.path(".".join(map(str, steps[:depth]))), node, wanted)
-            old = node[step] if wanted is list else node.get(step, UNSET)
-            if depth == last or old is None or old is UNSET:
-                break
-            node = old
-        path = () if id(node) in self._added else (*holder.steps(), *steps[: depth + 1])
-        return Change(node, step, old, path), steps[depth + 1 :]
+        self._changes.append(Change(node, step, old, holder, steps[:depth]))
+        _put(node, step, value)
 
     def _own(self, value: Any) -> Any:
-        """Return a copy of a policy's value, which later patches may change."""
-        if type(value) is dict:
-            value = {key: self._own(each) for key, each in value.items()}
-        elif type(value) is list:
-            value = [self._own(each) for each in value]
+        """Return a copy of a policy's object or list, which later patches may change."""
+        value = value.copy()
+        for key, each in value.items() if type(value) is dict else enumerate(value):
+            if type(each) in CONTAINERS:
+                value[key] = self._own(each)
         self._added[id(value)] = value
         return value
 

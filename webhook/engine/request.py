@@ -1,6 +1,5 @@
 """What is to be judged: one admission request, read through typed getters and shared records."""
 
-from collections.abc import Container as Collection
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -9,7 +8,6 @@ from webhook.engine.fields import Fields
 from webhook.engine.kinds import KINDS, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
-NO_FIELDS: frozenset[Fields] = frozenset()
 NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
 NAMESPACE = "namespace"  # what expressions about `namespaceObject` have looked up: the Namespace, as it is stored
 PARENT = "parent"  # what is looked up for /scale, exec and the like: the object that the subresource belongs to
@@ -52,8 +50,8 @@ class Request(Fields):
 
     `object` and `old_object` are the decoded JSON objects, or None; reading goes to `object`, and on DELETE, which has
     none, to `old_object`. `looked_up` holds what was fetched from the cluster for it, under the names policies declare
-    in `needs`; what is missing there is an error, never an empty answer. `excepted` are the containers that a mutating
-    policy must leave alone.
+    in `needs`; what is missing there is an error, never an empty answer. `excepted` is whether exceptions leave some of
+    its containers to other parameters of the policy that is asked, or alone.
     """
 
     __slots__ = (
@@ -85,7 +83,7 @@ class Request(Fields):
         self.object = object
         self.old_object = old_object
         self.looked_up = looked_up
-        self.excepted: Collection[Fields] = NO_FIELDS
+        self.excepted = False
         self._kind = kind or KINDS.get((attributes.group, attributes.kind))
         self._before: Request | None = None
         self.forget()

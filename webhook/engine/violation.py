@@ -4,7 +4,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -192,15 +192,6 @@ class Patch:
     def steps(self) -> tuple[Step, ...]:
         """The steps from the root of the object."""
         return self.path if self.holder is None else (*self.holder.steps(), *self.path)
-
-
-def is_below(record: "Fields | None", records: "Container[Fields]") -> bool:
-    """Return whether `record` is one of `records`, or stands below one."""
-    while record is not None:
-        if record in records:
-            return True
-        record = record.above
-    return False
 
 
 Violations = Iterator[Violation]  # what `validate` yields
