@@ -57,11 +57,6 @@ class BoundPolicy:
             needed |= {NOW} | (frozenset() if exempt.params is None else self.policy.needed(exempt.params))
         return needed
 
-    @property
-    def needs_anywhere(self) -> frozenset[str]:
-        """What must be looked up before it can judge any object, also to decide whether it applies."""
-        return self.needs | self.match.needs()
-
     @cached_property
     def _is_conditional(self) -> bool:
         return self.match.restricts or self.condition is not None

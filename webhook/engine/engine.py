@@ -17,8 +17,6 @@ from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
 
-NOTHING_NEEDED: frozenset[str] = frozenset()
-
 
 class Engine:
     """An immutable set of policies in force. A change builds a new engine; asking one changes nothing.
@@ -36,12 +34,6 @@ class Engine:
         self._validating = Index((each for each in self.policies if each.policy.validate is not None), planners)
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
         self._targets = self._validating.targets | self._mutating.targets
-        self._needs_of_children = {
-            key: self._looked_up_for(planner, target)
-            for planner in planners
-            for target in planner.targets
-            for key in target.keys
-        }
         refuse_conflicts(self._mutating)
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
@@ -63,10 +55,8 @@ class Engine:
 
         Children are looked at only where the request is judged.
         """
-        if mutating:
-            return self._mutating.asked(attributes).needs
-        own = self._validating.asked(attributes).needs
-        return own | self._needs_of_children.get(attributes.target, NOTHING_NEEDED)
+        _, _, planner, needs = (self._mutating if mutating else self._validating).asked(attributes)
+        return needs if planner is None else needs | self._needed_by_children(planner, attributes.subresource)
 
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all violations are in the verdict.
@@ -126,14 +116,14 @@ class Engine:
             for kind in self.planners.reach(planner)
         )
 
-    def _looked_up_for(self, planner: Planner, target: Target) -> frozenset[str]:
-        """Return what must be looked up before the children of an object, or of a /scale, can be judged."""
+    def _needed_by_children(self, planner: Planner, subresource: str) -> frozenset[str]:
+        """Return what must be looked up before the children of an object, or of its /scale, can be judged."""
         kinds = self.planners.reach(planner)
-        needed = {NOW, PARENT} if target.subresource else {NOW}
+        needed = {NOW, PARENT} if subresource else {NOW}
         if any(each is not None and each.optional for each in (planner, *map(self.planners.of, kinds))):
             needed.add(SERVED)
         keys = [key for kind in kinds for key in Target(kind).keys]
         judging = (
-            bound for index in (self._validating, self._mutating) for key in keys for bound in index.all.get(key, ())
+            bound for each in (self._validating, self._mutating) for key in keys for bound in each.all.get(key, ())
         )
-        return frozenset(needed.union(*(bound.needs_anywhere for bound in judging)))
+        return frozenset(needed.union(*(bound.needs | bound.match.needs() for bound in judging)))

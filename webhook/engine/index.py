@@ -10,7 +10,6 @@ from webhook.engine.planners import NO_PLANNERS, Planner, Planners
 from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, Attributes
 
 MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
-EVERYWHERE = ""  # beside the namespaces that tenants' policies are in force in
 
 
 class Asked(NamedTuple):
@@ -33,9 +32,8 @@ class Index:
         self._planners = planners
         self.targets: dict[TargetKey, Target] = {}
         self.all: dict[TargetKey, list[BoundPolicy]] = {}
-        self._in: dict[tuple[TargetKey, str], list[BoundPolicy]] = {}
         self._asked: dict[tuple[str, str, str, str, str], Asked] = {}
-        for bound in policies:
+        for bound in sorted(policies, key=lambda each: each.namespace is not None):
             for target in bound.policy.targets:
                 is_tenants = bound.namespace is not None
                 if not bound.match.can_select(target.kind) or (is_tenants and not target.kind.namespaced):
@@ -43,7 +41,6 @@ class Index:
                 for key in target.keys:
                     self.targets[key] = target
                     self.all.setdefault(key, []).append(bound)
-                    self._in.setdefault((key, bound.namespace or EVERYWHERE), []).append(bound)
 
     def asked(self, attributes: Attributes) -> Asked:
         """Return what is asked about a request: each policy with what is left to decide of its match."""
@@ -59,12 +56,11 @@ class Index:
 
     def _narrowed(self, attributes: Attributes) -> Asked:
         target, namespace = attributes.target, attributes.namespace
-        everywhere = self._in.get((target, EVERYWHERE), [])
-        own = self._in.get((target, namespace), []) if namespace else []
         policies: list[BoundPolicy] = []
         needs: set[str] = set()
-        for bound in (*everywhere, *own):
-            match = bound.match.narrowed(self.targets[target].kind, attributes)
+        for bound in self.all.get(target, ()):
+            is_here = bound.namespace is None or bound.namespace == namespace
+            match = bound.match.narrowed(self.targets[target].kind, attributes) if is_here else None
             if match is not None:
                 policies.append(replace(bound, match=match))
                 needs |= match.needs(attributes.subresource) | bound.needs

@@ -213,7 +213,7 @@ def test_a_policy_is_in_force_as_written():
     )
     assert (bound.name, bound.policy.name) == ("few", "replica-limits")
     assert bound.params == bound.policy.params(maximum=3)
-    assert (bound.actions, bound.fails_closed, bound.needs_anywhere) == ({"Warn", "Audit"}, False, {NAMESPACE_LABELS})
+    assert (bound.actions, bound.fails_closed, bound.match.needs()) == ({"Warn", "Audit"}, False, {NAMESPACE_LABELS})
     assert [(each.name, each.actions, each.fails_closed) for each in always] == [
         (name, {policy.action}, True) for name, policy in catalogue().items() if policy.always
     ]
