@@ -1,14 +1,14 @@
 """Word a verdict: the Status of a denial, warnings, and what the audit log keeps."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict, Violation
 from webhook.engine.rules import RuleError
-from webhook.engine.violation import Words, one_line
+from webhook.engine.violation import one_line
 
 MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
 MAX_CAUSES = 40 << 10
@@ -23,7 +23,8 @@ WARNINGS_LEFT = MAX_WARNINGS // MAX_WARNING - 1
 PUNCTUATION = 6  # bytes of JSON around a policy's name and a message
 TRY_AGAIN = "Try again."
 MORE = "- and more, which are not listed."
-TOLERATED = "(Already present before this update; not denied.)"
+TOLERATED = "(Already present before this update; not denied."
+VIOLATION, FAILURE = "violation", "policy failure"
 
 REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 
@@ -34,37 +35,33 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for. What is malformed sets
     the code before violations, and these before failures.
     """
-    denials = [outcome for outcome in verdict.outcomes if outcome.denies]
-    code = 500
-    if any(outcome.malformed is not None for outcome in denials):
-        code = 400
-    elif any(outcome.violations for outcome in denials):
-        code = 403
-    lines: dict[str, None] = {}  # each once, in order
+    denials = [(outcome, each) for outcome in verdict.outcomes if outcome.denies for each in _reported(outcome)]
+    lines: dict[str, str] = {}  # each once, in order
     causes: list[dict[str, str]] = []
+    counts = {VIOLATION: 0, FAILURE: 0}
     room, room_for_causes = MAX_MESSAGE, MAX_CAUSES
-    violations = errors = 0
-    for outcome, violation in _denials(denials):
-        path, text, size = _failure(outcome) if violation is None else violation.words
+    for outcome, violation in denials:
+        path, text, size = violation.words
         line = f"- {outcome.policy}: {text}"
-        if line in lines:
+        key = line if outcome.malformed is None else path  # every policy that reads a malformed field reports it
+        if key in lines:
             continue
         room -= size + len(outcome.policy) + PUNCTUATION
         if room < 0 or len(lines) >= MAX_VIOLATIONS:
-            lines[MORE] = None
+            lines[MORE] = MORE
             break
-        lines[line] = None
-        violations += violation is not None
-        errors += violation is None
+        lines[key] = line
+        counts[VIOLATION if outcome.error is None else FAILURE] += 1
         room_for_causes -= 2 * size  # its path is a part of its message
         if room_for_causes >= 0:
             causes.append({"reason": outcome.policy, "message": text, "field": path})
-    counted = [_count(violations, "violation")] * bool(violations) + [_count(errors, "policy failure")] * bool(errors)
+    code = min({_code(outcome) for outcome, _ in denials})
+    counted = ", ".join([_count(number, noun) for noun, number in counts.items() if number])
     return {
         "status": "Failure",
         "code": code,
         "reason": REASONS[code],
-        "message": "\n".join(["more than " * (MORE in lines) + ", ".join(counted), *lines]),
+        "message": "\n".join(["more than " * (MORE in lines) + counted, *lines.values()]),
         "details": {
             "name": (request.attributes.name or _generate_name(request))[:MAX_NAME],
             "group": request.attributes.group,
@@ -74,29 +71,23 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     }
 
 
+def _code(outcome: Outcome) -> int:
+    if outcome.error is not None:
+        return 500
+    return 403 if outcome.malformed is None else 400
+
+
 def _generate_name(request: Request) -> str:
     metadata = request.value.get("metadata")
     name = metadata.get("generateName") if isinstance(metadata, dict) else None
     return name if isinstance(name, str) else ""
 
 
-def _denials(denials: Iterable[Outcome]) -> Iterator[tuple[Outcome, Violation | None]]:
-    """Yield each violation that denies, and None for a policy that failed; a malformed field once."""
-    malformed: set[str] = set()
-    for outcome in denials:
-        if outcome.error is not None:
-            yield outcome, None
-        elif outcome.malformed is None:
-            for violation in outcome.violations:
-                yield outcome, violation
-        elif outcome.malformed.where not in malformed:  # every policy that reads the field reports it
-            malformed.add(outcome.malformed.where)
-            yield outcome, outcome.malformed
-
-
-def _failure(outcome: Outcome) -> Words:
-    text = failure(outcome)
-    return "", text, len(orjson.dumps(text))
+def _reported(outcome: Outcome) -> tuple[Violation, ...]:
+    """Return what a policy reports: its violations, the malformed field, or that it failed."""
+    if outcome.error is not None:
+        return (Violation("", None, failure(outcome), ""),)
+    return outcome.violations if outcome.malformed is None else (outcome.malformed,)
 
 
 def failure(outcome: Outcome) -> str:
@@ -117,9 +108,8 @@ def warnings(verdict: Verdict) -> list[str]:
     found = list(_warned(verdict))
     lines: list[str] = []
     size = 0
-    for outcome, violation, why in found:
-        text = failure(outcome) if violation is None else violation.message
-        lines.append(f"{outcome.policy}: {text}{why}")
+    for policy, violation, why in found:
+        lines.append(f"{policy}: {violation.message}{why}")
         size += len(lines[-1])
         if size > MAX_WARNINGS and len(lines) > WARNINGS_LEFT:
             break
@@ -130,19 +120,14 @@ def warnings(verdict: Verdict) -> list[str]:
     return [*cut, *[f"and {_count(more, 'more warning')}"] * bool(more)]
 
 
-def _warned(verdict: Verdict) -> Iterator[tuple[Outcome, Violation | None, str]]:
-    """Yield what a warning is about: the policy, the violation if it is one, and what is added to its message."""
+def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
+    """Yield what a warning is about: the policy, the violation, and what is added to its message."""
     for outcome in verdict.outcomes:
-        if outcome.error is not None and not outcome.denies:
-            yield outcome, None, ""
-        if outcome.violations and "Warn" in outcome.actions:
-            yield from ((outcome, each, "") for each in outcome.violations)
-        yield from ((outcome, each, f" {_tolerated(each)}") for each in outcome.tolerated)
-
-
-def _tolerated(violation: Violation) -> str:
-    """Say why a violation denies no update, and which exception covered it until it expired."""
-    return f"{TOLERATED[:-1]} {violation.expired}.)" if violation.expired else TOLERATED
+        has_failed = outcome.error is not None and not outcome.denies
+        if has_failed or (outcome.violations and "Warn" in outcome.actions):
+            yield from ((outcome.policy, each, "") for each in _reported(outcome))
+        for each in outcome.tolerated:
+            yield outcome.policy, each, f" {TOLERATED} {each.expired}.)" if each.expired else f" {TOLERATED})"
 
 
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
@@ -168,16 +153,13 @@ def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
             name = re.sub("[^A-Za-z0-9_.-]", "-", f"{policy}.{key}")
             text = value.encode()[:MAX_VALUE].decode(errors="ignore")
             yield name[-MAX_KEY:].lstrip("-_."), text, len(orjson.dumps(text))
-        kept = [(action.lower(), outcome.violations) for action in sorted(outcome.actions) if outcome.violations]
-        kept.append(("tolerated", outcome.tolerated))
-        kept.append(("malformed", () if outcome.malformed is None else (outcome.malformed,)))
-        for key, violations in kept:
+        keys = ("error",) if outcome.error is not None else ("malformed",) if outcome.malformed is not None else ()
+        reported = _reported(outcome)
+        kept = [(key, reported) for key in keys or sorted(outcome.actions) if reported]
+        for key, violations in (*kept, ("tolerated", outcome.tolerated)):
             for violation in violations:
                 _, text, size = violation.words
-                yield key, f"{policy}: {text}", size + len(policy) + PUNCTUATION
-        if outcome.error is not None:
-            _, text, size = _failure(outcome)
-            yield "error", f"{policy}: {text}", size + len(policy) + PUNCTUATION
+                yield key.lower(), f"{policy}: {text}", size + len(policy) + PUNCTUATION
         if outcome.patched:
             yield "mutated-by", policy, len(policy) + PUNCTUATION
 

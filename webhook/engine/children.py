@@ -31,15 +31,17 @@ def judge_children(engine: "Engine", planner: Planner, request: Request) -> Iter
     looked_up = request.looked_up
     for child in plan.children:
         outcomes, object = _judged(engine, child, looked_up)
-        yield from outcomes
-        looked_up = with_object(looked_up, object, child.request.attributes.namespace)
+        yield from (child.mapped(each) for each in outcomes)
+        looked_up = with_object(looked_up, object, child.attributes.namespace)
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """One object that would be created: the request that would do it, and where its fields come from."""
+    """One object that would be created, or updated where there is an `old` one, and where its fields come from."""
 
-    request: Request
+    attributes: Attributes
+    object: Object
+    old: Object | None
     origin: Mapping[str, str]
     parent: Object
 
@@ -54,8 +56,7 @@ class Child:
         source = traced(violation.path, self.origin, self.parent)
         if source is not None:
             return replace(violation, field=source, holder=None)
-        attributes = self.request.attributes
-        return replace(violation, of=f"{attributes.kind}/{attributes.name}")
+        return replace(violation, of=f"{self.attributes.kind}/{self.attributes.name}")
 
 
 class Plan:
@@ -74,8 +75,6 @@ class Plan:
     def validate(self, request: Request) -> Outcome | None:
         """Find the children; those that the object had before are updated. Return what no plan can be made of."""
         object, old = _states(self._planner, request)
-        if object is None:
-            return None
         before, refused_before = self._planned(old, request)
         planned, refused = self._planned(object, request)
         tolerated = Before(refused_before)
@@ -85,8 +84,8 @@ class Plan:
         existing = {_identity(each.object): each.object for each in before}
         for each in planned:
             child_before = existing.get(_identity(each.object))
-            if child_before is None or not each.once:
-                self.children.append(Child(self._request(request, object, each, child_before), each.origin, object))
+            if object is not None and (child_before is None or not each.once):
+                self.children.append(self._child(request, object, each, child_before))
         return None
 
     def _planned(
@@ -101,31 +100,31 @@ class Plan:
         except RefusedError as error:
             return (), error.violations
 
-    def _request(self, request: Request, parent: Object, child: PlannedObject, old: Object | None) -> Request:
-        """Return the request by which the controller would create a child, or update the `old` one."""
-        kind, user = self._planner.planned_kind(child.object), self._planners.controller_user
+    def _child(self, request: Request, parent: Object, planned: PlannedObject, old: Object | None) -> Child:
+        """Return a child with the request by which the controller would create it, or update the `old` one."""
+        kind, user = self._planner.planned_kind(planned.object), self._planners.controller_user
         namespace = request.attributes.namespace if kind.namespaced else ""
-        owner = parent if child.owned else None
         attributes = Attributes(
             uid=request.attributes.uid,
             operation="CREATE" if old is None else "UPDATE",
             group=kind.group,
-            version=str(child.object["apiVersion"]).rpartition("/")[2],
+            version=str(planned.object["apiVersion"]).rpartition("/")[2],
             kind=kind.kind,
             resource_group=kind.group,
             resource=kind.plural,
-            name=str(child.object["metadata"]["name"]),
+            name=str(planned.object["metadata"]["name"]),
             namespace=namespace,
             username=user.username,
             groups=user.groups,
             dry_run=request.attributes.dry_run,
         )
-        planner = self._planners.of(kind)
-        new, before = (
-            None if each is None else _placed(planner.filled(each) if planner else each, namespace, owner)
-            for each in (child.object, old)
-        )
-        return Request(attributes, new, before, kind=kind)
+        planner, owner = self._planners.of(kind), parent if planned.owned else None
+
+        def stored(object: Object) -> Object:
+            return _placed(planner.filled(object) if planner else object, namespace, owner)
+
+        before = None if old is None else stored(old)
+        return Child(attributes, stored(planned.object), before, planned.origin, parent)
 
 
 def _states(planner: Planner, request: Request) -> tuple[Object | None, Object | None]:
@@ -152,42 +151,41 @@ def _identity(object: Object) -> tuple[str, str, str]:
     return object["apiVersion"], object["kind"], object["metadata"]["name"]
 
 
-def _placed(object: Object, namespace: str, parent: Object | None) -> Object:
+def _placed(object: Object, namespace: str, owner: Object | None) -> Object:
     """Return a child in its namespace, and with its owner where it has one."""
     metadata = object["metadata"] | ({"namespace": namespace} if namespace else {})
-    if parent is not None:
-        owner = {
-            "apiVersion": parent.get("apiVersion"),
-            "kind": parent.get("kind"),
-            "name": parent["metadata"]["name"],
-            "uid": parent["metadata"].get("uid", ""),
+    if owner is not None:
+        reference = {
+            "apiVersion": owner.get("apiVersion"),
+            "kind": owner.get("kind"),
+            "name": owner["metadata"]["name"],
+            "uid": owner["metadata"].get("uid", ""),
             "controller": True,
             "blockOwnerDeletion": True,
         }
-        metadata["ownerReferences"] = [owner]
+        metadata["ownerReferences"] = [reference]
     return object | {"metadata": metadata}
 
 
 def _judged(engine: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tuple[tuple[Outcome, ...], Object]:
-    """Return the outcomes of a child in terms of its parent, and the child as it would be stored.
+    """Return the outcomes of a child, and the child as it would be stored.
 
     Mutations come first. What they set when a child is created stays when it is updated: the controller applies its
     own fields only. So both states of an update have them.
     """
-    request = child.request.with_looked_up(looked_up)
-    attributes, old = request.attributes, request.old_object
+    attributes, object, old = child.attributes, child.object, child.old
     if old is not None:
         created = attributes._replace(operation="CREATE")
-        new, old = (_mutated(engine, Request(created, each, None, looked_up))[1] for each in (request.value, old))
-        request = Request(attributes, new, old, looked_up)
-    mutation, object = _mutated(engine, request)
-    outcomes = mutation.outcomes
-    if mutation.allowed:
-        outcomes += engine.validate(request.with_object(object)).outcomes
-    return tuple(map(child.mapped, outcomes)), object
+        object, old = (_mutated(engine, created, each, None, looked_up)[1] for each in (object, old))
+    mutation, object = _mutated(engine, attributes, object, old, looked_up)
+    if not mutation.allowed:
+        return mutation.outcomes, object
+    return mutation.outcomes + engine.validate(Request(attributes, object, old, looked_up)).outcomes, object
 
 
-def _mutated(engine: "Engine", request: Request) -> tuple[Verdict, Object]:
-    """Return the verdict of mutating policies about a request, and a copy of its object as they leave it."""
-    request = request.with_object(copy.deepcopy(request.value))
-    return engine.mutate(request), request.value
+def _mutated(
+    engine: "Engine", attributes: Attributes, object: Object, old: Object | None, looked_up: Mapping[str, Any]
+) -> tuple[Verdict, Object]:
+    """Return the verdict of mutating policies about an object, and a copy of it as they leave it."""
+    object = copy.deepcopy(object)
+    return engine.mutate(Request(attributes, object, old, looked_up)), object
