@@ -48,7 +48,12 @@ def _text(value: Any, _: int = 0) -> str:
     if isinstance(value, dict):
         pairs = sorted((_literal(key), _literal(each)) for key, each in value.items())
         return f"{{{', '.join(f'{key}:{each}' for key, each in pairs)}}}"
-    return "null" if value is None else to_text(value)
+    if value is None:
+        return "null"
+    try:
+        return to_text(value)
+    except EvaluationError as error:
+        raise EvaluationError(f'error during formatting: could not convert argument "{error}" to string') from None
 
 
 def _number(write: Callable[[float, int], str]) -> Callable[[Any, int], str]:
