@@ -62,10 +62,12 @@ def validate(request: Request, params: Capabilities) -> Violations:
             rule, fix = f"containers must drop {', '.join(params.required_drop)}", f"add {', '.join(missing)} to it"
             found, mended = ", ".join(map(shown, dropped)) or "nothing is dropped", [*dropped, *missing]
             yield container.violation(DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended)
-        for capability in added if ALL not in params.allowed else ():
+        if not added or ALL in params.allowed:
+            continue
+        kept = [each for each in added if each in params.allowed] or None
+        for capability in added:
             if capability not in params.allowed:
                 rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
-                kept = [each for each in added if each in params.allowed] or None
                 yield container.violation(ADD, capability, rule, "remove it", mended=kept)
 
 

@@ -55,6 +55,25 @@ def limited(amount: str) -> dict[str, Any]:
     return {"name": "app", "image": "a", "resources": {"limits": {"cpu": amount}}}
 
 
+def capable(number: int) -> dict[str, Any]:
+    """Return a container that adds many capabilities."""
+    return {"name": "app", "image": "a", "securityContext": {"capabilities": {"add": [f"X{n}" for n in range(number)]}}}
+
+
+def ingress(number: int) -> bytes:
+    """Return an Ingress with many hosts."""
+    hosts = [f"a{n}.example.com" for n in range(number)]
+    spec = {"rules": [{"host": host} for host in hosts[: number // 2]], "tls": [{"hosts": hosts}]}
+    return review({"kind": "Ingress", "metadata": {"name": "it"}, "spec": spec}, "networking.k8s.io", "ingresses")
+
+
+def rules(number: int) -> bytes:
+    """Return a Role with many rules."""
+    rule = {"apiGroups": ["*"], "verbs": ["*", "get", "escalate"], "resources": ["*", "secrets", "pods/exec"]}
+    role = {"kind": "Role", "metadata": {"name": "it"}, "rules": [rule] * number}
+    return review(role, "rbac.authorization.k8s.io", "roles", role)
+
+
 def policy(spec: dict[str, Any]) -> dict[str, Any]:
     """Return a tenant's policy."""
     return {
@@ -108,6 +127,13 @@ BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
     "update 1450 containers": lambda: ("/validate", deployment(1450, update=True)),
     "4300 containers": lambda: ("/validate", deployment(4300, container='{"name":"a"}')),
     "8 MB of containers": lambda: ("/validate", deployment(2_790_000)),
+    "2500 capabilities": lambda: ("/validate", pod(spec={"containers": [capable(2500)]})),
+    "20000 hosts": lambda: ("/validate", ingress(20_000)),
+    "20000 rules": lambda: ("/validate", rules(20_000)),
+    "8 MB of annotations": lambda: ("/validate", pod({"annotations": {f"{n:600}": "y" for n in range(13_000)}})),
+    "ephemeral containers": lambda: ("/validate", pod(spec={"ephemeralContainers": [{"image": "a:/" * 20}] * 9000})),
+    "volumes": lambda: ("/validate", pod(spec={"volumes": [{"hostPath": {"path": "/a/.." * 50}}] * 9000})),
+    "large numbers": lambda: ("/validate", pod(spec={"containers": [limited("1e" + "9" * 9)] * 9000})),
     "8 MB of one key": lambda: ("/validate", pod(metadata={"labels": {"x" * 8_000_000: "y"}})),
     "8 MB of one quantity": lambda: ("/validate", pod(spec={"containers": [limited("x" * 8_000_000)]})),
     "duplicate keys": lambda: ("/validate", pod().replace(b'"name":"it"', b'"name":"it",' * 80_000 + b'"name":"it"')),
