@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from config.documents import Document, parse_documents
-from controller.audit.inventory import look_up, served, verdicts
+from controller.audit.inventory import verdicts
 from controller.audit.judge import Judge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
@@ -13,7 +13,6 @@ from gatewright.outputs import Place, Problem
 from kube.client import Client, Object
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
-from webhook.engine.planners import Served
 from webhook.engine.policy_set import document_of
 from webhook.harness.manifests import Judged, judged
 from webhook.known import Known
@@ -31,13 +30,13 @@ class Live:
         """Take a client of the API server, and the namespace that Gatewright is installed in."""
         self._home = home
         limit = RateLimit(QPS)
-        self._lister, self._at_home = Lister(client, limit), Lister(client, limit, [home])
+        self.lister, self._at_home = Lister(client, limit), Lister(client, limit, [home])
         self._faults: list[Problem] = []
 
     @property
     def problems(self) -> list[Problem]:
         """What could not be read so far, and policies of Kubernetes that cannot be evaluated."""
-        unread = self._at_home.unread | self._lister.unread
+        unread = self._at_home.unread | self.lister.unread
         lines = dict.fromkeys(f"{resource.plural} cannot be listed: {error}" for resource, error in unread.items())
         return [*self._faults, *map(Problem, lines)]
 
@@ -51,35 +50,25 @@ class Live:
                     found += parse_documents(text.encode(), source)
         for resource in policy_objects.RESOURCES:
             found += [
-                Document.of_object(document_of(each), _title(each)) async for each in self._lister.objects(resource)
+                Document.of_object(document_of(each), _title(each)) async for each in self.lister.objects(resource)
             ]
         return found
 
     async def kubernetes_policies(self) -> list[BoundPolicy]:
         """Return Kubernetes' own policies in force; those that cannot be evaluated are among the problems."""
-        found = await kubernetes_policies(self._lister, mutating=True)
+        found = await kubernetes_policies(self.lister, mutating=True)
         for each in found:
             self._faults += [Problem(f"{path}: {text}", Place(each.document.source)) for path, text in each.faults]
         return [policy for each in found for policy in each.policies]
 
-    async def known(self, *engines: Engine) -> Known:
-        """Return the namespaces, and what the engines' policies look up."""
-        return await look_up(self._lister, *engines)
-
     async def plurals(self) -> dict[tuple[str, str], str]:
         """Return the resource name of each kind that the cluster has, by group and kind."""
-        return {(each.group, each.kind): each.plural for each in await self._lister.client.resources()}
+        return {(each.group, each.kind): each.plural for each in await self.lister.client.resources()}
 
-    async def served(self, engine: Engine) -> Served:
-        """Return which of the APIs that the controller can do without the cluster has."""
-        return await served(self._lister, engine)
-
-    async def judged(
-        self, engines: Sequence[tuple[Engine, datetime]], known: Known, served: Served
-    ) -> AsyncIterator[list[Judged]]:
+    async def judged(self, engines: Sequence[tuple[Engine, datetime]], known: Known) -> AsyncIterator[list[Judged]]:
         """Yield the verdicts on each object that an audit by these engines, each as of its time, judges."""
-        judges = [Judge(engine, known, now, served) for engine, now in engines]
-        async for object, found in verdicts(self._lister, judges, [*SYSTEM_NAMESPACES, self._home]):
+        judges = [Judge(engine, known, now) for engine, now in engines]
+        async for object, found in verdicts(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
             document, namespace = Document.of_object(object), object["metadata"].get("namespace", "")
             yield [judged(document, namespace, each.outcomes) for each in found]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from config.documents import Document, DocumentError
+from controller.audit.inventory import look_up
 from gatewright.live import Live
 from gatewright.sources import Sources
 from gatewright.terminal import Progress, progress
 from webhook.engine import Engine
-from webhook.engine.planners import Served
 from webhook.harness.manifests import Judge, Judged, add_manifests
 from webhook.known import Known, Labels
 
@@ -34,29 +34,24 @@ class Subjects:
 
         What policies look up are the manifests, over the cluster's objects if there is a cluster (`live`).
         """
-        known = Known()
-        served: Served = ()
-        if live is not None:
-            known, served = await live.known(*(engine for engine, _ in engines)), await live.served(engines[-1][0])
+        known = Known() if live is None else await look_up(live.lister, *(engine for engine, _ in engines))
         for namespace, labels in self.labels.items():
             known.set_labels(namespace, labels)
         if self.sources is not None:
             if live is not None:
                 known.plurals |= await live.plurals()
-            for each in self._judged(self.sources, engines, known, served):
+            for each in self._judged(self.sources, engines, known):
                 yield each
         elif live is not None:
             with Progress("judged") as done:
-                async for verdicts in live.judged(engines, known, served):
+                async for verdicts in live.judged(engines, known):
                     yield verdicts
                     done.advance()
 
-    def _judged(
-        self, sources: Sources, engines: Sequence[EngineAt], known: Known, served: Served
-    ) -> Iterator[Verdicts]:
+    def _judged(self, sources: Sources, engines: Sequence[EngineAt], known: Known) -> Iterator[Verdicts]:
         yield from map(DocumentError, sources.problems)
         add_manifests(known, sources.documents, self.namespace)
-        judges = [Judge(engine, known, self.namespace, now, served) for engine, now in engines]
+        judges = [Judge(engine, known, self.namespace, now) for engine, now in engines]
         for document in progress(sources.judged, "judged"):
             yield _verdicts(document, judges)
         for review in progress(self.reviews, "judged"):

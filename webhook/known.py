@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from webhook.engine import NAMESPACE, NAMESPACE_LABELS, NotLookedUpError
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
 from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
 
 Object = dict[str, Any]
@@ -37,6 +38,8 @@ class Known:
         """Start without objects, and with namespaces whose labels are unknown."""
         self.plurals: dict[tuple[str, str], str] = {}
         """The resource names of custom kinds, by group and kind."""
+        self.served: Served = ()
+        """The optional APIs that the cluster has."""
         self._labels: dict[str, Labels] = {}
         self._stored: dict[str, Object | None] = {}
         self._found: dict[str, dict[str, dict[tuple[str, str, str], Object]]] = {name: {} for name in LOOK_UPS}
@@ -94,4 +97,4 @@ class Known:
             if is_known or not LOOK_UPS[name].completes
         }
         labels = self._labels[namespace] if is_known else UnknownLabels(namespace)
-        return found | {NAMESPACE: self._stored.get(namespace), NAMESPACE_LABELS: labels}
+        return {**found, SERVED: self.served, NAMESPACE: self._stored.get(namespace), NAMESPACE_LABELS: labels}

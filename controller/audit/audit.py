@@ -11,7 +11,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from controller.audit.inventory import look_up, served, verdicts
+from controller.audit.inventory import look_up, verdicts
 from controller.audit.judge import Judge
 from controller.audit.kubernetes_policies import VALIDATING, joined, kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
@@ -126,7 +126,7 @@ class Audit:
                 for path, text in each.faults:
                     log.warning("%s is not audited: %s: %s", each.document.source, path, text)
             engine = joined(engine, (policy for each in natives for policy in each.policies))
-        return Judge(engine, known, now, await served(lister, engine))
+        return Judge(engine, known, now)
 
     async def _found(self, judge: Judge, lister: Lister) -> tuple[list[Judged], int]:
         """Return the objects with violations, and how many were judged."""

@@ -8,7 +8,6 @@ from kube.resource import Resource
 from webhook.engine import Engine, Verdict
 from webhook.engine.kinds import KINDS, NAMESPACES, Kind
 from webhook.engine.look_ups import LOOK_UPS
-from webhook.engine.planners import Served
 from webhook.known import Known
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -38,7 +37,7 @@ async def verdicts(
 
 
 async def look_up(lister: Lister, *engines: Engine) -> Known:
-    """Return the namespaces, and what the policies of the engines look up, but for what is then `unread`."""
+    """Return the namespaces and what policies and planners look up, without look-ups that are then `unread`."""
     known = Known()
     async for each in lister.objects(NAMESPACE):
         known.set_labels(each["metadata"]["name"], each["metadata"].get("labels"), each)
@@ -50,19 +49,15 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
                 known.add(each, each["metadata"].get("namespace", ""))
         if not lister.unread.keys().isdisjoint(resources):
             known.forget(name)
-    return known
-
-
-async def served(lister: Lister, engine: Engine) -> Served:
-    """Return which of the resources that planners can do without the API server has."""
-    optional = {kind: resource_of(kind) for planner in engine.planners for kind in planner.optional}
-    return frozenset(
+    optional = {kind: resource_of(kind) for engine in engines for each in engine.planners for kind in each.optional}
+    known.served = frozenset(
         [
             (kind.group, kind.plural)
             for kind, resource in optional.items()
             if await lister.has(resource) and await lister.client.serves(resource)
         ]
     )
+    return known
 
 
 def resource_of(kind: Kind) -> Resource:

@@ -4,9 +4,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from webhook.engine import NOW, SERVED, Attributes, BoundPolicy, Engine, Request, Verdict
+from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.kinds import NAMESPACES, Kind
-from webhook.engine.planners import Served
 from webhook.known import Known
 
 Object = dict[str, Any]
@@ -15,10 +14,10 @@ Object = dict[str, Any]
 class Judge:
     """Judges objects by one engine, with what is known of their cluster. An owner answers for what it controls."""
 
-    def __init__(self, engine: Engine, known: Known, now: datetime, served: Served) -> None:
-        """Use this engine and these look-ups; `served` are the optional APIs that the cluster has."""
+    def __init__(self, engine: Engine, known: Known, now: datetime) -> None:
+        """Use this engine, these look-ups and this time."""
         self.engine = engine
-        self._known, self._always = known, {NOW: now, SERVED: served}
+        self._known, self._now = known, now
         self._judged_by = {
             kind: {each.title for each in engine.policies if _judges(each, kind) and not each.policy.judges_owned}
             for kind in engine.judged_kinds
@@ -49,7 +48,7 @@ class Judge:
             namespace=name if (kind.group, kind.plural) == NAMESPACES else namespace,
         )
         engine = self.engine.for_owned if is_owned else self.engine
-        return engine.validate(Request(attributes, object, None, {**self._always, **self._known.about(namespace)}))
+        return engine.validate(Request(attributes, object, None, {**self._known.about(namespace), NOW: self._now}))
 
     def owner_answers(self, kind: Kind, object: Object) -> bool:
         """Whether the owner of an object is judged by the same policies, or plans it."""

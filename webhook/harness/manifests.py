@@ -11,9 +11,8 @@ import orjson
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, BoundPolicy, Engine, NotLookedUpError, Outcome
+from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine, NotLookedUpError, Outcome
 from webhook.engine.conflicts import ConflictingPoliciesError
-from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
 from webhook.harness.bases import namespace_of as reviewed_namespace
@@ -58,17 +57,14 @@ class Judged:
 class Judge:
     """Judges manifests one by one with an engine, against what is `known` of their cluster."""
 
-    def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime, served: Served = ()) -> None:
-        """Use this engine and cluster, and this default namespace for manifests.
-
-        `served` are the optional APIs that the cluster has.
-        """
+    def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime) -> None:
+        """Use this engine and cluster, and this default namespace for manifests."""
         self._engine = engine
         self._known = known
         kinds = (target.kind for each in engine.policies for target in each.policy.targets)
         self._plurals = {(kind.group, kind.kind): kind.plural for kind in kinds} | known.plurals
         self._namespace = namespace
-        self._always = {NOW: now, SERVED: served}
+        self._always = {NOW: now}
         self._anywhere: dict[frozenset[str], Engine | None] = {}
 
     def __call__(self, document: Document) -> Judged:
