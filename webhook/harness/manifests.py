@@ -13,6 +13,7 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine, NotLookedUpError, Outcome
 from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
 from webhook.harness.bases import namespace_of as reviewed_namespace
@@ -24,6 +25,7 @@ from webhook.messages import failure
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
 NOTHING: dict[str, Any] = {}
+OF_A_KNOWN_NAMESPACE = {NAMESPACE_LABELS, *(name for name, look_up in LOOK_UPS.items() if look_up.completes)}
 VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audited"}
 
 
@@ -195,7 +197,7 @@ def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
     """Return the wording of a failure to judge a manifest of `namespace`: how to make known what is missing."""
 
     def wording(outcome: Outcome) -> str:
-        if not isinstance(outcome.error, NotLookedUpError):
+        if not isinstance(outcome.error, NotLookedUpError) or str(outcome.error) not in OF_A_KNOWN_NAMESPACE:
             return failure(outcome)
         missing = str(outcome.error).replace("_", " ").removeprefix("namespace ")
         return (
