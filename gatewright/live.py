@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
 from config.documents import Document, parse_documents
-from controller.audit.inventory import verdicts
+from controller.audit.inventory import kinds_of, verdicts
 from controller.audit.judge import Judge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
@@ -13,6 +13,7 @@ from gatewright.outputs import Place, Problem
 from kube.client import Client, Object
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
+from webhook.engine.kinds import Kind
 from webhook.engine.policy_set import document_of
 from webhook.harness.manifests import Judged, judged
 from webhook.known import Known
@@ -61,9 +62,9 @@ class Live:
             self._faults += [Problem(f"{path}: {text}", Place(each.document.source)) for path, text in each.faults]
         return [policy for each in found for policy in each.policies]
 
-    async def plurals(self) -> dict[tuple[str, str], str]:
-        """Return the resource name of each kind that the cluster has, by group and kind."""
-        return {(each.group, each.kind): each.plural for each in await self.lister.client.resources()}
+    async def kinds(self) -> dict[tuple[str, str], Kind]:
+        """Return the custom kinds that the cluster has, by group and name."""
+        return {(each.group, each.kind): each for each in kinds_of(await self.lister.client.resources())}
 
     async def judged(self, engines: Sequence[tuple[Engine, datetime]], known: Known) -> AsyncIterator[list[Judged]]:
         """Yield the verdicts on each object that an audit by these engines, each as of its time, judges."""

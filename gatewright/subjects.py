@@ -39,7 +39,7 @@ class Subjects:
             known.set_labels(namespace, labels)
         if self.sources is not None:
             if live is not None:
-                known.plurals |= await live.plurals()
+                known.kinds |= await live.kinds()
             for each in self._judged(self.sources, engines, known):
                 yield each
         elif live is not None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
+from webhook.engine.kinds import Kind
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
@@ -36,8 +37,8 @@ class Known:
 
     def __init__(self) -> None:
         """Start without objects, and with namespaces whose labels are unknown."""
-        self.plurals: dict[tuple[str, str], str] = {}
-        """The resource names of custom kinds, by group and kind."""
+        self.kinds: dict[tuple[str, str], Kind] = {}
+        """Custom kinds, by group and name."""
         self.served: Served = ()
         """The optional APIs that the cluster has."""
         self._labels: dict[str, Labels] = {}
@@ -54,7 +55,7 @@ class Known:
     def add(self, object: Object, namespace: str) -> None:
         """Add an object of `namespace` ("" if cluster-scoped), or replace that of its name; ignore one without a name.
 
-        A Namespace sets its labels, a CustomResourceDefinition the plural of its kind.
+        A Namespace sets its labels; a CustomResourceDefinition adds its kind.
         """
         kind, name = object["kind"], object["metadata"].get("name")
         if not name:
@@ -71,7 +72,7 @@ class Known:
                 "kind": "CustomResourceDefinition",
                 "spec": {"group": str(group), "names": {"kind": str(of), "plural": str(plural)}},
             }:
-                self.plurals[group, of] = plural
+                self.kinds[group, of] = Kind(group, of, plural, namespaced=object["spec"].get("scope") != "Cluster")
         self._about.clear()
 
     def forget(self, look_up: str) -> None:

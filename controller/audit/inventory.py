@@ -1,6 +1,6 @@
 """Lists what stands in a cluster: the objects that policies judge, and what policies look up."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 
 from controller.audit.judge import Judge
 from controller.audit.listing import Lister, Object
@@ -69,3 +69,12 @@ def resource_named(kind: str) -> Resource:
     """Return where the objects of a kind are that is looked up."""
     found = next((each for each in KINDS.values() if each.kind == kind), None)
     return LIMIT_RANGE if found is None else resource_of(found)
+
+
+def kinds_of(resources: Iterable[Resource]) -> list[Kind]:
+    """Return the kinds of a cluster's resources that the table of kinds does not have."""
+    return [
+        Kind(each.group, each.kind, each.plural, (each.version,), namespaced=each.namespaced)
+        for each in resources
+        if (each.group, each.kind) not in KINDS
+    ]

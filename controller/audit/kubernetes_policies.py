@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from config.api.admission import GROUP
 from config.documents import Document
+from controller.audit.inventory import kinds_of
 from controller.audit.listing import Lister, Object
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
-from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.policy_set import document_of
 from webhook.engine.rules import Native, find_native
 
@@ -40,7 +40,7 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     params = {kind: served[kind] for kind in map(_param_kind, documents) if kind in served}
     for resource in params.values():
         documents += [Document.of_object(each) async for each in lister.objects(resource)]
-    natives, _ = find_native(documents, _kinds(served.values()))
+    natives, _ = find_native(documents, kinds_of(served.values()))
     bound = (each for each in natives if not any(path == LOST for path, _ in each.faults))
     return [_without_params(each, lister, params.get(_param_kind(each.document))) for each in bound]
 
@@ -68,12 +68,3 @@ def _without_params(native: Native, lister: Lister, params: Resource | None) -> 
         return native
     text = f"{params.kind} cannot be listed: {lister.unread[params]}"
     return Native(native.document, (), (("spec.paramKind", text),))
-
-
-def _kinds(resources: Iterable[Resource]) -> list[Kind]:
-    """Return what policies judge as kinds, where the table of kinds does not have them."""
-    return [
-        Kind(each.group, each.kind, each.plural, (each.version,), namespaced=each.namespaced)
-        for each in resources
-        if (each.group, each.kind) not in KINDS
-    ]

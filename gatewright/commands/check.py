@@ -49,9 +49,9 @@ def command(
     Files listed in .gatewrightignore are skipped. Objects that the controller would create for a custom resource are
     judged with it.
 
-    With --kubeconfig, namespace labels and the objects that policies look up are read from the cluster and, without
-    --policies, the policies too, with the ValidatingAdmissionPolicies and MutatingAdmissionPolicies that are bound.
-    Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
+    With --kubeconfig, namespace labels, custom kinds and the objects that policies look up are read from the cluster
+    and, without --policies, the policies too, with the ValidatingAdmissionPolicies and MutatingAdmissionPolicies that
+    are bound. Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…'.")

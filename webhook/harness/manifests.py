@@ -64,7 +64,7 @@ class Judge:
         self._engine = engine
         self._known = known
         kinds = (target.kind for each in engine.policies for target in each.policy.targets)
-        self._plurals = {(kind.group, kind.kind): kind.plural for kind in kinds} | known.plurals
+        self._kinds = {(kind.group, kind.kind): kind for kind in kinds} | known.kinds
         self._namespace = namespace
         self._always = {NOW: now}
         self._anywhere: dict[frozenset[str], Engine | None] = {}
@@ -72,12 +72,14 @@ class Judge:
     def __call__(self, document: Document) -> Judged:
         """Return the verdict on one document. Raises DocumentError if it is not an API object."""
         require_object(document)
-        where = namespace_of(document.value, self._namespace)
+        sent = group_version_kind(document.value)
+        kind = self._kinds.get((sent[0], sent[2]))
+        is_namespaced = kind is None or kind.namespaced
+        where = namespace_of(document.value, self._namespace) if is_namespaced else ""
         try:
-            sent = group_version_kind(document.value)
             object = defaulted(stored(as_served(document.value)))
             namespace = reviewed_namespace(object["kind"], object, where)
-            resource = self._plurals.get((sent[0], sent[2]), "")
+            resource = "" if kind is None else kind.plural
             admission = Admission(object, namespace=namespace, sent=sent, resource=resource)
             answer = self._ask(admission, where)
         except (ConversionError, MalformedRequestError) as error:

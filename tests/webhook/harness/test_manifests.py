@@ -417,3 +417,9 @@ def test_an_irregular_plural_comes_from_the_policy_or_from_a_definition_in_the_f
     """A policy of Kubernetes names only the plural, so that the kind must be defined in the files."""
     names = Engine(load(parse_documents(policy.encode(), "p.yaml"), catalogue()))
     assert said(judged(names, manifests)[0]) == (("gizmo-names", "", "a bad name"),)
+
+
+def test_a_kind_that_the_files_define_as_cluster_scoped_has_no_namespace(engine):
+    """Not the default one either."""
+    gizmo, _ = judged(engine, GIZMO + DEFINITION.replace("spec: {", "spec: {scope: Cluster, "))
+    assert gizmo.title == "Gizmo bad"
