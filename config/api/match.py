@@ -11,6 +11,7 @@ Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+SERVICE_ACCOUNT = re.compile(r"[^/:]+/[^/:]+|\*")
 NAMESPACE = re.compile(r"(?=.*[*?])[-a-z0-9*?]{1,63}|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -29,6 +30,9 @@ LabelKey = Annotated[str, _like(LABEL_KEY, "the key of a label, such as app.kube
 LabelValue = Annotated[str, _like(LABEL_VALUE, "the value of a label")]
 NamespaceGlob = Annotated[
     str, _like(NAMESPACE, "a namespace: lower-case letters, digits and -, or a pattern with * and ?")
+]
+ServiceAccountGlob = Annotated[
+    str, _like(SERVICE_ACCOUNT, "namespace/name, such as kube-system/replicaset-controller or kube-system/*")
 ]
 
 
@@ -77,7 +81,9 @@ class Exclude(ApiModel):
 
     users: list[str] = Field([], description="user names; `*` and `?` are globs")
     groups: list[str] = Field([], description="groups; `*` and `?` are globs")
-    service_accounts: list[str] = Field([], description="service accounts as namespace/name; `*` and `?` are globs")
+    service_accounts: list[ServiceAccountGlob] = Field(
+        [], description="service accounts as namespace/name; `*` and `?` are globs"
+    )
 
 
 class Match(ApiModel):

@@ -7,6 +7,7 @@ those of cel-go and Kubernetes (see `library`). An evaluation has a budget, and 
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError
 from webhook.cel.functions import Frame
 from webhook.cel.program import Environment, Program, Variables
+from webhook.cel.reads import Steps, fields_read
 
 __all__ = [
     "BudgetError",
@@ -16,5 +17,7 @@ __all__ = [
     "EvaluationError",
     "Frame",
     "Program",
+    "Steps",
     "Variables",
+    "fields_read",
 ]

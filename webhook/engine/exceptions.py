@@ -126,6 +126,9 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
         judged = {target.kind.kind for target in named[entry.policy].policy.targets}
         if home is not None and entry.kinds and judged.isdisjoint(entry.kinds):
             faults.append((f"{at}.kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"))
+        if home is not None and not named[entry.policy].policy.judges_containers:
+            text = f"{entry.policy} reports nothing about single containers; use kinds, names or namespaces"
+            faults += [(f"{at}.{field}", text) for field in ("containers", "images") if getattr(entry, field)]
         try:
             _other_params(named[entry.policy], entry, f"{at}.params")
         except FaultsError as error:
@@ -150,23 +153,25 @@ def _places(policy: "BoundPolicy", home: str | None) -> tuple[str | None, ...]:
 def with_exceptions(
     policies: Iterable["BoundPolicy"], exceptions: Iterable[BoundException], home: str | None
 ) -> tuple["BoundPolicy", ...]:
-    """Return policies with what is excepted from each; what has parameters that the policy has not excepts nothing."""
+    """Return policies with what is excepted from each; what has parameters that the policy has not excepts nothing.
+
+    Of several exceptions for one object or container, one without parameters counts, else the first.
+    """
     entries: dict[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]] = {}
     for exception in exceptions:
         for entry in exception.spec.exceptions:
             entries.setdefault((exception.namespace, entry.policy), []).append((exception, entry))
-    return tuple(
-        replace(
-            policy,
-            exempt=tuple(
-                exempt
-                for place in _places(policy, home)
-                for exception, entry in entries.get((place, policy.name), ())
-                if (exempt := _exempt(policy, exception, entry)) is not None
-            ),
-        )
-        for policy in policies
-    )
+    return tuple(replace(policy, exempt=tuple(_all_exempt(policy, entries, home))) for policy in policies)
+
+
+def _all_exempt(
+    policy: "BoundPolicy",
+    entries: Mapping[tuple[str | None, str], Iterable[tuple[BoundException, ExceptionEntry]]],
+    home: str | None,
+) -> list[Exempt]:
+    written = (each for place in _places(policy, home) for each in entries.get((place, policy.name), ()))
+    found = [exempt for each in written if (exempt := _exempt(policy, *each)) is not None]
+    return sorted(found, key=lambda exempt: exempt.params is not None)
 
 
 def _exempt(policy: "BoundPolicy", exception: BoundException, entry: ExceptionEntry) -> Exempt | None:

@@ -1,13 +1,13 @@
 """Decide whether a policy applies to a request: globs and selectors, compiled once."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from config.api.match import Exclude, LabelSelector
 from config.api.match import Match as MatchSpec
 from config.api.match import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
-from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Kind
+from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Kind, Target
 from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, Request
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
@@ -117,6 +117,17 @@ def compile_match(spec: MatchSpec) -> Match:
     """Compile the `match` of a policy object."""
     clauses = sorted(map(_compile_clause, spec.any), key=lambda clause: clause.namespace_selector is not None)
     return Match(tuple(clauses), globs(_users(spec.exclude)), globs(spec.exclude.groups), tuple(spec.any))
+
+
+def can_match(clause: MatchClauseSpec, targets: Iterable[Target]) -> bool:
+    """Return whether a clause can select a request about any of `targets`."""
+    compiled = _compile_clause(clause)
+    return any(
+        compiled.can_select(target.kind)
+        and (compiled.subresources is None or target.subresource in compiled.subresources)
+        and (compiled.operations is None or not compiled.operations.isdisjoint(target.operations))
+        for target in targets
+    )
 
 
 def globs(patterns: list[str] | None) -> Globs | None:

@@ -54,6 +54,11 @@ class Policy:
         return targets(self.kinds, self.operations)
 
     @property
+    def judges_containers(self) -> bool:
+        """Whether its rules may be about single containers or images, so that an exception can be for some."""
+        return "pods" in self.kinds or all(target.kind.container for target in self.targets)
+
+    @property
     def documentation(self) -> str:
         """The docstring of its module: its page of documentation."""
         function = self.validate or self.mutate

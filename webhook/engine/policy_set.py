@@ -6,13 +6,14 @@ from typing import Any
 
 import orjson
 
+from config.api.match import Match as MatchSpec
 from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyDocument, PolicyExceptionSpec, PolicyMetadata
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception, with_exceptions
 from webhook.engine.look_ups import LOOK_UPS
-from webhook.engine.match import Match, compile_match
+from webhook.engine.match import Match, can_match, compile_match
 from webhook.engine.policy import Params, Policy
 from webhook.engine.rules import compile_rules, find_native
 
@@ -123,6 +124,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
+    _check_match(match, policy, in_a_namespace=in_a_namespace)
     return BoundPolicy(
         document.metadata.name,
         policy,
@@ -185,6 +187,15 @@ def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: 
     if faults:
         raise FaultsError(faults)
     return policy
+
+
+def _check_match(match: MatchSpec, policy: Policy, *, in_a_namespace: bool) -> None:
+    """Refuse a clause that matches nothing: the policy would silently not be in force there."""
+    targets = [target for target in policy.targets if target.kind.namespaced or not in_a_namespace]
+    text = "matches nothing: the policy judges no request with these kinds, subresources, operations and namespaces"
+    nowhere = [index for index, clause in enumerate(match.any) if not can_match(clause, targets)]
+    if nowhere:
+        raise FaultsError((f"spec.match.any[{index}]", text) for index in nowhere)
 
 
 def _quoted(known: set[str]) -> set[str]:

@@ -149,7 +149,7 @@ class Request(Fields):
         if not self.is_being_deleted:
             return False
         try:
-            return _without_deletion_fields(self.object) == _without_deletion_fields(self.old_object)
+            return what_is_written(self.object) == what_is_written(self.old_object)
         except RecursionError:  # objects of a thousand levels, which are judged then
             return False
 
@@ -219,8 +219,8 @@ class Request(Fields):
         return self._images
 
 
-def _without_deletion_fields(object: dict[str, Any] | None) -> dict[str, Any]:
-    """Return an object without its status and what changes while it is being deleted."""
+def what_is_written(object: dict[str, Any] | None) -> dict[str, Any]:
+    """Return an object without its status, its finalizers, and the metadata that the API server writes."""
     kept = {key: value for key, value in (object or {}).items() if key != "status"}
     if isinstance(kept.get("metadata"), dict):
         kept["metadata"] = {key: value for key, value in kept["metadata"].items() if key not in DELETION_METADATA}

@@ -9,11 +9,11 @@ from config.api.admission import KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
 from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
-from webhook.cel import CelError, CompileError, Frame, Program, Variables
+from webhook.cel import CelError, CompileError, Frame, Program, Steps, Variables, fields_read
 from webhook.cel.admission import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
-from webhook.engine.request import NAMESPACE
+from webhook.engine.request import NAMESPACE, what_is_written
 from webhook.engine.rules import RuleError
 from webhook.policies._cel_request import admission_request, namespace_object
 from webhook.policies._mutations import changed, differences
@@ -29,6 +29,7 @@ class Rule:
     validation: Validation
     program: Program
     message: Program | None
+    reads: tuple[Steps, ...]  # fields of the object, sorted; the object itself has no steps
 
     def worded(self, values: Frame) -> str:
         """Return the message of a violation."""
@@ -39,6 +40,15 @@ class Rule:
         if "\n" in text or len(text.encode()) > MAX_MESSAGE:
             text = ""
         return text or (self.validation.message or "").strip() or f"failed expression: {self.program.source.strip()}"
+
+    def violation(self, object: dict[str, Any], values: Frame) -> Violation:
+        """Return its violation: the same as before while the value at `path` is, or without one all that it reads."""
+        path = self.validation.path or ""
+        value = value_at(object, path) if path else None
+        found = "missing" if path and value is None else None if path else ""
+        tested = [_value(object, steps) for steps in self.reads] if value is None else value
+        id = f"validation: {self.program.source}"
+        return Violation(path, found, self.worded(values), "", value=tested, id=id)
 
 
 class Expressions:
@@ -51,6 +61,7 @@ class Expressions:
         self._faults: list[tuple[str, str]] = []
         self._reads: set[str] = set()  # of the variables that take time to build
         self._variables: dict[str, Program] = {}
+        self._fields: dict[str, set[Steps]] = {}  # of the object, that each variable reads
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
         path = "spec.auditAnnotations"
         self.conditions = [
@@ -62,6 +73,7 @@ class Expressions:
                 self._faults.append((f"spec.variables[{index}].name", f'"{variable.name}" is declared twice'))
             program = self._program(f"spec.variables[{index}].expression", variable.expression)
             self._variables[variable.name] = program
+            self._fields[variable.name] = self._fields_of(program)
             self._environment = with_variable(self._environment, variable.name, program.type)
         self.rules = [self._rule(f"spec.validations[{index}]", each) for index, each in enumerate(spec.validations)]
         self.mutations = [self._mutation(f"spec.mutations[{index}]", each) for index, each in enumerate(spec.mutations)]
@@ -86,7 +98,14 @@ class Expressions:
         program, message = self._program(f"{path}.expression", validation.expression, "bool"), None
         if validation.message_expression is not None:
             message = self._program(f"{path}.messageExpression", validation.message_expression, "string")
-        return Rule(validation, program, message)
+        return Rule(validation, program, message, tuple(sorted(self._fields_of(program))))
+
+    def _fields_of(self, program: Program) -> set[Steps]:
+        """Return the fields of the object that a program reads, also by variables."""
+        read = fields_read(program.source)
+        named = {steps[1] for steps in read if steps[0] == "variables" and len(steps) > 1}
+        own = {steps[1:] for steps in read if steps[0] == "object"}
+        return own.union(*(self._fields[name] for name in named))
 
     def _mutation(self, path: str, mutation: Mutation) -> tuple[str, Program]:
         is_patch = mutation.patch_type == "JSONPatch"
@@ -136,7 +155,7 @@ class Expressions:
     def violations(self, request: Request, params: Any) -> Iterator[Violation]:
         """Yield a violation for each rule that is false, and where they fail closed for each error."""
         values = self.values(request, params, request.object)
-        for index, rule in enumerate(self.rules):
+        for rule in self.rules:
             try:
                 if rule.program.evaluate(values) is True:
                     continue
@@ -144,11 +163,7 @@ class Expressions:
                 if self.fails_closed:
                     yield _failed(f"expression '{rule.program.source}' resulted in error: {error}")
                 continue
-            path = rule.validation.path or ""
-            value = value_at(request.value, path) if path else None
-            found = "missing" if path and value is None else None if path else ""
-            id = f"validation {index}: {rule.program.source}"
-            yield Violation(path, found, rule.worded(values), "", value=value, id=id)
+            yield rule.violation(request.value, values)
         for key, program in self.annotations if self.fails_closed else ():
             try:
                 program.evaluate(values)
@@ -175,6 +190,16 @@ class Expressions:
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(request.value, object)
+
+
+def _value(object: dict[str, Any], steps: Steps) -> Any:
+    """Return what is in a field; of the object itself what its writers set."""
+    if not steps:
+        return what_is_written(object)
+    value: Any = object
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _failed(text: str) -> Violation:

@@ -5,6 +5,7 @@ key, sets by their items; every other list is replaced. The keys are those of th
 (`x-kubernetes-list-map-keys` of the API server's OpenAPI document); the lists of custom resources are replaced.
 """
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,10 +44,15 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
         raise RuleError("a JSONPatch needs op and path")
     import jsonpatch  # read only where an object is patched
 
-    try:
-        patched: dict[str, Any] = jsonpatch.apply_patch(object, value)
-    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
-        raise RuleError(f"JSONPatch cannot be applied: {error}") from None
+    patched: Any = copy.deepcopy(object)
+    for index, operation in enumerate(value):
+        try:
+            patched = jsonpatch.apply_patch(patched, [operation], in_place=True)
+        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException):  # whose text may have the whole object
+            title = f"{operation['op']} {operation['path']}"
+            raise RuleError(f"operation {index} of the JSONPatch ({title}) cannot be applied to the object") from None
+    if not isinstance(patched, dict):
+        raise RuleError("the JSONPatch replaces the whole object by something else")
     return patched
 
 

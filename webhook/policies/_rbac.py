@@ -32,10 +32,11 @@ def rules(request: Request) -> Iterator[Fields]:
 
 
 class Reach(frozenset[str]):
-    """All that a rule gives, part by part. A rule for some names gives no more than the same one for any name."""
+    """All that a rule gives, part by part. What a wildcard includes is no more, nor are names beside any name."""
 
     def __le__(self, other: Set[object]) -> bool:
-        return all(each in other or (ANY_NAME in other and each.startswith(NAMES)) for each in self)
+        wider = [f"{part} " for part in PARTS if (ANY_NAME if part == NAMES else f"{part} *") in other]
+        return all(each in other or each.startswith(tuple(wider)) for each in self)
 
 
 def reach(rule: Fields) -> Reach:

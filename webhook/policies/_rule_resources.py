@@ -6,8 +6,12 @@ from collections.abc import Iterable
 from config.api.match import Match
 from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
-from webhook.engine.kinds import CREATE_AND_UPDATE, KINDS, Kind, Target
+from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
 
+SUBRESOURCES = CONNECTED | {  # of the kinds that the table of kinds has
+    "", "approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize", "scale", "status",
+    "token",
+}  # fmt: skip
 _KIND = re.compile(r"(?P<plural>[a-z0-9-]+)\.(?P<group>[a-z0-9.-]+)/(?P<version>v[a-z0-9]+)/(?P<kind>[A-Za-z0-9]+)")
 
 
@@ -21,8 +25,13 @@ def resources_of(
     for index, clause in enumerate(spec.match.any):
         found = [_kind(faults, f"spec.match.any[{index}].kinds", word) for word in clause.kinds or ()]
         kinds = [each for each in found if each is not None] if clause.kinds else known
-        operations = tuple(map(str, clause.operations or CREATE_AND_UPDATE))
-        named += [(kind, subresource, operations) for kind in kinds for subresource in clause.subresources or ("",)]
+        for subresource in clause.subresources or ("",):
+            if subresource not in SUBRESOURCES and all(kind in known for kind in kinds):
+                text = f'unknown subresource "{subresource}"{did_you_mean(subresource, SUBRESOURCES)}'
+                faults.append((f"spec.match.any[{index}].subresources", text))
+            default = ("CONNECT",) if subresource in CONNECTED else CREATE_AND_UPDATE
+            operations = tuple(map(str, clause.operations or default))
+            named += [(kind, subresource, operations) for kind in kinds]
         clauses.append(clause.model_copy(update={"kinds": [each.kind for each in kinds]} if clause.kinds else {}))
     if not spec.match.any:
         named = [(kind, "", CREATE_AND_UPDATE) for kind in known]

@@ -37,6 +37,11 @@ class RulePolicy(Policy):
         return self.resources
 
     @property
+    def judges_containers(self) -> bool:
+        """Never: the result of an expression is about the whole object."""
+        return False
+
+    @property
     def documentation(self) -> str:
         """What outputs say of it: its rules are in its object."""
         return "\n".join(["Rules in CEL, written in the policy object.", "", *(f"- {each}" for each in self.rules)])

@@ -3,8 +3,9 @@
 Why: a budget that never allows an eviction stops every drain of a node, and with it every upgrade of the cluster.
 
 Judged: PodDisruptionBudgets by themselves; with `workloads: true` also Deployments, StatefulSets, ReplicaSets and
-ReplicationControllers, each against the budgets that select its pods, and budgets against them: both are looked up. A
-workload with 0 replicas has nothing to evict; ReplicaSets that a Deployment owns are ignored.
+ReplicationControllers, each against the budgets that select its pods, and budgets against them: both are looked up. The
+replicas of all workloads that one budget selects count together. A workload with 0 replicas has nothing to evict.
+ReplicaSets that a Deployment owns and `kubectl scale` are ignored.
 
 Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two replicas.
 Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; neither of the two; `minAvailable: 2` for two replicas.
@@ -13,6 +14,7 @@ See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from pydantic import Field
@@ -50,12 +52,14 @@ class Budget(NamedTuple):
     minimum: int | str | None
     requirements: list[tuple[str | None, str | None, list[str]]]  # key, operator, values
 
-    def kept(self, workload: Workload) -> int:
-        """Return how many pods of a workload it keeps, where these are all; 0 where one can be evicted."""
-        if not all(meets(workload.labels, *each) for each in self.requirements):
-            return 0
-        kept = _pods(self.minimum, workload.replicas) or 0
-        return kept if kept >= workload.replicas > 0 else 0
+    def selects(self, workload: Workload) -> bool:
+        """Return whether it selects the pods of a workload."""
+        return all(meets(workload.labels, *each) for each in self.requirements)
+
+    def kept(self, replicas: int) -> int:
+        """Return how many of the pods that it selects it keeps, where these are all; 0 where one can be evicted."""
+        kept = _pods(self.minimum, replicas) or 0
+        return kept if kept >= replicas > 0 else 0
 
 
 def validate(request: Request, params: DisruptionBudgets) -> Violations:
@@ -77,19 +81,31 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
         yield Violation(MINIMUM, str(minimum), NEVER, "allow at least one")
     elif params.workloads:
         budget = _budget(request)
-        for workload in read_each(request.lookup(WORKLOADS), _workload):
-            if kept := budget.kept(workload):
-                found = f"{minimum}, and {workload.title} runs {workload.replicas}"
-                yield Violation(MINIMUM, found, NEVER, "lower it, or run more replicas", kept - workload.replicas)
+        selected = [each for each in _workloads(request) if budget.selects(each) and each.replicas]
+        replicas = sum(each.replicas for each in selected)
+        if kept := budget.kept(replicas):
+            titles = " and ".join(each.title for each in selected)
+            found = f"{minimum}, and {titles} {'runs' if len(selected) == 1 else 'run'} {replicas}"
+            yield Violation(MINIMUM, found, NEVER, "lower it, or run more replicas", kept - replicas)
 
 
 def _judge_workload(request: Request) -> Violations:
+    """Yield a violation for each budget that keeps all pods: those of the workload, and of others that it selects."""
     workload = _workload(request)
+    others = [each for each in _workloads(request) if each.title != workload.title]
     for budget in read_each(request.lookup(BUDGETS), _budget):
-        if kept := budget.kept(workload):
+        if not workload.replicas or not budget.selects(workload):
+            continue
+        beside = sum(each.replicas for each in others if budget.selects(each))
+        if kept := budget.kept(workload.replicas + beside):
             found = f"{workload.replicas}, and {budget.title} keeps {kept}"
-            fix = f"run {kept + 1} or more replicas, or lower its minAvailable"
-            yield Violation("spec.replicas", found, NEVER, fix, kept - workload.replicas)
+            fix = f"run {kept - beside + 1} or more replicas, or lower its minAvailable"
+            yield Violation("spec.replicas", found, NEVER, fix, kept - workload.replicas - beside)
+
+
+def _workloads(request: Request) -> Iterator[Workload]:
+    """Return the workloads of the namespace."""
+    return read_each(request.lookup(WORKLOADS), _workload)
 
 
 def _budget(object: Fields) -> Budget:

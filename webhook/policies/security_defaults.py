@@ -110,8 +110,13 @@ def _is_created_now(request: Request) -> bool:
     before = request.before()
     if before is None:
         return True
-    template, old = ((each.pod() or each.fields("spec")).value for each in (request, before))
-    return request.kind not in ("Pod", "Job") and template != old
+    return request.kind not in ("Pod", "Job") and _template(request) != _template(before)
+
+
+def _template(request: Request) -> dict[str, Any]:
+    """Return what a change of restarts pods: of an object that is itself one container, all but its replicas."""
+    pod = request.pod()
+    return pod.value if pod is not None else request.mapping("spec") | {"replicas": None}
 
 
 def _new(request: Request) -> list[Container]:

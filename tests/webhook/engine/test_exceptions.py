@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from config.documents import parse_documents
+from config.faults import FaultsError
 from tests.webhook.asking import ask
 from webhook.engine import NOW, Engine, NotLookedUpError
+from webhook.engine.exceptions import check_exception
 from webhook.engine.policy_set import PolicySet, PolicySetError, bind, in_force, load
 from webhook.policies import catalogue
 
@@ -109,21 +111,53 @@ def test_an_exception_exempts_what_it_selects(entry, left):
         ([{"containers": ["app"], "params": {"registries": ["gcr.io"]}}], ["sidecar", "debug", "app"]),
         (
             [{"containers": ["debug"], "params": {"registries": ["gcr.io"]}}, {"images": ["quay.io/*"]}],
-            ["sidecar", "debug"],
+            ["sidecar"],
         ),
         (
             [
                 {"containers": ["debug"], "params": {"registries": ["quay.io"]}},
                 {"containers": ["*"], "params": {"registries": ["docker.io"]}},
-                {"containers": ["*"]},
+                {"containers": ["*"], "params": {"registries": ["a.io"]}},
             ],
             ["app"],
         ),
+        ([{"containers": ["*"], "params": {"registries": ["gcr.io"]}}, {"containers": ["*"]}], []),
     ],
 )
 def test_parameters_for_some_containers_apply_to_those(exceptions, left):
-    """Their containers are judged by other parameters; the first of several entries wins."""
+    """Their containers are judged by other parameters; the first of several entries wins, after those without any."""
     assert denied(*(exception(**each) for each in exceptions)) == left
+
+
+def test_an_exception_without_parameters_counts_before_others():
+    """It exempts the object, whichever was written first."""
+    others = exception(params={"registries": ["gcr.io"]})
+    assert denied(others, exception()) is None
+    assert denied(others) == ["app", "sidecar", "debug"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"policy": "replica-limits"},
+        {"policy": "required-labels", "params": {"labels": {"team": "*"}}},
+        {"validations": [{"expression": "false"}]},
+    ],
+)
+@pytest.mark.parametrize("field", ["containers", "images"])
+def test_an_exception_for_containers_has_no_effect_on_other_policies(spec, field):
+    """A rule in CEL, or about numbers of replicas, says nothing of a container: the exception says so."""
+    judge = bind(policy(spec=spec), catalogue())
+    text = "images reports nothing about single containers; use kinds, names or namespaces"
+    with pytest.raises(FaultsError) as error:
+        check_exception(bind(exception(**{field: ["app"]}), catalogue()), [judge], "gatewright-system")
+    assert error.value.faults == ((f"spec.exceptions[0].{field}", text),)
+
+
+@pytest.mark.parametrize("spec", [{"policy": "privileged-containers"}, {"policy": "webapp-security-defaults"}])
+def test_an_exception_for_containers_has_an_effect_on_policies_about_them(spec):
+    """These judge each container, or the one that a WebApp is."""
+    check_exception(bind(exception(containers=["app"]), catalogue()), [bind(policy(spec=spec), catalogue())], "home")
 
 
 def test_an_exception_for_a_container_exempts_all_its_fields():

@@ -101,6 +101,26 @@ def loaded(text, source="policies.yaml"):
             id="an expression that holds nowhere",
         ),
         pytest.param(
+            HEAD + "  policy: replica-limits\n  match:\n    exclude: {serviceAccounts: [kube-system/*, ci]}\n",
+            "policies.yaml:7: ClusterAdmissionPolicy replica-limits: "
+            'spec.match.exclude.serviceAccounts[1]: "ci": expected namespace/name, such as '
+            "kube-system/replicaset-controller or kube-system/*",
+            id="a service account without its namespace",
+        ),
+        *(
+            pytest.param(
+                HEAD + f"  policy: {policy}\n  match:\n    any:\n    - {{}}\n    - {clause}\n",
+                "policies.yaml:9: ClusterAdmissionPolicy replica-limits: spec.match.any[1]: matches nothing: the "
+                "policy judges no request with these kinds, subresources, operations and namespaces",
+                id=f"a clause that matches nothing: {clause}",
+            )
+            for policy, clause in (
+                ("replica-limits", "{kinds: [HorizontalPodAutoscaler], subresources: [scale]}"),
+                ("replica-limits", "{subresources: [scale], operations: [CREATE]}"),
+                ("wildcard-rights", "{kinds: [ClusterRole], namespaces: [shop]}"),
+            )
+        ),
+        pytest.param(
             HEAD + "  policy: replica-limits\n  parameters: {}\n",
             "policies.yaml:6: ClusterAdmissionPolicy replica-limits: "
             'spec.parameters: unknown field; did you mean "params"?',

@@ -130,6 +130,44 @@ def test_a_violation_that_is_no_worse_is_allowed_with_a_warning(policy, params, 
     assert (found.denies, found.violations, len(found.tolerated)) == (False, (), 1)
 
 
+def grants(resources, verbs, groups=("apps",)):
+    """Write a Role of one rule."""
+    rule = {"apiGroups": list(groups), "resources": resources, "verbs": verbs}
+    return {"kind": "Role", "metadata": {"name": "it"}, "rules": [rule]}
+
+
+@pytest.mark.parametrize(
+    ("policy", "old", "new", "count"),
+    [
+        ("wildcard-rights", grants(["*"], ["*"]), grants(["pods"], ["*"]), 1),
+        ("wildcard-rights", grants(["*"], ["*"]), grants(["*"], ["get", "list"]), 1),
+        ("wildcard-rights", grants(["*"], ["*"]), grants(["*"], ["*", "get"]), 2),
+        ("escalation-rights", grants(["*"], ["*"], ["*"]), grants(["roles"], ["*"], ["*"]), 1),
+    ],
+)
+def test_a_role_with_wildcards_can_be_narrowed_step_by_step(policy, old, new, count):
+    """What a wildcard includes is no more than the wildcard."""
+    found = outcome(engine(policy), new, old, kind="Role")
+    assert (found.violations, len(found.tolerated)) == ((), count)
+
+
+def test_a_role_with_a_wildcard_gets_no_wider():
+    """Another resource or verb is more, as is a wildcard in place of names."""
+    for old, new in (
+        (grants(["pods"], ["*"]), grants(["pods", "nodes"], ["*"])),
+        (grants(["pods"], ["*"]), grants(["*"], ["*"])),
+        (grants(["*"], ["get"]), grants(["*"], ["get", "delete"])),
+        (named(grants(["*"], ["get"]), "*"), named(grants(["*"], ["get"]), "a")),
+    ):
+        assert outcome(engine("wildcard-rights"), new, old, kind="Role").denies
+
+
+def named(role, *names):
+    """Return a Role for some names: `*` is a name like any other there."""
+    (rule,) = role["rules"]
+    return role | {"rules": [rule | {"resourceNames": list(names)}]}
+
+
 ANONYMOUS = "system:anonymous"
 
 

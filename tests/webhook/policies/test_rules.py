@@ -255,6 +255,7 @@ def test_match_names_kinds_operations_and_subresources():
             {"kinds": ["things.example.com/v1/Thing"]},
             {"kinds": ["Deployment"], "operations": ["DELETE"]},
             {"kinds": ["Deployment"], "subresources": ["scale"]},
+            {"kinds": ["Pod"], "subresources": ["exec", "attach"]},
         ]
     }
     policy = bound(match=match, validations=[{"expression": "true"}])
@@ -263,9 +264,82 @@ def test_match_names_kinds_operations_and_subresources():
         ("things", "", ("CREATE", "UPDATE")),
         ("deployments", "", ("DELETE",)),
         ("deployments", "scale", ("CREATE", "UPDATE")),
+        ("pods", "exec", ("CONNECT",)),
+        ("pods", "attach", ("CONNECT",)),
     }
     everywhere = bound(validations=[{"expression": "true"}]).policy.targets
     assert {"pods", "namespaces", "webapps"} <= {each.kind.plural for each in everywhere}
+
+
+@pytest.mark.parametrize(
+    ("clause", "fault"),
+    [
+        (
+            {"kinds": ["Pod"], "subresources": ["exce"]},
+            ("spec.match.any[0].subresources", 'unknown subresource "exce"; did you mean "exec"?'),
+        ),
+        ({"kinds": ["Pod"], "subresources": ["*"]}, ("spec.match.any[0].subresources", 'unknown subresource "*"')),
+        ({"kinds": ["Namespace"], "namespaces": ["shop"]}, None),
+        (
+            {"kinds": ["ClusterRole"], "namespaces": ["shop"]},
+            (
+                "spec.match.any[0]",
+                "matches nothing: the policy judges no request with these kinds, subresources, operations and "
+                "namespaces",
+            ),
+        ),
+        ({"kinds": ["virtualmachines.kubevirt.io/v1/VirtualMachine"], "subresources": ["start"]}, None),
+    ],
+)
+def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
+    """The rule would silently never apply. Other API servers may have subresources of their own."""
+    spec = {"match": {"any": [clause]}, "validations": [{"expression": "true"}]}
+    if fault is None:
+        bound(**spec)
+    else:
+        assert [(path, text.partition("; known")[0]) for path, text in faults(**spec)] == [fault]
+
+
+def deployment(replicas, image="nginx", **labels):
+    """Write a Deployment."""
+    pod = {"containers": [{"name": "app", "image": image}]}
+    spec = {"replicas": replicas, "template": {"spec": pod}}
+    return {"kind": "Deployment", "metadata": {"name": "web", "labels": labels}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("expression", "new", "is_denied"),
+    [
+        ("object.spec.replicas <= 3", deployment(500), True),
+        ("object.spec.replicas <= 3", deployment(5, "other"), False),
+        ("variables.number <= 3", deployment(500), True),
+        ("variables.number <= 3", deployment(5, "other"), False),
+        ("has(object.spec.replicas) && object.spec['replicas'] <= 3", deployment(5, "other"), False),
+        ("object.?spec.?replicas.orValue(0) <= 3", deployment(5, "other"), False),
+        ("object.?spec.?replicas.orValue(0) <= 3", deployment(6), True),
+        ("object.spec.template.spec.containers.all(c, c.image == 'a')", deployment(9), False),
+        ("object.spec.template.spec.containers.all(c, c.image == 'a')", deployment(5, "b"), True),
+        ("'team' in object.metadata.labels", deployment(9), False),
+        ("'team' in object.metadata.labels", deployment(5, tier="a"), True),
+        ("object == oldObject", deployment(5), False),
+        ("object == oldObject", deployment(6), True),
+        ("request.userInfo.username == 'root'", deployment(6), False),
+    ],
+)
+def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(expression, new, is_denied):
+    """Whether another value is worse is known to nobody: 500 replicas in place of 5 are a new violation."""
+    variables = [{"name": "number", "expression": "object.spec.replicas"}]
+    request = ask(new, "Deployment", old_object=deployment(5), operation="UPDATE")
+    verdict = Engine([bound(validations=[{"expression": expression}], variables=variables)]).validate(request)
+    assert (verdict.allowed, len(verdict.outcomes)) == (not is_denied, 1)
+
+
+def test_a_path_without_a_value_is_compared_as_none():
+    """A typo in `path` tolerates nothing more."""
+    rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replcias"}
+    for new, is_denied in ((deployment(500), True), (deployment(5, "other"), False)):
+        request = ask(new, "Deployment", old_object=deployment(5), operation="UPDATE")
+        assert Engine([bound(validations=[rule])]).validate(request).allowed is not is_denied
 
 
 def test_every_error_has_line_and_column():
@@ -409,7 +483,26 @@ def test_a_failing_mutation_is_an_error_of_its_policy():
     verdict = engine.mutate(request)
     assert not verdict.allowed
     assert verdict.operations == []
-    assert status(request, verdict)["message"].startswith("1 policy failure\n- rules: JSONPatch cannot be applied: ")
+    failure = "operation 0 of the JSONPatch (remove /nope) cannot be applied to the object"
+    assert status(request, verdict)["message"] == f"1 policy failure\n- rules: {failure}"
+
+
+@pytest.mark.parametrize(
+    ("operation", "failure"),
+    [
+        ("op: 'replace', path: '/data/none/x', value: 'a'", "(replace /data/none/x) cannot be applied to the object"),
+        ("op: 'test', path: '/data/key', value: 'a'", "(test /data/key) cannot be applied to the object"),
+        ("op: 'replace', path: '', value: 'a'", "the JSONPatch replaces the whole object by something else"),
+    ],
+)
+def test_a_failing_mutation_shows_nothing_of_the_object(operation, failure):
+    """What a Secret holds is in no message; an object is replaced by nothing else."""
+    match = {"any": [{"kinds": ["Secret"]}]}
+    engine = Engine([bound(mutations=[patched(f"[JSONPatch{{{operation}}}]")], match=match)])
+    request = ask({"kind": "Secret", "metadata": {"name": "it"}, "data": {"key": "aHVudGVy"}}, "Secret")
+    message = status(request, engine.mutate(request))["message"]
+    assert failure in message
+    assert "aHVudGVy" not in message
 
 
 def test_the_documentation_of_a_policy_lists_its_rules():
