@@ -8,8 +8,6 @@ from webhook.engine import Engine, Planners
 from webhook.engine.policy_set import PolicySet, in_force, read
 from webhook.policies import catalogue
 
-HOME = "gatewright-system"  # default namespace that Gatewright is installed in
-
 
 def policy_documents(paths: Sequence[Path]) -> list[Document]:
     """Return the documents of the files at `paths`, or in those directories. Raises DocumentError on a read error."""

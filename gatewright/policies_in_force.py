@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from config.settings import Settings
 from gatewright.planning import planners_of
-from gatewright.policies import HOME, policy_set
+from gatewright.policies import policy_set
 from webhook.engine import ControllerUser, Engine
+from webhook.engine.exceptions import HOME
 from webhook.engine.policy_set import PolicySet, in_force
 from webhook.policies import catalogue
 from webhook.server.metrics import Metrics

@@ -11,9 +11,9 @@ from gatewright.fixing import write_fixes
 from gatewright.git import GitError, changed_files
 from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
 from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Problem, write
-from gatewright.policies import HOME
 from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
+from webhook.engine.exceptions import HOME
 from webhook.known import Labels
 
 

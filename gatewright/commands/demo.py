@@ -26,10 +26,11 @@ from config.documents import read_documents
 from config.settings import Settings
 from gatewright.commands.certs import write_pairs
 from gatewright.planning import planners_of
-from gatewright.policies import HOME, engine_of
+from gatewright.policies import engine_of
 from gatewright.serving import WITHOUT_CLUSTER
 from gatewright.terminal import echo, say, table
 from webhook.engine import NAMESPACE_LABELS, Attributes
+from webhook.engine.exceptions import HOME
 from webhook.harness.reviews import Admission, review
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig

@@ -16,7 +16,7 @@ from gatewright.live import Live
 from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
 from gatewright.outputs import OUTPUTS, Output, Problem, Report, Result, write
 from gatewright.planning import planners_of
-from gatewright.policies import HOME, engine_from, policy_documents
+from gatewright.policies import engine_from, policy_documents
 from gatewright.recorded import read_reviews
 from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
@@ -24,6 +24,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
 from webhook.engine import BoundPolicy
+from webhook.engine.exceptions import HOME
 from webhook.engine.policy_set import read
 from webhook.known import Labels
 from webhook.policies import catalogue

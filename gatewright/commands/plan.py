@@ -15,12 +15,13 @@ from gatewright.hidden import hidden
 from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, settings_options
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, has_planned_kind, parent_of, planned
-from gatewright.policies import HOME, engine_of
+from gatewright.policies import engine_of
 from gatewright.terminal import complain, echo
 from gatewright.written import written
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
+from webhook.engine.exceptions import HOME
 from webhook.harness.manifests import Judged, judge
 
 BAD = {"denied": 1, "error": 3}

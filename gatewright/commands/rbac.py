@@ -8,7 +8,7 @@ from config.rbac import roles
 from config.settings import Settings
 from controller.reconcilers import own_kinds, planned_kinds
 from gatewright.options import settings_options
-from gatewright.policies import HOME
+from webhook.engine.exceptions import HOME
 
 WEBHOOK = "gatewright-webhook"
 

@@ -13,6 +13,7 @@ from gatewright.checking import problem
 from gatewright.options import POLICIES, NamedPath, settings_options
 from gatewright.outputs import OUTPUTS, Output, Problem, Report, write
 from gatewright.terminal import progress
+from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.coverage import coverage, percent
 from webhook.harness.mutant import Mutant
@@ -64,7 +65,7 @@ def command(
     """
     if watch:
         return watching.run([*paths, *settings.policies_dir])
-    trials, problems = _load(paths)
+    trials, problems = _load(paths, settings.namespace or HOME)
     failed_before = last_failed.read() if only_failed else None
     chosen = [trial for trial in trials if _is_chosen(trial, words, failed_before)]
     if trials and not chosen:
@@ -88,14 +89,14 @@ def command(
     return max(report.exit_code(), int(too_little))
 
 
-def _load(paths: tuple[Path, ...]) -> tuple[list[Trial], list[Problem]]:
+def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[Problem]]:
     """Return the trials of all readable files, and the errors of the others."""
     trials: list[Trial] = []
     problems: list[Problem] = []
     for path in paths:
         for file in yaml_files(path):
             try:
-                trials += load_trials(file, catalogue())
+                trials += load_trials(file, catalogue(), home)
             except DocumentError as error:
                 problems += [problem(DocumentError(line)) for line in str(error).split("\n")]
     if not trials and not problems:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from webhook.engine.bound import BoundPolicy
 
 T = TypeVar("T")
+HOME = "gatewright-system"  # default namespace that Gatewright is installed in, and where exceptions count
 NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
 
 

@@ -28,6 +28,8 @@ class Expected(CaseType):
     def _is_specific(self) -> "Expected":
         if self.message is None and self.policy is None:
             raise ValueError("expected message or policy beside the path: any violation there would pass")
+        if self.message is None and not self.path:
+            raise ValueError("expected message where the path is empty: any violation of the policy would pass")
         return self
 
 

@@ -9,6 +9,7 @@ from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
 from config.schemas import unknown_fields
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
+from webhook.engine.exceptions import HOME
 from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
@@ -63,8 +64,11 @@ class Trial:
         return self.document.where(self.path)
 
 
-def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
-    """Yield the trials of a case file. Raises DocumentError with file, line and message of every error."""
+def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[Trial]:
+    """Yield the trials of a case file. Raises DocumentError with file, line and message of every error.
+
+    `home` is the namespace Gatewright is installed in, where exceptions from cluster policies count.
+    """
     documents = list(read_documents(path))
     if not documents:
         raise DocumentError(f"{path}: the case file is empty")
@@ -80,7 +84,7 @@ def load_trials(path: Path, catalogue: Catalogue) -> Iterator[Trial]:
             at_case, key = f"cases[{index}]", repr(case.params)
             try:
                 if key not in tried:
-                    tried[key] = _tried(file, case, document, at_case, catalogue)
+                    tried[key] = _tried(file, case, document, at_case, catalogue, home)
                 trials += _trials(tried[key], case, document, at_case)
             except FaultsError as error:
                 faults += error.faults
@@ -98,11 +102,11 @@ def _fault(document: Document, path: str, text: str) -> str:
 
 
 def _tried(
-    file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue
+    file: CaseFile, case: Case, document: Document, at_case: str, catalogue: Catalogue, home: str
 ) -> tuple[Subject, WatchedEngine]:
     """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
     if file.policies is not None:
-        subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), is_set=True)
+        subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), True, home)
         try:
             return subject, subject.engine(catalogue)
         except PolicySetError as error:
@@ -118,6 +122,8 @@ def _tried(
 
 
 def _trials(tried: tuple[Subject, WatchedEngine], case: Case, document: Document, at_case: str) -> Iterator[Trial]:
+    if case.each is not None and "kind" in case.object:
+        raise FaultsError([(f"{at_case}.object.kind", "not beside each, which names the kinds")])
     for each in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case, at_case)]:
         trial = _trial(tried, case, each, document, at_case)
         yield trial
@@ -194,7 +200,10 @@ def _admission(case: Case, kind: str, subresource: str, variant: Variant | None,
     smallest_here = smallest(kind, namespace=case.namespace)
     object = _laid_over(smallest_here, kind, case.pod, case.object)
     operation = _operation(case, variant)
-    old = _laid_over(smallest_here, kind, case.old_pod, case.old_object or {}) if operation == "UPDATE" else None
+    metadata = object.get("metadata")
+    named = {"name": metadata["name"]} if isinstance(metadata, dict) and "name" in metadata else {}
+    before = merge(smallest_here, {"metadata": named})  # an update does not rename an object
+    old = _laid_over(before, kind, case.old_pod, case.old_object or {}) if operation == "UPDATE" else None
     _check_fields(object, None if case.pod is None else pod_path(kind), f"{at_case}.object", f"{at_case}.pod")
     if old is not None:
         _check_fields(

@@ -24,7 +24,8 @@ def derive(admission: Admission, how: Derivation) -> Admission:
         return replace(admission, object={**object, "metadata": {**metadata, "generateName": "case-"}}, parent_name="")
     kind = object["kind"]
     if how == "update":
-        return replace(admission, old_object=smallest(kind, namespace=admission.namespace), operation="UPDATE")
+        name = object["metadata"].get("name", "case")
+        return replace(admission, old_object=smallest(kind, name, admission.namespace), operation="UPDATE")
     path = pod_path(kind)
     if path is None:
         raise LookupError(f"a {kind} has no pod spec")

@@ -6,7 +6,8 @@ from typing import Any
 
 from config.documents import Document
 from webhook.engine import BoundPolicy, Engine, Outcome
-from webhook.engine.policy_set import Catalogue, bind, load
+from webhook.engine.exceptions import HOME
+from webhook.engine.policy_set import Catalogue, bind, in_force, read
 from webhook.harness.watched import Looks
 
 
@@ -35,17 +36,21 @@ class WatchedEngine(Engine):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Policy objects as documents. A policy set also includes the policies that are always in force."""
+    """Policy objects as documents. A policy set also includes the policies that are always in force.
+
+    Exceptions from cluster policies that name a namespace count in `home`.
+    """
 
     documents: tuple[Document, ...]
     is_set: bool
+    home: str = HOME
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
         """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid."""
         looks = Looks()
         watched = looks.wrapped(catalogue)
         if self.is_set:
-            return WatchedEngine(load(self.documents, watched), looks)
+            return WatchedEngine(in_force(read(self.documents, watched), watched, self.home), looks)
         bound = bind(self.documents[0].value, watched)
         assert isinstance(bound, BoundPolicy)
         return WatchedEngine([bound], looks)

@@ -1,5 +1,6 @@
 """An empty or wrong case file is an error; no case passes without having been run."""
 
+import re
 import textwrap
 
 import pytest
@@ -633,3 +634,58 @@ def test_the_namespace_of_the_object_is_that_of_the_request(file):
     (trial,) = load_trials(file, catalogue())
     assert trial.admission.namespace == trial.admission.object["metadata"]["namespace"] == "shop"
     assert trial.looked_up["namespace_labels"] == {"kubernetes.io/metadata.name": "shop"}
+
+
+def test_exceptions_of_a_set_count_where_gatewright_is_installed(tmp_path):
+    """As for `gatewright check`: in another namespace a tenant could exempt itself."""
+    text = (
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: limits}\n"
+        "spec: {policy: replica-limits, params: {maximum: 3}}\n---\n"
+        "apiVersion: gatewright.io/v1alpha1\nkind: PolicyException\n"
+        "metadata: {name: sale, namespace: gatewright-system}\n"
+        'spec: {reason: sale, expires: "2027-01-01T00:00:00Z", exceptions: [{policy: limits, names: [shop]}]}\n'
+    )
+    (tmp_path / "set.yaml").write_text(text)
+    file = tmp_path / "cases.yaml"
+    file.write_text(
+        "policies: set.yaml\ncases:\n"
+        "- {name: a, object: {kind: Deployment, metadata: {name: shop}, spec: {replicas: 5}}, expect: not-matched}\n"
+    )
+    (trial,) = load_trials(file, catalogue())
+    assert differences(trial) == []
+    (elsewhere,) = load_trials(file, catalogue(), "lab")
+    assert differences(elsewhere) == ["expected that no policy matches; these match: limits"]
+
+
+@pytest.mark.parametrize(
+    ("case", "fault"),
+    [
+        (
+            "each: [Pod, Deployment], object: {kind: Pod}, expect: allowed",
+            "cases[0].object.kind: not beside each, which names the kinds",
+        ),
+        (
+            'object: {kind: Pod}, expect: {denied: [{path: "", policy: judge}]}',
+            "cases[0].expect.denied[0]: expected message where the path is empty: any violation of the policy "
+            "would pass",
+        ),
+    ],
+)
+def test_a_case_that_would_pass_too_easily_is_rejected(tmp_path, case, fault):
+    """It would run for one kind several times, or accept every violation."""
+    file = tmp_path / "cases.yaml"
+    file.write_text(f"policy: judge\ncases:\n- {{name: a, {case}}}\n")
+    with pytest.raises(DocumentError, match=f"^{re.escape(f'{file}:3: {fault}')}$"):
+        list(load_trials(file, TRIED))
+
+
+def test_an_update_does_not_rename_the_object(tmp_path):
+    """The old object of a case has the name of the new one, also where it is derived."""
+    file = tmp_path / "cases.yaml"
+    file.write_text(
+        "policy: judge\ncases:\n"
+        "- {name: a, object: {kind: Pod, metadata: {name: web}}, old_object: {}, expect: allowed}\n"
+        "- {name: b, object: {kind: Pod, metadata: {name: web}}, also: [update], expect: allowed}\n"
+    )
+    old, _, derived = (each.admission.old_object for each in load_trials(file, TRIED))
+    assert (old["metadata"]["name"], derived["metadata"]["name"]) == ("web", "web")
