@@ -25,13 +25,12 @@ def too_long(request: Request, limit: int, rule: str) -> Violations:
         yield request.violation("metadata.name", name, rule, "choose a shorter name", found=found)
 
 
-def no_dns_label(request: Request, rule: str, limit: int = 253) -> Violations:
-    """Yield a violation where the object's name cannot be a Service's, or has more characters than `limit`."""
-    name = request.string("metadata.name") or ""
-    if name and (len(name) > limit or not DNS_LABEL.fullmatch(name)):
+def no_dns_label(request: Request, rule: str) -> Violations:
+    """Yield a violation where the object's name, however long, cannot be a Service's."""
+    name = request.string("metadata.name")
+    if name and not DNS_LABEL.fullmatch(name):
         fix = "use lower-case letters, digits and '-', beginning with a letter"
-        found = f"{shown(name)} has {len(name)} characters" if len(name) > limit else None
-        yield request.violation("metadata.name", name, rule, fix, found=found)
+        yield request.violation("metadata.name", name, rule, fix)
 
 
 def of_object_name(record: Fields, field: str) -> Violations:

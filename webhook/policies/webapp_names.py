@@ -10,15 +10,16 @@ See: RFC 1035, section 2.3.1.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._field_checks import no_dns_label
+from webhook.policies._field_checks import no_dns_label, too_long
 
 LIMIT = 63
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Return a violation where no Service can have the name."""
+    """Yield a violation where no Service can have the name."""
     rule = f"the Service of this name must have a DNS label as its name, which has a limit of {LIMIT} characters"
-    return no_dns_label(request, rule, LIMIT)
+    yield from too_long(request, LIMIT, rule)
+    yield from no_dns_label(request, rule)
 
 
 POLICY = Policy("webapp-names", validate=validate, kinds=("WebApp",), category="webapp", always=True)
