@@ -18,8 +18,8 @@ from webhook.policies._component_checks import judge_components
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each fault of a component that is set."""
-    yield from judge_components(request)
+    """Return one violation for each fault of a component that is set."""
+    return judge_components(request)
 
 
 POLICY = Policy("appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True)

@@ -16,8 +16,8 @@ JUDGE = by_reference(lambda image: None if image.digest else ("has no digest", "
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each image without a digest."""
-    yield from image_violations(request, "images must be named by digest", JUDGE)
+    """Return one violation for each image without a digest."""
+    return image_violations(request, "images must be named by digest", JUDGE)
 
 
 POLICY = Policy("image-digests", validate=validate, category="images")

@@ -42,10 +42,10 @@ class ImageTags(Params):
 
 
 def validate(request: Request, params: ImageTags) -> Violations:
-    """Yield one violation for each image whose tag is no version."""
+    """Return one violation for each image whose tag is no version."""
     which = f" of {', '.join(params.allowed)}" if params.allowed else ""
     others = f" other than {', '.join(params.denied)}" if params.denied else ""
-    yield from image_violations(request, f"images must have a tag{which}{others}", params.judge)
+    return image_violations(request, f"images must have a tag{which}{others}", params.judge)
 
 
 POLICY = Policy("image-tags", ImageTags, validate=validate, category="images")
