@@ -1,10 +1,12 @@
 """The policies in force: those of files, overridden by the policy objects of the cluster."""
 
-from collections.abc import Callable
+from collections.abc import Iterable
+from functools import partial
 
 from config.settings import Settings
 from gatewright.planning import planners_of
 from gatewright.policies import policy_set
+from kube.store import Store
 from webhook.engine import ControllerUser, Engine
 from webhook.engine.exceptions import HOME
 from webhook.engine.policy_set import PolicySet, in_force
@@ -17,32 +19,21 @@ from webhook.server.policy_objects import PolicyObjects
 def policies_of(
     settings: Settings,
     metrics: Metrics,
-    objects: PolicyObjects,
+    stores: Iterable[Store],
     home: str | None,
-    known: Callable[[], bool],
     controller_user: ControllerUser | None = None,
 ) -> Policies:
-    """Return the policies of files and cluster; a cluster's object replaces one of the same name in files.
+    """Return the policies of files and of the objects in `stores`; none is in force before the objects are known.
 
-    Children are judged as requests of `controller_user`, by default the controller's account in `home`.
-
-    Raises DocumentError or PolicySetError where the files are invalid at the start. No policy is in force before the
-    objects are `known`: listed completely, or absent because their CRDs are not installed.
+    Children are judged as requests of `controller_user`, by default the controller's account in `home`. Raises
+    DocumentError or PolicySetError where the files are invalid.
     """
-    files = policy_set(settings.policies)
     planners = planners_of(settings, home or HOME, controller_user)
 
-    def engine(in_the_cluster: PolicySet) -> Engine:
-        return Engine(in_force(files.under(in_the_cluster), catalogue(), home), planners)
+    def build(policies: PolicySet) -> Engine:
+        return Engine(in_force(policies, catalogue(), home), planners)
 
-    def load() -> Engine:
-        nonlocal files
-        files = policy_set(settings.policies)
-        return engine(objects.compile())
-
-    policies = Policies(
-        settings.policies, load, metrics, waits_for=lambda: None if known() else "policy objects of the cluster"
-    )
-    objects.changed, objects.check = policies.mark_changed, engine
+    objects = PolicyObjects(stores, catalogue(), metrics)
+    policies = Policies(settings.policies, partial(policy_set, settings.policies), build, objects, metrics)
     policies.refresh()
     return policies

@@ -29,7 +29,7 @@ from kube.resource import Resource
 from webhook.policies import catalogue
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
-from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id, PolicyObjects
+from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id
 
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
@@ -41,8 +41,8 @@ def add_registration(settings: Settings, endpoint: Endpoint, manager: Manager) -
     """
     home = settings.namespace or endpoint.namespace
     excluded = excluded_namespaces(settings, endpoint)
-    policies, objects = add_policies(settings, manager, home)
-    on_change = [add_audit(settings, manager, policies, objects, home, excluded)]
+    policies = policies_seen_by(settings, manager, home)
+    on_change = [add_audit(settings, manager, policies, home, excluded)]
     if settings.webhook_configuration or settings.webhook_url:
         on_change.append(_add_webhook(settings, manager, policies, home, excluded))
 
@@ -87,11 +87,11 @@ def _add_webhook(
 
 
 def add_audit(
-    settings: Settings, manager: Manager, policies: Policies, objects: PolicyObjects, home: str, excluded: list[str]
+    settings: Settings, manager: Manager, policies: Policies, home: str, excluded: list[str]
 ) -> Callable[[], None]:
     """Add the statuses of policy objects, and the audit if it is on; return what to call at new policies."""
     audit = audit_of(settings, manager, policies, excluded) if settings.audit else None
-    look_again = add_policy_statuses(manager, policies, objects, home, audit)
+    look_again = add_policy_statuses(manager, policies, home, audit)
     if audit is None:
         return look_again
     controller = audit.controller(manager.metrics, manager.caches)
@@ -119,19 +119,16 @@ def audit_of(settings: Settings, manager: Manager, policies: Policies, excluded:
     )
 
 
-def add_policies(settings: Settings, manager: Manager, home: str) -> tuple[Policies, PolicyObjects]:
-    """Return the policies that the webhooks have in force, and the policy objects of the cluster among them."""
+def policies_seen_by(settings: Settings, manager: Manager, home: str) -> Policies:
+    """Return the policies that the webhooks have in force, from the caches of a manager."""
     metrics = Metrics(CollectorRegistry())  # the webhook exposes what it counts
-    objects = PolicyObjects(catalogue(), metrics)
     caches = [manager.caches.of(resource, optional=True) for resource in RESOURCES]
-    for cache in caches:
-        cache.subscribe(objects.subscriber(cache.resource))
-    policies = policies_of(settings, metrics, objects, home, lambda: all(cache.is_synced for cache in caches))
-    return policies, objects
+    stores = [store for cache in caches for store in cache.stores.values()]
+    return policies_of(settings, metrics, stores, home)
 
 
 def add_policy_statuses(
-    manager: Manager, policies: Policies, objects: PolicyObjects, home: str, audit: Audit | None = None
+    manager: Manager, policies: Policies, home: str, audit: Audit | None = None
 ) -> Callable[[], None]:
     """Let the leader write into the status of each policy object whether it is in force, and what the audit found.
 
@@ -146,7 +143,7 @@ def add_policy_statuses(
             catalogue(),
             lambda: policies.engine.policies if policies.engine else None,
             home,
-            conflict=partial(objects.conflict, resource),
+            conflict=partial(policies.objects.conflict, resource),
             audited=partial(_audited, audit, resource),
         )
         controllers[resource] = statuses.controller(manager.metrics)
@@ -161,7 +158,7 @@ def add_policy_statuses(
         audit.on_finished = after_audit
 
     def look_again() -> None:
-        problems = set(objects.problems)
+        problems = set(policies.objects.problems)
         of_exceptions = {(EXCEPTION, key) for key in manager.caches.of(EXCEPTION, optional=True)}
         for resource, key in of_exceptions | (told ^ problems):
             controllers[resource].add(Request.of(key))

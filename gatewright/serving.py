@@ -19,13 +19,12 @@ from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NOW, SERVED, ControllerUser
-from webhook.policies import catalogue
 from webhook.server.admission import LookUp
 from webhook.server.connections import ServerConfig
 from webhook.server.look_ups import LookUps
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
-from webhook.server.policy_objects import RESOURCES, PolicyObjects
+from webhook.server.policy_objects import RESOURCES
 from webhook.server.recording import Recorder
 from webhook.server.serve import serve
 from webhook.server.tls import ServingCertificate
@@ -57,7 +56,6 @@ class Webhook:
     serve: Part
     background: dict[str, Background]
     policies: Policies
-    objects: PolicyObjects
 
 
 async def webhook_of(
@@ -76,7 +74,7 @@ async def webhook_of(
     A policy set or credentials that cannot be used are errors here; once running, a bad new policy set changes nothing.
     """
     metrics = Metrics(observed.registry)
-    objects, stores = PolicyObjects(catalogue(), metrics), list[Store]()
+    stores = list[Store]()
     serving = ServingCertificate(certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     background: dict[str, Background] = {}
     home = settings.namespace
@@ -90,12 +88,8 @@ async def webhook_of(
         look_ups |= more.by_name
         for resource in RESOURCES:
             stores.append(Store(resource))
-            watch = Watch(client, resource, stores[-1])
-            stores[-1].subscribers.append(objects.subscriber(resource))
-            background[resource.plural] = watch.run
-    policies = policies_of(
-        settings, metrics, objects, home, lambda: all(store.known.is_set() for store in stores), controller_user
-    )
+            background[resource.plural] = Watch(client, resource, stores[-1]).run
+    policies = policies_of(settings, metrics, stores, home, controller_user)
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
     recorder = None if settings.record_reviews is None else _recorder(settings.record_reviews, settings.record_share)
@@ -104,7 +98,7 @@ async def webhook_of(
     async def serve_reviews(stop: asyncio.Event) -> None:
         await serve(stop, config, policies, serving, metrics, look_ups, recorder)
 
-    return Webhook(serve_reviews, background, policies, objects)
+    return Webhook(serve_reviews, background, policies)
 
 
 def _recorder(path: Path, share: float) -> Callable[[bytes], None]:

@@ -80,6 +80,10 @@ class Store:
         """Return the keys of all objects, as they are now."""
         return list(self._entries)
 
+    def entries(self) -> dict[str, Entry]:
+        """Return what is known of each object, by key, as it is now."""
+        return dict(self._entries)
+
     def entry(self, key: str) -> Entry | None:
         """Return what is known of one object, without decoding it."""
         return self._entries.get(key)

@@ -25,8 +25,7 @@ from config.defaulting import defaulted
 from config.documents import read_documents
 from config.settings import Settings
 from gatewright.commands.certs import write_pairs
-from gatewright.planning import planners_of
-from gatewright.policies import engine_of
+from gatewright.policies_in_force import policies_of
 from gatewright.serving import WITHOUT_CLUSTER
 from gatewright.terminal import echo, say, table
 from webhook.engine import NAMESPACE_LABELS, Attributes
@@ -35,7 +34,6 @@ from webhook.harness.reviews import Admission, review
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig
 from webhook.server.metrics import Metrics
-from webhook.server.policies import Policies
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -90,8 +88,7 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     ca = issue_ca("gatewright demo", now)
     write_pairs(directory, ca, issue_serving(ca, ["localhost"], ["127.0.0.1"], now))
     metrics = Metrics(CollectorRegistry())
-    in_force = Policies([policies], lambda: engine_of([policies], HOME, planners_of(Settings(), HOME)), metrics)
-    in_force.refresh()
+    in_force = policies_of(Settings(policies=[policies]), metrics, [], HOME)
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     handler = AdmissionHandler(in_force, metrics, WITHOUT_CLUSTER | {NAMESPACE_LABELS: _labels})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())

@@ -101,7 +101,7 @@ async def _run(settings: Settings) -> None:
         conversion = Conversion(manager.client, manager.caches, of_several_versions(), name, url, ca_bundle=lambda: ca)
         manager.add(conversion.controller(manager.metrics))
         home = settings.namespace or endpoint.namespace
-        look_again = add_audit(settings, manager, webhook.policies, webhook.objects, home, excluded)
+        look_again = add_audit(settings, manager, webhook.policies, home, excluded)
 
         def on_new_policies() -> None:
             registration.add(registrar.request)

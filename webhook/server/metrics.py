@@ -1,7 +1,6 @@
 """What the webhook counts. Labels have few values: nothing that a client sends becomes one."""
 
 from collections import Counter as Count
-from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -86,8 +85,3 @@ class Metrics:
             "Connections that were cut: a slow client, or too many at once.",
             ["reason"],
         )
-
-    def forget_generation(self, kind: str, name: str) -> None:
-        """Show a policy object no more."""
-        with suppress(KeyError):
-            self.policy_generation.remove(kind, name)

@@ -7,48 +7,59 @@ from pathlib import Path
 from typing import Never
 
 from webhook.engine import Engine
+from webhook.engine.policy_set import PolicySet
 from webhook.server.content import POLL_SECONDS, Content
 from webhook.server.metrics import Metrics
+from webhook.server.policy_objects import PolicyObjects
 
-START_SECONDS = 0.1  # between looks whether what must be read first has been
+START_SECONDS = 0.1  # between looks whether the policy objects of the cluster are known
 
 log = logging.getLogger("gatewright.webhook.policies")
 
 
 class Policies:
-    """Policies from files and from the cluster: `engine` is None until a first set is loaded, and never None again.
+    """Policies from files, and from objects of the cluster, of which one replaces one of the same name in files.
 
-    `load` reads all there is and builds an engine; what is wrong with it, it raises as ValueError or OSError.
-    `waits_for` says what must be read first, or nothing.
+    `engine` is None until the objects are known, and never None again.
     """
 
     def __init__(
         self,
         paths: Iterable[Path],
-        load: Callable[[], Engine],
+        read: Callable[[], PolicySet],
+        build: Callable[[PolicySet], Engine],
+        objects: PolicyObjects,
         metrics: Metrics,
-        *,
-        waits_for: Callable[[], str | None] = lambda: None,
     ) -> None:
+        """Read the files at `paths`. What is wrong with them `read` and `build` raise as ValueError or OSError."""
         self.engine: Engine | None = None
-        self._load = load
-        self._content = Content(paths)
+        self.objects = objects
+        self._read = read
+        self._build = build
         self._metrics = metrics
-        self._waits_for = waits_for
+        self._content = Content(paths)
+        self._content.changed()
+        self._files = read()
+        self._is_stale = True  # whether the engine is of other policies
         self._problem = "not loaded yet"
         self._changed = asyncio.Event()
+        objects.subscribe(self._changed.set)
 
     def refresh(self) -> None:
-        """Load the policies if they changed; log what is wrong with them and keep what is in force."""
-        if marked := self._changed.is_set():  # what is marked from now on is for the next time
-            self._changed.clear()
-        if (waiting := self._waits_for()) is not None:
-            self._problem = f"{waiting}: not read yet"
-            return  # the first load reads everything, whatever was marked before it
-        if not self._content.changed() and not marked:
+        """Build an engine if the policies changed; log what is wrong with them and keep what is in force."""
+        self._changed.clear()  # what changes from now on is for the next time
+        if not self.objects.are_known:
+            self._problem = "policy objects of the cluster: not read yet"
             return
         try:
-            self.engine = self._load()
+            if self._content.changed():
+                self._files, self._is_stale = self._read(), True
+            if self.objects.compile(self._with_files):
+                self._is_stale = True
+            if not self._is_stale:
+                return
+            self._is_stale = False
+            self.engine = self._with_files(self.objects.in_force())
         except (ValueError, OSError) as error:
             self._problem = str(error)
             self._metrics.policy_reload_errors.inc()
@@ -57,12 +68,8 @@ class Policies:
             self._metrics.policies.set(len(self.engine.policies))
             log.info("policies in force", extra={"fields": {"policies": len(self.engine.policies)}})
 
-    def mark_changed(self) -> None:
-        """Signal a change other than of a file; the loader reloads immediately."""
-        self._changed.set()
-
     async def follow(self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS) -> Never:
-        """Refresh beside the event loop: at once when something is marked, and now and then for the files.
+        """Refresh beside the event loop: at once when an object changes, and now and then for the files.
 
         `on_change` is called after each new engine.
         """
@@ -80,3 +87,6 @@ class Policies:
     def ready(self) -> str | None:
         """Say why nothing can be judged, or None."""
         return self._problem if self.engine is None else None
+
+    def _with_files(self, objects: PolicySet) -> Engine:
+        return self._build(self._files.under(objects))

@@ -6,10 +6,13 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
+from kube.store import Store
 from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
+from webhook.engine.policy_set import PolicySet
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
+from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
 
 @pytest.fixture
@@ -25,32 +28,39 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def policies(file, registry) -> Policies:
-    """Policies from that file, not loaded yet."""
-    return Policies(
-        [file], lambda: Engine([bind(NAMES, name=str(n)) for n in range(int(file.read_text()))]), Metrics(registry)
-    )
+def start(file, registry):
+    """Return what loads the policies of that file, and the objects of stores."""
+
+    def load(*stores: Store) -> Policies:
+        metrics = Metrics(registry)
+        objects = PolicyObjects(stores, {}, metrics)
+        return Policies(
+            [file], lambda: some(int(file.read_text())), lambda found: Engine(found.policies), objects, metrics
+        )
+
+    return load
 
 
-def test_nothing_is_in_force_before_the_first_load(policies):
-    """The webhook is not ready."""
-    assert policies.engine is None
-    assert policies.ready() == "not loaded yet"
+def some(number: int) -> PolicySet:
+    """Return a set of so many policies."""
+    return PolicySet(tuple(bind(NAMES, name=str(each)) for each in range(number)))
 
 
-def test_a_missing_or_wrong_file_is_not_ready(policies, file):
-    """The reason is the loader's error."""
-    policies.refresh()
-    assert "No such file" in policies.ready()
-    file.write_text("three")
-    policies.refresh()
-    assert "three" in policies.ready()
-    assert policies.engine is None
+@pytest.mark.parametrize(("text", "reason"), [(None, "No such file"), ("three", "three")])
+def test_a_missing_or_wrong_file_at_the_start_is_an_error(start, file, text, reason):
+    """The process ends with the loader's error."""
+    if text:
+        file.write_text(text)
+    with pytest.raises((OSError, ValueError), match=reason):
+        start()
 
 
-def test_a_change_comes_into_force(policies, file, registry):
+def test_a_change_comes_into_force(start, file, registry):
     """Each new content creates a new engine; unchanged content keeps it."""
     file.write_text("1")
+    policies = start()
+    assert policies.engine is None
+    assert policies.ready() == "not loaded yet"
     policies.refresh()
     first = policies.engine
     policies.refresh()
@@ -62,9 +72,10 @@ def test_a_change_comes_into_force(policies, file, registry):
     assert registry.get_sample_value("gatewright_policies") == 2
 
 
-def test_an_invalid_change_keeps_the_current_set(policies, file, registry, caplog):
+def test_an_invalid_change_keeps_the_current_set(start, file, registry, caplog):
     """The error is logged and counted once, and the webhook stays ready."""
     file.write_text("1")
+    policies = start()
     policies.refresh()
     good = policies.engine
     file.write_text("x")
@@ -80,20 +91,19 @@ def test_an_invalid_change_keeps_the_current_set(policies, file, registry, caplo
     assert policies.engine is good
 
 
-async def test_a_change_before_the_caches_are_synced_is_loaded_afterwards(file, registry):
-    """Waiting does not block the loop, and ends as soon as the caches are synced."""
+async def test_a_file_that_changes_before_the_objects_are_known_is_loaded_afterwards(start, file):
+    """Waiting does not block the loop, and ends as soon as the objects are known."""
     file.write_text("1")
-    waiting, in_force = ["objects"], asyncio.Event()
-    policies = Policies(
-        [file], lambda: Engine([bind(NAMES)]), Metrics(registry), waits_for=lambda: waiting[0] if waiting else None
-    )
-    policies.mark_changed()
+    store, in_force = Store(RESOURCES[0]), asyncio.Event()
+    policies = start(store)
+    file.write_text("2")
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         following = group.create_task(policies.follow(in_force.set, seconds=60))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        assert policies.ready() == "objects: not read yet"
-        waiting.clear()
+        while policies.ready() == "not loaded yet":  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert policies.ready() == "policy objects of the cluster: not read yet"
+        store.known.set()
         await in_force.wait()
         following.cancel()
     assert policies.ready() is None
+    assert len(policies.engine.policies) == 2

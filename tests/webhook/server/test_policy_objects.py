@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from config.documents import parse_documents, read_documents
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
-from kube.store import Change, Entry, Store, entry_of
+from kube.store import Store
 from kube.watch import Watch
 from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
@@ -90,31 +90,19 @@ class Cluster:
 
     def __post_init__(self) -> None:
         metrics = Metrics(self.registry)
-        self.objects = PolicyObjects(catalogue(), metrics)
-        self.policies = Policies([], self._load, metrics, waits_for=self._waits_for)
-        self.objects.changed, self.objects.check = self._on_change, self._engine
+        self.stores = [Store(resource) for resource in RESOURCES]
+        objects = PolicyObjects(self.stores, catalogue(), metrics)
+        self.policies = Policies([], lambda: self.files, self._build, objects, metrics)
+        objects.subscribe(self.changed.set)
 
-    def _engine(self, objects: PolicySet) -> Engine:
-        return Engine(in_force(self.files.under(objects), catalogue(), HOME))
-
-    def _load(self) -> Engine:
-        return self._engine(self.objects.compile())
-
-    def _waits_for(self) -> str | None:
-        return None if all(store.synced.is_set() for store in self.stores) else "policy objects of the cluster"
-
-    def _on_change(self) -> None:
-        self.policies.mark_changed()
-        self.changed.set()
+    def _build(self, policies: PolicySet) -> Engine:
+        return Engine(in_force(policies, catalogue(), HOME))
 
     async def watching(self, client: Client) -> None:
         """Watch the objects forever."""
         async with asyncio.TaskGroup() as group:
-            for resource in RESOURCES:
-                self.stores.append(Store(resource))
-                watch = Watch(client, resource, self.stores[-1])
-                watch.store.subscribers.append(self.objects.subscriber(resource))
-                group.create_task(watch.run())
+            for store in self.stores:
+                group.create_task(Watch(client, store.resource, store).run())
 
     async def seen(self) -> None:
         """Wait until every stored object is cached, and put them in force."""
@@ -166,9 +154,9 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 
 @asynccontextmanager
-async def connected(server: FakeApiServer) -> AsyncIterator[Cluster]:
+async def connected(server: FakeApiServer, **known: PolicySet) -> AsyncIterator[Cluster]:
     """A webhook's view of the cluster, kept by watches."""
-    cluster = Cluster(server)
+    cluster = Cluster(server, **known)
     async with Client(server.endpoint) as client:
         watching = asyncio.create_task(cluster.watching(client))
         await asyncio.sleep(0)
@@ -274,22 +262,20 @@ async def test_an_invalid_version_keeps_the_valid_one(server, cluster, caplog, c
 
 def test_a_status_change_compiles_nothing():
     """The controller writes the status of every policy object; only a new generation is compiled."""
-    objects = PolicyObjects(catalogue(), Metrics(CollectorRegistry()))
-    compiled: list[str] = []
-    objects.changed = lambda: compiled.append("again")
-    listener = objects.subscriber(CLUSTER)
+    store = Store(CLUSTER)
+    objects = PolicyObjects([store], catalogue(), Metrics(CollectorRegistry()))
 
-    def stored(version: int, generation: int, **status: object) -> Entry:
+    def is_compiled(version: int, generation: int, **status: object) -> bool:
         metadata = {"name": "few", "uid": "1", "resourceVersion": str(version), "generation": generation}
-        return entry_of({**few(), "metadata": metadata, "status": status})
+        store.put({**few(), "metadata": metadata, "status": status})
+        return objects.compile(lambda _: None)
 
-    first, reported, changed = stored(5, 1), stored(6, 1, observedGeneration=1), stored(7, 2, observedGeneration=1)
-    listener(Change("added", "few", None, first, initial=False))
-    listener(Change("modified", "few", first, reported, initial=False))
-    assert compiled == ["again"]
-    listener(Change("modified", "few", reported, changed, initial=False))
-    listener(Change("deleted", "few", changed, None, initial=False))
-    assert compiled == ["again"] * 3
+    assert is_compiled(5, 1)
+    assert not is_compiled(6, 1, observedGeneration=1)
+    assert is_compiled(7, 2, observedGeneration=1)
+    store.remove("few")
+    assert objects.compile(lambda _: None)
+    assert objects.in_force() == PolicySet()
 
 
 async def test_an_invalid_object_is_not_in_force(server, cluster, caplog):
@@ -305,16 +291,16 @@ async def test_an_invalid_object_is_not_in_force(server, cluster, caplog):
     ]
 
 
-async def test_an_object_replaces_one_of_the_same_name_in_a_file(server, cluster):
+async def test_an_object_replaces_one_of_the_same_name_in_a_file(server):
     """After its deletion, the file's is in force again."""
     text = WRITTEN.partition("---")[0]
-    cluster.files = read(parse_documents(text.encode(), "x"), catalogue())
-    server.create(CLUSTER, few(5))
-    await cluster.seen()
-    assert (cluster.denied(5), len(cluster.denied(6))) == ([], 1)
-    server.delete(CLUSTER, "few")
-    await cluster.seen()
-    assert (cluster.denied(3), len(cluster.denied(4))) == ([], 1)
+    async with connected(server, files=read(parse_documents(text.encode(), "x"), catalogue())) as cluster:
+        server.create(CLUSTER, few(5))
+        await cluster.seen()
+        assert (cluster.denied(5), len(cluster.denied(6))) == ([], 1)
+        server.delete(CLUSTER, "few")
+        await cluster.seen()
+        assert (cluster.denied(3), len(cluster.denied(4))) == ([], 1)
 
 
 def defaults(name: str, cpu: str) -> dict:
@@ -332,19 +318,19 @@ async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
     await cluster.seen()
     assert names(cluster) == {"one", "few"}
     assert cluster.generation("ClusterAdmissionPolicy", "another") is None
-    conflict = cluster.objects.conflict(CLUSTER, "another")
+    conflict = cluster.policies.objects.conflict(CLUSTER, "another")
     first, _, rest = conflict.partition("\n")
     assert first == ("another and one set WebApp /spec/resources/limits/cpu to different values: '2' and '1'")
     assert rest
     assert [record.getMessage() for record in caplog.records] == [
         f"ClusterAdmissionPolicy another cannot be used, it is not in force: {conflict}"
     ]
-    assert cluster.objects.conflict(CLUSTER, "one") is None
+    assert cluster.policies.objects.conflict(CLUSTER, "one") is None
 
     server.change(CLUSTER, "one", {"spec": {"params": {"limits": {"cpu": "2"}}}})
     await cluster.seen()
     assert names(cluster) == {"one", "few", "another"}
-    assert cluster.objects.problems == {}
+    assert cluster.policies.objects.problems == {}
     server.change(CLUSTER, "one", {"spec": {"params": {"limits": {"cpu": "3"}}}})
     await cluster.seen()
     assert names(cluster) == {"one", "few", "another"}
