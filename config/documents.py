@@ -81,7 +81,7 @@ class Document:
 
 
 def parse_documents(data: bytes, source: str) -> Iterator[Document]:
-    """Yield the non-empty documents of `data`, and a `kind: List` as its items. Raises DocumentError with the line."""
+    """Yield the non-empty documents of `data`, and of a list its items. Raises DocumentError with the line."""
     try:
         for node in compose(data.decode()):
             line = node.start_mark.line + 1
@@ -170,13 +170,20 @@ def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
 
 
 def _items(document: Document) -> Iterator[Document]:
+    """Yield a document, or what is in it where it is a list: of other lists too, as kubectl takes them.
+
+    An item of a `DeploymentList` need not say what it is.
+    """
     value, node = document.value, document.node
-    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
-        nodes = next(child for key, child in node.value if key.value == "items")
-        for item, child in zip(value["items"], nodes.value, strict=True):
-            yield Document(document.source, item, child)
-    else:
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)):
         yield document
+        return
+    listed = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    nodes = [child for key, child in node.value if key.value == "items"]  # none where a merge key (<<) has them
+    for index, item in enumerate(value["items"]):
+        whole = listed | item if isinstance(item, dict) else item
+        yield from _items(Document(document.source, whole, nodes[0].value[index] if nodes else node))
 
 
 def _refuse_foreign(value: Any, where: str) -> None:

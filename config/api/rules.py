@@ -1,10 +1,17 @@
 """CEL rules of policy objects: the fields of ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from config.api.meta import ApiModel
+
+
+def _path(text: str) -> str:
+    """Refuse other notations of paths, such as JSONPath: nothing would be found there."""
+    if text.startswith((".", "/", "$", "object.")):
+        raise ValueError("expected a path from the object, such as spec.replicas or metadata.labels[team]")
+    return text
 
 
 class Validation(ApiModel):
@@ -13,7 +20,7 @@ class Validation(ApiModel):
     expression: str = Field(min_length=1, description="CEL expression that must be true")
     message: str | None = Field(None, description="message of the violation; default: the expression itself")
     message_expression: str | None = Field(None, description="CEL expression for the message, a string")
-    path: str | None = Field(
+    path: Annotated[str, AfterValidator(_path)] | None = Field(
         None, description="field that the rule tests, such as `spec.replicas`; the message shows its value"
     )
     reason: Literal["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"] | None = Field(

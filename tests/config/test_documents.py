@@ -80,6 +80,29 @@ def test_a_list_is_its_items():
     ]
 
 
+def test_lists_of_one_kind_and_lists_in_lists_are_parsed_as_their_items():
+    """As kubectl takes them: an item of a typed list is of its kind, and what is no object stays for its reader."""
+    text = (
+        b"kind: List\nitems:\n- kind: List\n  items: [{kind: A}]\n- apiVersion: apps/v1\n  kind: DeploymentList\n"
+        b"  items:\n  - metadata: {name: a}\n  - kind: Other\n- null\n- {kind: WishList, items: none}\n"
+    )
+    documents = list(parse_documents(text, "x.yaml"))
+    assert [each.value for each in documents] == [
+        {"kind": "A"},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}},
+        {"apiVersion": "apps/v1", "kind": "Other"},
+        None,
+        {"kind": "WishList", "items": "none"},
+    ]
+    assert [each.line() for each in documents] == [4, 8, 9, 10, 11]
+
+
+def test_the_items_of_a_list_may_come_from_an_anchor():
+    """They have the line of the list then."""
+    documents = list(parse_documents(b"a: &a\n  items: [{kind: A}]\n---\n<<: {items: [{kind: B}]}\nkind: List\n", "x"))
+    assert [(each.value, each.line()) for each in documents][1:] == [({"kind": "B"}, 4)]
+
+
 def test_json_is_yaml():
     """A JSON file is parsed like YAML."""
     assert values('{"a": [1, 2.5, null, true, "x\\u00fc"]}') == [{"a": [1, 2.5, None, True, "xü"]}]

@@ -23,7 +23,7 @@ def refuse_conflicts(mutating: Index) -> None:
     """Raise ConflictingPoliciesError where two policies in force in the same place set a field of a kind differently.
 
     They are asked about the emptiest object of the kind. In the same place are policies of which one is in force
-    everywhere, or that share a clause of their `match`; what only may overlap is not a mistake.
+    everywhere, or that share a clause of their `match`; what only may overlap, as by `matchConditions`, is no mistake.
     """
     conflicts = {
         line: None
@@ -38,7 +38,8 @@ def refuse_conflicts(mutating: Index) -> None:
 def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
     asked = [(policy, dict(_sets(policy, kind))) for policy in policies]
     for (one, sets), (other, others) in combinations(asked, 2):
-        if not one.match.shares_place_with(other.match):
+        is_conditional = one.condition is not None or other.condition is not None
+        if is_conditional or not one.match.shares_place_with(other.match):
             continue
         for path in sorted(sets.keys() & others.keys(), key=str):
             if sets[path] != others[path]:

@@ -86,7 +86,8 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
         if kept := budget.kept(replicas):
             titles = " and ".join(each.title for each in selected)
             found = f"{minimum}, and {titles} {'runs' if len(selected) == 1 else 'run'} {replicas}"
-            yield Violation(MINIMUM, found, NEVER, "lower it, or run more replicas", kept - replicas)
+            fix = "lower it, or run more replicas"
+            yield Violation(MINIMUM, found, NEVER, fix, kept - replicas, id=f"{NEVER}: {titles}")
 
 
 def _judge_workload(request: Request) -> Violations:
@@ -100,7 +101,8 @@ def _judge_workload(request: Request) -> Violations:
         if kept := budget.kept(workload.replicas + beside):
             found = f"{workload.replicas}, and {budget.title} keeps {kept}"
             fix = f"run {kept - beside + 1} or more replicas, or lower its minAvailable"
-            yield Violation("spec.replicas", found, NEVER, fix, kept - workload.replicas - beside)
+            excess = kept - workload.replicas - beside
+            yield Violation("spec.replicas", found, NEVER, fix, excess, id=f"{NEVER}: {budget.title}")
 
 
 def _workloads(request: Request) -> Iterator[Workload]:

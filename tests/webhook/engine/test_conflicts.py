@@ -1,5 +1,7 @@
 """Contradicting policies are found when they come into force."""
 
+from dataclasses import replace
+
 import pytest
 
 from config.documents import parse_documents
@@ -68,3 +70,10 @@ def test_two_values_for_one_field_are_rejected(one, other):
 def test_equal_values_and_other_fields_are_no_conflict(one, other):
     """Only contradictions are rejected."""
     assert len(Engine(in_force(one, other)).policies) == 2
+
+
+def test_policies_with_conditions_may_set_different_values():
+    """Their conditions may exclude each other."""
+    one, other = in_force("{policy: tiers}", "{policy: tiers, params: {tier: iron}}")
+    engine = Engine([one, replace(other, condition=lambda _: False)])
+    assert len(engine.policies) == 2

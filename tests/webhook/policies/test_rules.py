@@ -334,6 +334,13 @@ def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(ex
     assert (verdict.allowed, len(verdict.outcomes)) == (not is_denied, 1)
 
 
+@pytest.mark.parametrize("path", [".spec.replicas", "$.spec.replicas", "/spec/replicas", "object.spec.replicas"])
+def test_a_path_in_another_notation_is_an_error(path):
+    """Every message would say that the field is missing."""
+    text = f'"{path}": expected a path from the object, such as spec.replicas or metadata.labels[team]'
+    assert faults(validations=[{"expression": "true", "path": path}]) == (("spec.validations[0].path", text),)
+
+
 def test_a_path_without_a_value_is_compared_as_none():
     """A typo in `path` tolerates nothing more."""
     rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replcias"}
