@@ -1,6 +1,5 @@
 """One run of `check`: judge objects of files or a cluster by policies of files or a cluster, and report."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from config.documents import Document, DocumentError
@@ -8,18 +7,15 @@ from config.faults import FaultsError
 from config.settings import Settings
 from controller.audit.kubernetes_policies import joined
 from gatewright.checking import ending_soon, exceptions_of, place, policy_infos, problem, result, without_effect
-from gatewright.live import Live
+from gatewright.live import Live, cluster_of
 from gatewright.outputs import Problem, Report, Result
 from gatewright.planning import planners_of
-from gatewright.policies import policy_documents
+from gatewright.policies import engine_from, policy_documents
 from gatewright.subjects import Subjects
-from kube.client import Client
-from kube.credentials import load
-from kube.errors import ApiError
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.engine.policy_set import PolicySet, bind, in_force, read
+from webhook.engine.policy_set import PolicySet, bind, read
 from webhook.harness.manifests import Judged
 from webhook.policies import catalogue
 
@@ -60,33 +56,22 @@ class Checker:
 
         Raises DocumentError or PolicySetError without any policy.
         """
-        if self._settings.kubeconfig is None:
-            self._policies_of_files()
-            await self._judge(subjects, None)
-            return
-        try:
-            async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
-                live = Live(client, self._home)
+        async with cluster_of(self._settings, self._home, self.problems) as live:
+            if self._settings.policies or live is None:
+                self._policies_of_files()
+            else:
                 await self._policies_of(live)
-                await self._judge(subjects, live)
-                self.problems += live.problems
-        except ApiError as error:
-            self.problems.append(Problem(f"cannot read from the API server: {error}"))
+            await self._judge(subjects, live)
 
     def _policies_of_files(self) -> None:
         if not self._settings.policies:
             raise DocumentError(NO_POLICIES)
-        self._documents = policy_documents(self._settings.policies)
-        self._enforce(read(self._documents, catalogue()))
+        paths, planners = self._settings.policies, planners_of(self._settings, self._home)
+        self._documents = policy_documents(paths)
+        self._engine = engine_from(read(self._documents, catalogue()), self._home, planners, paths)
 
     async def _policies_of(self, live: Live) -> None:
-        """Put the settings' policy sets in force, or else the cluster's.
-
-        Skip policies of the cluster that cannot be used, and those that conflict with others, as the webhook does.
-        """
-        if self._settings.policies:
-            self._policies_of_files()
-            return
+        """Put the cluster's policies in force but those that cannot be used or conflict, as the webhook does."""
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
         for document in await live.policies():
             where, whole = place(document), not document.has_lines
@@ -109,13 +94,8 @@ class Checker:
         if not policies and not more:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES
             raise DocumentError(f"no policies in the cluster: {why}")
-        self._enforce(PolicySet(tuple(policies.values()), tuple(exceptions)), more)
-
-    def _enforce(self, policies: PolicySet, more: Sequence[BoundPolicy] = ()) -> None:
-        if not policies.policies and not more:
-            raise DocumentError(f"{', '.join(map(str, self._settings.policies))}: no policies")
-        planners = planners_of(self._settings, self._home)
-        self._engine = joined(Engine(in_force(policies, catalogue(), self._home), planners), more)
+        found = PolicySet(tuple(policies.values()), tuple(exceptions))
+        self._engine = joined(engine_from(found, self._home, planners_of(self._settings, self._home)), more)
 
     async def _judge(self, subjects: Subjects, live: Live | None) -> None:
         infos = policy_infos(self._engine.policies)

@@ -1,9 +1,11 @@
 """Read from a cluster for `check` and `impact`: policies, their look-ups, and verdicts on its objects. No writes."""
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 
 from config.documents import Document, parse_documents
+from config.settings import Settings
 from controller.audit.inventory import kinds_of, verdicts
 from controller.audit.judge import Judge
 from controller.audit.kubernetes_policies import kubernetes_policies
@@ -11,6 +13,8 @@ from controller.audit.listing import Lister, RateLimit
 from controller.registration.configurations import SYSTEM_NAMESPACES
 from gatewright.outputs import Place, Problem
 from kube.client import Client, Object
+from kube.credentials import load
+from kube.errors import ApiError
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
@@ -72,6 +76,21 @@ class Live:
         async for object, found in verdicts(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
             document, namespace = Document.of_object(object), object["metadata"].get("namespace", "")
             yield [judged(document, namespace, each.outcomes) for each in found]
+
+
+@asynccontextmanager
+async def cluster_of(settings: Settings, home: str, problems: list[Problem]) -> AsyncIterator[Live | None]:
+    """Enter the cluster that the settings name, if any; at the end, add what could not be read to the problems."""
+    if settings.kubeconfig is None:
+        yield None
+        return
+    try:
+        async with Client(await load(settings.kubeconfig, settings.context)) as client:
+            live = Live(client, home)
+            yield live
+            problems += live.problems
+    except ApiError as error:
+        problems.append(Problem(f"cannot read from the API server: {error}"))
 
 
 def _title(object: Object) -> str:

@@ -12,7 +12,7 @@ from config.settings import Settings
 from controller.audit.kubernetes_policies import joined
 from gatewright.checking import exceptions_of, policy_infos, problem, result, without_effect
 from gatewright.impact import UNCHANGED, compare
-from gatewright.live import Live
+from gatewright.live import Live, cluster_of
 from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
 from gatewright.outputs import OUTPUTS, Output, Problem, Report, Result, write
 from gatewright.planning import planners_of
@@ -20,9 +20,6 @@ from gatewright.policies import engine_from, policy_documents
 from gatewright.recorded import read_reviews
 from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
-from kube.client import Client
-from kube.credentials import load
-from kube.errors import ApiError
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import HOME
 from webhook.engine.policy_set import read
@@ -109,18 +106,10 @@ class Comparison:
 
     async def run(self, subjects: Subjects) -> None:
         """Judge the subjects by both sets."""
-        if self._settings.kubeconfig is None:
-            await self._compare(subjects, None)
-            return
-        try:
-            async with Client(await load(self._settings.kubeconfig, self._settings.context)) as client:
-                live = Live(client, self._home)
-                if self._settings.kubernetes_policies:
-                    self._join(await live.kubernetes_policies())
-                await self._compare(subjects, live)
-                self._problems += live.problems
-        except ApiError as error:
-            self._problems.append(Problem(f"cannot read from the API server: {error}"))
+        async with cluster_of(self._settings, self._home, self._problems) as live:
+            if live is not None and self._settings.kubernetes_policies:
+                self._join(await live.kubernetes_policies())
+            await self._compare(subjects, live)
 
     async def _compare(self, subjects: Subjects, live: Live | None) -> None:
         self._notes += subjects.sources.notes if subjects.sources is not None else []
