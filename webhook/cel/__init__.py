@@ -6,10 +6,11 @@ those of cel-go and Kubernetes (see `library`). An evaluation has a budget, and 
 
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError
 from webhook.cel.functions import Frame
-from webhook.cel.program import Environment, Program, Variables
+from webhook.cel.program import BUDGET, Environment, Program, Variables
 from webhook.cel.reads import Steps, fields_read
 
 __all__ = [
+    "BUDGET",
     "BudgetError",
     "CelError",
     "CompileError",

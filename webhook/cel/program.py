@@ -55,9 +55,12 @@ class Environment:
             raise CompileError(source, 0, f"must evaluate to {' or '.join(results)} but got {found}")
         return Program(source, found, code, (None,) * (compiler.size - len(self.variables) - 1))
 
-    def activation(self, values: Mapping[str, Any]) -> Frame:
-        """Return the values to evaluate with, after a budget that they share; a variable without a value is null."""
-        return [[BUDGET], *map(values.get, self.variables)]
+    def activation(self, values: Mapping[str, Any], budget: list[int] | None = None) -> Frame:
+        """Return the values to evaluate with, after a budget that they share; a variable without a value is null.
+
+        By default the budget is a new one.
+        """
+        return [[BUDGET] if budget is None else budget, *map(values.get, self.variables)]
 
 
 class Variables(dict[str, Any]):

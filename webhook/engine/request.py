@@ -51,7 +51,8 @@ class Request(Fields):
     `object` and `old_object` are the decoded JSON objects, or None; reading goes to `object`, and on DELETE, which has
     none, to `old_object`. `looked_up` holds what was fetched from the cluster for it, under the names policies declare
     in `needs`; what is missing there is an error, never an empty answer. `excepted` is whether exceptions leave some of
-    its containers to other parameters of the policy that is asked, or alone.
+    its containers to other parameters of the policy that is asked, or alone. `budget` is what the expressions of all
+    tenants' policies may still cost; None before the first of them.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class Request(Fields):
         "_kind",
         "_pod",
         "attributes",
+        "budget",
         "excepted",
         "looked_up",
         "object",
@@ -84,6 +86,7 @@ class Request(Fields):
         self.old_object = old_object
         self.looked_up = looked_up
         self.excepted = False
+        self.budget: list[int] | None = None
         self._kind = kind or KINDS.get((attributes.group, attributes.kind))
         self._before: Request | None = None
         self.forget()

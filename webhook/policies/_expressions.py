@@ -9,7 +9,7 @@ from config.api.admission import KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
 from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
-from webhook.cel import CelError, CompileError, Frame, Program, Steps, Variables, fields_read
+from webhook.cel import BUDGET, CelError, CompileError, Frame, Program, Steps, Variables, fields_read
 from webhook.cel.admission import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
@@ -54,9 +54,15 @@ class Rule:
 class Expressions:
     """The compiled expressions of a policy."""
 
-    def __init__(self, spec: Spec, *, has_params: bool, faults: Sequence[tuple[str, str]] = ()) -> None:
-        """Compile them. FaultsError names every fault with line and column, before the other `faults` of the policy."""
+    def __init__(
+        self, spec: Spec, *, has_params: bool, faults: Sequence[tuple[str, str]] = (), is_of_tenant: bool = False
+    ) -> None:
+        """Compile them. FaultsError names every fault with line and column, before the other `faults` of the policy.
+
+        The policies of a tenant share one budget for each request, however many there are.
+        """
         self.fails_closed = spec.failure_policy == "Fail"
+        self._is_of_tenant = is_of_tenant
         self._environment = ADMISSION if has_params else without_params(ADMISSION)
         self._faults: list[tuple[str, str]] = []
         self._reads: set[str] = set()  # of the variables that take time to build
@@ -134,7 +140,9 @@ class Expressions:
             "authorizer": AUTHORIZER,
             "variables": variables,
         }
-        variables.activation = self._environment.activation(values)
+        if self._is_of_tenant and request.budget is None:
+            request.budget = [BUDGET]
+        variables.activation = self._environment.activation(values, request.budget if self._is_of_tenant else None)
         return variables.activation
 
     def apply(self, request: Request, params: Any) -> bool:

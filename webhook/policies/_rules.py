@@ -80,7 +80,8 @@ def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
     """Compile the rules and conditions of a policy object. FaultsError names every fault with line and column."""
     faults: list[tuple[str, str]] = []
     resources, match = resources_of(faults, spec, in_a_namespace)
-    found = Expressions(spec, has_params=bool(spec.params) or spec.policy is not None, faults=faults)
+    has_params = bool(spec.params) or spec.policy is not None
+    found = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=in_a_namespace)
     condition = (lambda request: found.apply(request, spec.params)) if found.conditions else None
     if spec.policy is not None:
         return Rules(match=match, condition=condition, needs=found.needs)

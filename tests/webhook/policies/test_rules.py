@@ -428,6 +428,19 @@ def test_a_tenants_rules_cannot_mutate():
         bound("AdmissionPolicy", "shop", mutations=[applied("Object{}")])
 
 
+@pytest.mark.parametrize(
+    ("kind", "namespace", "failed"), [("ClusterAdmissionPolicy", None, 0), ("AdmissionPolicy", "shop", 2)]
+)
+def test_the_policies_of_a_tenant_share_a_budget(kind, namespace, failed):
+    """The number of its policies does not multiply the cost of a review."""
+    costly = {"expression": "lists.range(90000).size() > 0"}
+    policies = [bound(kind, namespace, validations=[costly]) for _ in range(6)]
+    outcomes = Engine(policies).validate(ask(DEPLOYMENT, "Deployment")).outcomes
+    messages = [each.message for outcome in outcomes for each in outcome.violations]
+    assert len(messages) == failed
+    assert all("costs too much" in each for each in messages)
+
+
 def test_an_apply_configuration_merges_by_list_keys():
     """As in server-side apply: containers, env and ports by their keys; other lists are replaced."""
     expression = """Object{

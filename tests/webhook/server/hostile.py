@@ -96,6 +96,13 @@ def selector(number: int) -> dict[str, Any]:
     return policy({"policy": "replica-limits", "match": match})
 
 
+DIGITS = f"{list(range(60))}"
+COSTLY = policy(
+    {
+        "match": {"any": [{"kinds": ["Pod"]}]},
+        "validations": [{"expression": f"{DIGITS}.all(a, {DIGITS}.all(b, {DIGITS}.all(c, '%d'.format([c]) != '')))"}],
+    }
+)
 GLOBS = policy({"policy": "replica-limits", "match": {"any": [{"names": ["?*" * 31000]}]}})
 OBJECTS = {"expressions": expressions(60), "many expressions": expressions(1500), "globs": GLOBS}
 
@@ -114,6 +121,7 @@ def conversion(number: int) -> bytes:
 
 
 BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
+    "pod": lambda: ("/validate", pod()),
     "role 5001 x 14000": lambda: ("/validate", role(5001, 14000)),
     "role 3000 x 3000": lambda: ("/validate", role(3000, 3000)),
     "60 expressions": lambda: ("/validate", of_policy(expressions(60))),

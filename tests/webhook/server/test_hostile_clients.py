@@ -22,7 +22,7 @@ from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from tests.gatewright.test_serving import kubeconfig
 from tests.webhook.server.conftest import Wire, review, write_pair
-from tests.webhook.server.hostile import BODIES, CROWDS, OBJECTS, SLOW, deployment
+from tests.webhook.server.hostile import BODIES, COSTLY, CROWDS, OBJECTS, SLOW, deployment, pod
 from webhook.policies import catalogue
 from webhook.server.look_ups import NAMESPACES
 from webhook.server.policy_objects import RESOURCES
@@ -111,6 +111,15 @@ class Server:
     def trusts(self) -> ssl.SSLContext:
         """The CA bundle for its clients."""
         return ssl.create_default_context(cafile=str(self.directory / "ca.crt"))
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Wire]:
+        """Connect to the webhook."""
+        wire = Wire(*await asyncio.open_connection("127.0.0.1", self.port, ssl=self.trusts))
+        try:
+            yield wire
+        finally:
+            wire.writer.transport.abort()
 
     @property
     def peak(self) -> float:
@@ -227,6 +236,18 @@ async def test_no_policy_object_harms_a_review(server: Server, name: str) -> Non
             await asyncio.sleep(0.2)
             server.api_server.change(RESOURCES[1], "it", {"spec": {"failurePolicy": "Ignore"}}, namespace="shop")
             server.api_server.change(RESOURCES[1], "it", {"spec": {"failurePolicy": "Fail"}}, namespace="shop")
+
+
+async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) -> None:
+    """Sixty policies in force cost as much as their budget allows for each review of the namespace."""
+    server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
+    for number in range(60):
+        server.api_server.create(RESOURCES[1], COSTLY | {"metadata": {"name": f"p{number}", "namespace": "shop"}})
+    async with server.client() as wire, asyncio.timeout(30):
+        while b"shop/p59" not in (await wire.post(pod())).body:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    async with server.asked(body=json.dumps(review(namespace="other")).encode()):
+        await server.attack("pod")
 
 
 async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -> None:
