@@ -6,6 +6,7 @@ import pkgutil
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +19,7 @@ from webhook.engine.kinds import Kind
 from webhook.engine.rules import Native, Rules, use_compiler
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
-TEAM = "gatewright_team_policies"  # the package that modules of directories are in
+TEAM = "gatewright_team_policies"  # packages of this name and a number have the modules of a directory each
 _found: dict[str, Policy] = {}
 
 
@@ -49,10 +50,11 @@ def add_directory(directory: Path) -> None:
     files = sorted(file for file in directory.glob("*.py") if not file.name.startswith("_"))
     if not files:
         raise ModuleError(f"{directory}: no policy modules (*.py) in this directory")
-    package = sys.modules.setdefault(TEAM, ModuleType(TEAM))
+    name = next(name for number in count(1) if (name := f"{TEAM}_{number}") not in sys.modules)
+    package = sys.modules[name] = ModuleType(name)
     package.__path__ = [str(directory)]
     for file in files:
-        module = imported(partial(importlib.import_module, f"{TEAM}.{file.stem}"), str(file))
+        module = imported(partial(importlib.import_module, f"{name}.{file.stem}"), str(file))
         _take(module, file.stem, str(file), _found)
 
 

@@ -62,6 +62,17 @@ def test_modules_of_a_directory_share_helpers(directory: Path) -> None:
     assert catalogue()["team-labels"].name == "team-labels"
 
 
+def test_directories_have_helpers_of_their_own(tmp_path: Path) -> None:
+    """Two teams may both have a `_words.py`."""
+    for team in ("shop", "search"):
+        (tmp_path / team).mkdir()
+        (tmp_path / team / "_words.py").write_text(f'NAME = "{team}-labels"\n')
+        module = GOOD.replace("from gatewright", "from ._words import NAME\nfrom gatewright", 1)
+        (tmp_path / team / f"{team}_labels.py").write_text(module.replace('"team-labels"', "NAME"))
+        add_directory(tmp_path / team)
+    assert {"shop-labels", "search-labels"} <= catalogue().keys()
+
+
 @pytest.mark.parametrize(
     ("content", "told"),
     [
