@@ -124,18 +124,26 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
                 text = f'"{entry.policy}" is a policy of namespace {tenant}; exceptions from it count there only'
             faults.append((f"{at}.policy", text))
             continue
-        judged = {target.kind.kind for target in named[entry.policy].policy.targets}
-        if home is not None and entry.kinds and judged.isdisjoint(entry.kinds):
-            faults.append((f"{at}.kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"))
-        if home is not None and not named[entry.policy].policy.judges_containers:
-            text = f"{entry.policy} reports nothing about single containers; use kinds, names or namespaces"
-            faults += [(f"{at}.{field}", text) for field in ("containers", "images") if getattr(entry, field)]
+        if home is not None:
+            faults += ((f"{at}.{field}", text) for field, text in _without_effect(named[entry.policy], entry))
         try:
             _other_params(named[entry.policy], entry, f"{at}.params")
         except FaultsError as error:
             faults += error.faults
     if faults:
         raise FaultsError(faults)
+
+
+def _without_effect(policy: "BoundPolicy", entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
+    """Yield the fields because of which an entry exempts nothing from its policy, and why."""
+    judged = {target.kind.kind for target in policy.policy.targets if policy.match.can_select(target.kind)}
+    if entry.kinds and judged.isdisjoint(entry.kinds):
+        yield "kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
+    if entry.namespaces and policy.namespace is not None and not Globs(entry.namespaces).match(policy.namespace):
+        yield "namespaces", f"{entry.policy} is in force in namespace {policy.namespace} only"
+    if not policy.policy.judges_containers:
+        text = f"{entry.policy} reports nothing about single containers; use kinds, names or namespaces"
+        yield from ((field, text) for field in ("containers", "images") if getattr(entry, field))
 
 
 def _other_params(policy: "BoundPolicy", entry: ExceptionEntry, path: str = "params") -> Params | None:

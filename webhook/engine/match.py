@@ -119,9 +119,11 @@ def compile_match(spec: MatchSpec) -> Match:
     return Match(tuple(clauses), globs(_users(spec.exclude)), globs(spec.exclude.groups), tuple(spec.any))
 
 
-def can_match(clause: MatchClauseSpec, targets: Iterable[Target]) -> bool:
-    """Return whether a clause can select a request about any of `targets`."""
+def can_match(clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None) -> bool:
+    """Return whether a clause can select a request about any of `targets`; a tenant's in its `namespace`."""
     compiled = _compile_clause(clause)
+    if namespace is not None and compiled.namespaces is not None and not compiled.namespaces.match(namespace):
+        return False
     return any(
         compiled.can_select(target.kind)
         and (compiled.subresources is None or target.subresource in compiled.subresources)

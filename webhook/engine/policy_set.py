@@ -124,7 +124,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
-    _check_match(match, policy, in_a_namespace=in_a_namespace)
+    _check_match(match, policy, document.metadata.namespace if in_a_namespace else None)
     return BoundPolicy(
         document.metadata.name,
         policy,
@@ -189,11 +189,11 @@ def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: 
     return policy
 
 
-def _check_match(match: MatchSpec, policy: Policy, *, in_a_namespace: bool) -> None:
-    """Refuse a clause that matches nothing: the policy would silently not be in force there."""
-    targets = [target for target in policy.targets if target.kind.namespaced or not in_a_namespace]
+def _check_match(match: MatchSpec, policy: Policy, namespace: str | None) -> None:
+    """Refuse a clause that matches nothing, for a tenant in its `namespace`: the policy would silently never apply."""
+    targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
     text = "matches nothing: the policy judges no request with these kinds, subresources, operations and namespaces"
-    nowhere = [index for index, clause in enumerate(match.any) if not can_match(clause, targets)]
+    nowhere = [index for index, clause in enumerate(match.any) if not can_match(clause, targets, namespace)]
     if nowhere:
         raise FaultsError((f"spec.match.any[{index}]", text) for index in nowhere)
 

@@ -154,6 +154,30 @@ def test_an_exception_for_containers_has_no_effect_on_other_policies(spec, field
     assert error.value.faults == ((f"spec.exceptions[0].{field}", text),)
 
 
+@pytest.mark.parametrize(
+    ("judged", "entry", "fault"),
+    [
+        (
+            policy(spec={"policy": "privileged-containers", "match": {"any": [{"kinds": ["Pod"]}]}}),
+            {"kinds": ["Deployment"]},
+            ("spec.exceptions[0].kinds", "images judges no Deployment"),
+        ),
+        (
+            policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"}),
+            {"namespaces": ["lab-*"]},
+            ("spec.exceptions[0].namespaces", "images is in force in namespace shop only"),
+        ),
+    ],
+)
+def test_an_exception_outside_of_its_policys_scope_has_no_effect(judged, entry, fault):
+    """The policy's `match`, or its namespace, leaves nothing to exempt."""
+    bound = bind(judged, catalogue())
+    excepting = bind(exception(namespace=bound.namespace, **entry), catalogue())
+    with pytest.raises(FaultsError) as error:
+        check_exception(excepting, [bound], "gatewright-system")
+    assert error.value.faults == (fault,)
+
+
 @pytest.mark.parametrize("spec", [{"policy": "privileged-containers"}, {"policy": "webapp-security-defaults"}])
 def test_an_exception_for_containers_has_an_effect_on_policies_about_them(spec):
     """These judge each container, or the one that a WebApp is."""

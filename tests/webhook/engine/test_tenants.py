@@ -86,3 +86,10 @@ def test_a_clause_for_cluster_scoped_objects_is_an_error():
         bind(written("required-labels", **spec), catalogue())
     cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
     assert bind(written("required-labels", **spec) | cluster, catalogue()).name == "own"
+
+
+def test_a_clause_for_another_namespace_is_an_error():
+    """It would silently match nothing; a pattern that includes its own is right."""
+    spec = {"match": {"any": [{"namespaces": ["sh*"]}, {"namespaces": ["lab"]}]}}
+    with pytest.raises(ValueError, match=r"^spec\.match\.any\[1\]: matches nothing: the policy judges no request"):
+        bind(written("replica-limits", **spec), catalogue())
