@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from webhook.engine.kinds import CREATE_AND_UPDATE, Kind, Target, targets
+from webhook.engine.kinds import CREATE_AND_UPDATE, SETS, Kind, Target, targets
 from webhook.engine.request import Request
 from webhook.engine.violation import Patch, Violation
 
@@ -56,7 +56,9 @@ class Policy:
     @property
     def judges_containers(self) -> bool:
         """Whether its rules may be about single containers or images, so that an exception can be for some."""
-        return "pods" in self.kinds or all(target.kind.container for target in self.targets)
+        named = (self.kinds,) if isinstance(self.kinds, str) else self.kinds
+        narrow = targets(each for each in named if each == "pods" or each not in SETS)
+        return any(target.kind.pod_spec or target.kind.container for target in narrow)
 
     @property
     def documentation(self) -> str:

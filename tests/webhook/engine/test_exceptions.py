@@ -10,7 +10,7 @@ import pytest
 from config.documents import parse_documents
 from config.faults import FaultsError
 from tests.webhook.asking import ask
-from webhook.engine import NOW, Engine, NotLookedUpError
+from webhook.engine import NOW, Engine, NotLookedUpError, Policy
 from webhook.engine.exceptions import check_exception
 from webhook.engine.policy_set import PolicySet, PolicySetError, bind, in_force, load
 from webhook.policies import catalogue
@@ -182,6 +182,15 @@ def test_an_exception_outside_of_its_policys_scope_has_no_effect(judged, entry, 
 def test_an_exception_for_containers_has_an_effect_on_policies_about_them(spec):
     """These judge each container, or the one that a WebApp is."""
     check_exception(bind(exception(containers=["app"]), catalogue()), [bind(policy(spec=spec), catalogue())], "home")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "judges"),
+    [("pods", True), (("Deployment", "Service"), True), (("WebApp",), True), ("all", False), (("Service",), False)],
+)
+def test_a_policy_that_names_kinds_with_containers_may_judge_these(kinds, judges):
+    """As a policy of a user's own does; the rules of others are about labels, replicas or API versions."""
+    assert Policy("own", kinds=kinds).judges_containers is judges
 
 
 def test_an_exception_for_a_container_exempts_all_its_fields():
