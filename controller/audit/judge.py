@@ -41,7 +41,7 @@ class Judge:
             operation="CREATE",
             group=kind.group,
             version=object["apiVersion"].rpartition("/")[2],
-            kind=kind.kind,
+            kind=object["kind"],  # a policy that names only resources has a guess
             resource_group=kind.group,
             resource=kind.plural,
             name=name,

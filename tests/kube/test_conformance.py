@@ -341,3 +341,4 @@ async def test_the_server_says_what_it_serves(api: Api) -> None:
     assert await api.client.serves(CRD)
     assert not await api.client.serves(type(GIZMO)("absent.example.test", "v1", "gizmos", "Gizmo"))
     assert not await api.client.serves(type(GIZMO)(GIZMO.group, "v1", "others", "Other"))
+    assert {CONFIG_MAP, GIZMO, CRD} <= set(await api.client.resources())

@@ -12,6 +12,7 @@ from controller.audit.listing import Lister, RateLimit
 from controller.audit.reports import KINDS
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
+from kube.errors import Forbidden
 from kube.resource import Resource
 from webhook.engine import Engine
 from webhook.engine.policy_set import PolicySet, bind, in_force
@@ -28,6 +29,12 @@ metadata: {name: few}
 spec:
   policy: replica-limits
   match: {any: [{namespaceSelector: {matchLabels: {tier: web}}}]}
+"""
+BUDGETS = """
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: budgets}
+spec: {policy: disruption-budgets, params: {workloads: true}}
 """
 RULE = """
 apiVersion: gatewright.io/v1alpha1
@@ -173,6 +180,18 @@ async def test_a_kind_that_cannot_be_listed_hides_no_other(server, auditor):
     await auditor.run()
     assert auditor.reports() == {"many": [MESSAGE], "own": [MESSAGE]}
     assert auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds") == succeeded
+
+
+async def test_a_look_up_that_cannot_be_listed_ends_the_pass(server, auditor):
+    """Policies that need it could decide about no object: every report stays as it is."""
+    auditor.engine = engine(f"{POLICY}---{BUDGETS}")
+    server.create(DEPLOYMENT, deployment("many", 30))
+    await auditor.run()
+    server.change(DEPLOYMENT, "many", {"spec": {"replicas": 10}}, "shop")
+    server.fail(1, 403, path="/poddisruptionbudgets")
+    with pytest.raises(Forbidden):
+        await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE]}
 
 
 async def test_totals_are_those_of_the_policies_that_were_in_force(server, auditor):
