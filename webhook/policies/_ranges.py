@@ -1,7 +1,6 @@
 """Ranges of whole numbers, as parameters: ports, user ids, group ids."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from pydantic import Field, model_validator
 
@@ -20,8 +19,8 @@ class Range(Params):
             raise ValueError(f"minimum {self.minimum} is above maximum {self.maximum}")
         return self
 
-    def __contains__(self, number: Any) -> bool:
-        return bool(self.minimum <= number <= self.maximum)
+    def __contains__(self, number: int) -> bool:
+        return self.minimum <= number <= self.maximum
 
     def __str__(self) -> str:
         return str(self.minimum) if self.minimum == self.maximum else f"{self.minimum}-{self.maximum}"

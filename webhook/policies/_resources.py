@@ -150,17 +150,18 @@ def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
     """Return the limits and the requests that a container gets; of two LimitRanges, the first one counts."""
     limits: Amounts = {}
     requests: Amounts = {}
-    for items in read_each(limit_ranges, _defaults_of):
-        for default, asked in items:
-            limits, requests = default | limits, asked | requests
+    for default, asked in read_each(limit_ranges, _defaults_of):
+        limits, requests = default | limits, asked | requests
     return limits, requests
 
 
-def _defaults_of(limit_range: Fields) -> list[tuple[Amounts, Amounts]]:
-    """Return the limits and the requests that each item of a LimitRange fills in."""
-    found = []
+def _defaults_of(limit_range: Fields) -> tuple[Amounts, Amounts]:
+    """Return the limits and the requests that a LimitRange fills in; of two items, the first one counts."""
+    limits: Amounts = {}
+    requests: Amounts = {}
     for item in limit_range.each("spec.limits"):
         if item.string("type") == "Container":
-            limits = item.quantities("max") | item.quantities("default")
-            found.append((limits, item.quantities("min") | limits | item.quantities("defaultRequest")))
-    return found
+            default = item.quantities("max") | item.quantities("default")
+            requests = item.quantities("min") | default | item.quantities("defaultRequest") | requests
+            limits = default | limits
+    return limits, requests
