@@ -1,13 +1,12 @@
 """Registries that images come from, and rules that are about images: they compare parts, never text."""
 
-import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from webhook.engine import Request, Violation
 from webhook.engine.globs import Globs
-from webhook.engine.images import LONGEST, REPOSITORY, ImageReference, ImageReferenceError, parse_image, registry_name
+from webhook.engine.images import REPOSITORY, ImageReference, ImageReferenceError, parse_image, registry_name
 from webhook.engine.violation import shown
 
 _TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
@@ -27,8 +26,11 @@ class Registry:
 
     def holds(self, image: ImageReference) -> bool:
         """Return whether `image` comes from here: whole components count, `team` does not hold `team-evil/app`."""
-        if self.host != image.registry and not _alike(self.host.split("."), image.registry.split(".")):
+        is_pattern = "*" in self.host
+        if self.host != image.registry and not (is_pattern and _alike(self.host.split("."), image.registry.split("."))):
             return False
+        if not self.path:
+            return True
         parts = image.repository.split("/")
         if not self.tag:
             return _alike(self.path, parts[: len(self.path)])
@@ -65,34 +67,21 @@ def _filled_in(pattern: str, separator: str) -> str:
 
 
 Fault = tuple[str, str]  # what is wrong with an image, as it follows its reference in a message, and the fix
-Judge = Callable[[str], Fault | None]
 
 
-def by_reference(judge: Callable[[ImageReference], Fault | None]) -> Judge:
-    """Return a judge of references as text, which judges each distinct one once; what is no reference is a fault.
-
-    What it finds begins with the reference.
-    """
-
-    @functools.lru_cache(maxsize=4096)
-    def judged(text: str) -> Fault | None:
-        try:
-            fault = judge(parse_image(text))
-        except ImageReferenceError as error:
-            fault = f"is no image reference: {error}", "correct it"
-        return None if fault is None else (f"{shown(text)} {fault[0]}", fault[1])
-
-    return judged
-
-
-def image_violations(request: Request, rule: str, judge: Judge, controller_fix: str = "") -> Iterator[Violation]:
-    """Yield a violation of `rule` for each image that `judge`, made by `by_reference`, finds fault with.
+def image_violations(
+    request: Request, rule: str, judge: Callable[[ImageReference], Fault | None], controller_fix: str = ""
+) -> Iterator[Violation]:
+    """Yield a violation of `rule` for each image that `judge` finds fault with, or that is no reference.
 
     `controller_fix` is the fix of an image that the controller chose. Where no image is named, nothing is pulled;
     whether one must be is the API's own rule.
     """
     for text, holder, field in request.images():
-        fault = judge(text if len(text) <= LONGEST else text[: LONGEST + 1])  # what is judged is kept
+        try:
+            fault = judge(parse_image(text))
+        except ImageReferenceError as error:
+            fault = f"is no image reference: {error}", "correct it"
         if fault is not None:
-            found, fix = fault
+            found, fix = f"{shown(text)} {fault[0]}", fault[1]
             yield holder.violation(field, text, rule, fix, found=found, controller_fix=controller_fix)

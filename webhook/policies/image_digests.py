@@ -10,14 +10,14 @@ Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect 
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._images import by_reference, image_violations
+from webhook.policies._images import image_violations
 
-JUDGE = by_reference(lambda image: None if image.digest else ("has no digest", "add its digest: @sha256:…"))
+FAULT = "has no digest", "add its digest: @sha256:…"
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Return one violation for each image without a digest."""
-    return image_violations(request, "images must be named by digest", JUDGE)
+    return image_violations(request, "images must be named by digest", lambda image: None if image.digest else FAULT)
 
 
 POLICY = Policy("image-digests", validate=validate, category="images")

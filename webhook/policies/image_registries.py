@@ -24,7 +24,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._images import Judge, by_reference, image_violations, parse_registry
+from webhook.engine.images import ImageReference
+from webhook.policies._images import Fault, Registry, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
 
@@ -44,20 +45,23 @@ class ImageRegistries(Params):
         return self
 
     @cached_property
-    def elsewhere(self) -> Judge:
-        """What is wrong with an image that no approved registry holds."""
-        fix, approved = "push it there, or ask for an exception", [*map(parse_registry, self.registries)]
-        return by_reference(
-            lambda image: None if any(each.holds(image) for each in approved) else (f"comes from {image.registry}", fix)
-        )
+    def parsed(self) -> tuple[list[Registry], list[Registry]]:
+        """The approved registries, and the denied ones."""
+        return [*map(parse_registry, self.registries)], [*map(parse_registry, self.denied)]
 
-    @cached_property
-    def from_denied(self) -> Judge:
-        """What is wrong with an image that a denied registry holds."""
-        fix, denied = "use an image from elsewhere", [*map(parse_registry, self.denied)]
-        return by_reference(
-            lambda image: next(((f"comes from {each}", fix) for each in denied if each.holds(image)), None)
-        )
+    def elsewhere(self, image: ImageReference) -> Fault | None:
+        """Return what is wrong with an image that no approved registry holds."""
+        for registry in self.parsed[0]:
+            if registry.holds(image):
+                return None
+        return f"comes from {image.registry}", "push it there, or ask for an exception"
+
+    def from_denied(self, image: ImageReference) -> Fault | None:
+        """Return what is wrong with an image that a denied registry holds."""
+        for registry in self.parsed[1]:
+            if registry.holds(image):
+                return f"comes from {registry}", "use an image from elsewhere"
+        return None
 
 
 def validate(request: Request, params: ImageRegistries) -> Violations:

@@ -10,14 +10,12 @@ Denied:  `image: nginx:latest`; `image: nginx`; a tag that none of `allowed` mat
 Fix: set a tag that names a version.
 """
 
-from functools import cached_property
-
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImageReference
-from webhook.policies._images import Fault, Judge, by_reference, image_violations
+from webhook.policies._images import Fault, image_violations
 
 
 class ImageTags(Params):
@@ -28,12 +26,8 @@ class ImageTags(Params):
         None, min_length=1, description="tags that are allowed; any other than denied, if left out"
     )
 
-    @cached_property
-    def judge(self) -> Judge:
-        """What is wrong with an image whose tag is no version."""
-        return by_reference(self._fault)
-
-    def _fault(self, image: ImageReference) -> Fault | None:
+    def fault(self, image: ImageReference) -> Fault | None:
+        """Return what is wrong with an image whose tag is no version."""
         tag = image.version
         if tag is None or (not self.denied.match(tag) and (self.allowed is None or self.allowed.match(tag))):
             return None
@@ -45,7 +39,7 @@ def validate(request: Request, params: ImageTags) -> Violations:
     """Return one violation for each image whose tag is no version."""
     which = f" of {', '.join(params.allowed)}" if params.allowed else ""
     others = f" other than {', '.join(params.denied)}" if params.denied else ""
-    return image_violations(request, f"images must have a tag{which}{others}", params.judge)
+    return image_violations(request, f"images must have a tag{which}{others}", params.fault)
 
 
 POLICY = Policy("image-tags", ImageTags, validate=validate, category="images")
