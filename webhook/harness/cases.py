@@ -10,13 +10,14 @@ from config.faults import FaultsError, did_you_mean, parse
 from config.schemas import unknown_fields
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
 from webhook.engine.exceptions import HOME
+from webhook.engine.kinds import Kind
 from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.case_file import Case, CaseFile, Expectation
 from webhook.harness.derived import derive, expected_of
 from webhook.harness.looked_up import look_up_faults
-from webhook.harness.reviews import Admission
+from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.subject import Subject, WatchedEngine, single
 
 
@@ -138,7 +139,8 @@ def _trials(tried: tuple[Subject, WatchedEngine], case: Case, document: Document
 def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document: Document, at_case: str) -> Trial:
     variant = VARIANTS.get(each)
     kind = each if variant is None else variant.kind
-    if kind not in has_smallest():
+    custom = None if kind in has_smallest() else _custom(tried[1], case.object)
+    if kind not in has_smallest() and custom is None:
         at_kind = f"{at_case}.{'each' if case.each else 'object.kind'}"
         raise FaultsError([(at_kind, f'unknown kind "{each}"{did_you_mean(each, [*has_smallest(), *VARIANTS])}')])
     path = pod_path(kind)
@@ -155,12 +157,19 @@ def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document
         name=case.name if case.each is None else f"{case.name} [{each}]",
         subject=tried[0],
         engine=tried[1],
-        admission=_admission(case, kind, "" if variant is None else each, variant, at_case),
+        admission=_admission(case, kind, "" if variant is None else each, variant, at_case, custom),
         looked_up=case.looked_up | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: ()},
         expect=case.expect,
         prefix=path if case.pod is not None and path is not None else "",
         looks_up=frozenset(case.looked_up),
     )
+
+
+def _custom(engine: WatchedEngine, object: dict[str, Any]) -> Kind | None:
+    """Return the kind of an object that a policy names in full (`certificates.cert-manager.io/v1/Certificate`)."""
+    group, _, kind = group_version_kind(object)
+    targets = (target for bound in engine.policies for target in bound.policy.targets)
+    return next((target.kind for target in targets if (target.kind.group, target.kind.kind) == (group, kind)), None)
 
 
 def _kind(case: Case, at_case: str) -> str:
@@ -196,8 +205,14 @@ def _check_fields(object: dict[str, Any], pod: str | None, at_object: str, at_po
         )
 
 
-def _admission(case: Case, kind: str, subresource: str, variant: Variant | None, at_case: str) -> Admission:
-    smallest_here = smallest(kind, namespace=case.namespace)
+def _admission(
+    case: Case, kind: str, subresource: str, variant: Variant | None, at_case: str, custom: Kind | None
+) -> Admission:
+    if custom is None:
+        smallest_here = smallest(kind, namespace=case.namespace)
+    else:
+        named = {"name": "case", "namespace": case.namespace}
+        smallest_here = {"apiVersion": case.object["apiVersion"], "kind": kind, "metadata": named}
     object = _laid_over(smallest_here, kind, case.pod, case.object)
     operation = _operation(case, variant)
     metadata = object.get("metadata")
@@ -219,6 +234,7 @@ def _admission(case: Case, kind: str, subresource: str, variant: Variant | None,
         parent_name="case",
         username=case.username,
         groups=tuple(case.groups),
+        resource="" if custom is None else custom.plural,
     )
 
 

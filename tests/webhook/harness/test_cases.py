@@ -689,3 +689,26 @@ def test_an_update_does_not_rename_the_object(tmp_path):
     )
     old, _, derived = (each.admission.old_object for each in load_trials(file, TRIED))
     assert (old["metadata"]["name"], derived["metadata"]["name"]) == ("web", "web")
+
+
+def test_a_case_may_be_about_a_kind_that_its_policies_name_in_full(tmp_path):
+    """Its object needs an apiVersion; a kind that no policy names is unknown."""
+    (tmp_path / "set.yaml").write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: issuers}\nspec:\n"
+        "  match: {any: [{kinds: [certificates.cert-manager.io/v1/Certificate]}]}\n"
+        "  validations: [{expression: \"object.spec.issuerRef.name == 'company'\", path: spec.issuerRef.name}]\n"
+    )
+    file = tmp_path / "cases.yaml"
+    head = "policies: set.yaml\ncases:\n- name: a\n  object: {apiVersion: cert-manager.io/v1, kind: %s, spec: %s}\n"
+    denied = "{denied: [{path: spec.issuerRef.name, policy: issuers}]}"
+    for name, expect, wrong in (
+        ("company", "allowed", []),
+        ("other", denied, []),
+        ("company", denied, ["expected denied with code 403, got allowed", "missing violation at spec.issuerRef.name"]),
+    ):
+        file.write_text(head % ("Certificate", f"{{issuerRef: {{name: {name}}}}}") + f"  expect: {expect}\n")
+        (trial,) = load_trials(file, catalogue())
+        assert differences(trial) == wrong
+    file.write_text(head % ("Issuer", "{}") + "  expect: allowed\n")
+    with pytest.raises(DocumentError, match='unknown kind "Issuer"'):
+        list(load_trials(file, catalogue()))
