@@ -15,7 +15,7 @@ from webhook.engine.violation import shown
 from webhook.policies._rbac import BINDINGS, is_by_kubernetes
 
 EVERY_CLIENT = "every client"
-PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]
+PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"]  # ClusterRoles
 
 
 class AnonymousBindings(Params):
@@ -31,7 +31,8 @@ class AnonymousBindings(Params):
 def validate(request: Request, params: AnonymousBindings) -> Violations:
     """Yield one violation for each subject that includes unauthenticated clients, or another denied group."""
     role = request.string("roleRef.name") or ""
-    if is_by_kubernetes(request) or role in params.allowed:
+    is_own = role in PUBLIC and request.string("roleRef.kind") == "Role"  # anybody's, under the name of a default one
+    if is_by_kubernetes(request) or (role in params.allowed and not is_own):
         return
     denied = {"User system:anonymous": EVERY_CLIENT, "Group system:unauthenticated": EVERY_CLIENT}
     if params.authenticated:
