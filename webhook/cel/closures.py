@@ -60,14 +60,11 @@ def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
     return not absorbing
 
 
-def _conditional(condition: Code, yes: Code, no: Code) -> Code:
-    def chosen(frame: Frame) -> Any:
-        found = condition(frame)
-        if found is True or found is False:
-            return yes(frame) if found else no(frame)
-        raise no_overload()
-
-    return chosen
+def truth(value: Any) -> bool:
+    """Return a bool. EvaluationError for anything else."""
+    if value is True or value is False:
+        return value
+    raise no_overload()
 
 
 def _same(frame: Frame, one: Any, two: Any) -> bool:
@@ -80,11 +77,6 @@ def _same(frame: Frame, one: Any, two: Any) -> bool:
             return bool(one == two)
         charge(frame, 2 * weigh(one))
     return equal(one, two)
-
-
-def optionally_indexed(container: Code, key: Code) -> Code:
-    """Return `container[?key]`, or `container.?key` where the key is a constant."""
-    return lambda frame: optional_index(container(frame), key(frame))
 
 
 def list_of(items: list[tuple[Code, bool]]) -> Code:
@@ -125,7 +117,10 @@ _OF_OPTIONALS = (
 declare_forms(
     ("_&&_(bool...) -> bool", lambda *terms: lambda frame: decide(frame, terms, False)),
     ("_||_(bool...) -> bool", lambda *terms: lambda frame: decide(frame, terms, True)),
-    ("_?_:_(bool, A, A) -> A", _conditional),
+    (
+        "_?_:_(bool, A, A) -> A",
+        lambda condition, yes, no: lambda frame: (yes if truth(condition(frame)) else no)(frame),
+    ),
     ("_==_(A, A) -> bool", lambda left, right: lambda frame: _same(frame, left(frame), right(frame))),
     ("_!=_(A, A) -> bool", lambda left, right: lambda frame: not _same(frame, left(frame), right(frame))),
     (
@@ -135,6 +130,6 @@ declare_forms(
     (
         "_[?_](list(A), int) -> optional_type(A); _[?_](map(A, B), A) -> optional_type(B); "
         + _OF_OPTIONALS.format("_[?_]"),
-        optionally_indexed,
+        lambda container, key: lambda frame: optional_index(container(frame), key(frame)),
     ),
 )

@@ -138,7 +138,7 @@ class Compiler:
         type_, code = self.compile(operand)
         found = self._field(field, type_, field.value)
         found = found if type_.name == "optional_type" else Type("optional_type", (found,))
-        return found, closures.optionally_indexed(code, closures.constant(field.value))
+        return found, FUNCTIONS["_[?_]"].code([code, closures.constant(field.value)])
 
     def _try_constants(self, function: str, operands: list[Node]) -> None:
         """Try what a constant text says, such as a regular expression, before any object comes."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from webhook.cel.closures import decide
+from webhook.cel.closures import decide, truth
 from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import Code, Frame, charge
 from webhook.cel.types import DYN, INT, Signature, Type, parse_signatures
@@ -12,21 +12,20 @@ from webhook.cel.values import NONE, Optional, sorted_by, type_name
 Rounds = Iterator[Any]  # the first variable of each round; the frame has all of them
 Pairs = Callable[[Any], Iterable[tuple[Any, Any]]]  # the values of the variables, from what a macro goes over
 Evaluate = Callable[[Rounds, Code, Frame], Any]
+Rows = tuple[tuple[str, Evaluate], ...]
 
 
 class Macro(NamedTuple):
-    """A macro: how many variables it binds, and what it takes besides.
+    """A macro over the types `ranges`, which binds one or two variables in each round.
 
     In its signature, A and B are the types of the variables and R that of what it goes over.
     """
 
-    variables: int
     signature: Signature
-
-    @property
-    def ranges(self) -> tuple[str, ...]:
-        """The types that it goes over."""
-        return _RANGES.get(self.signature.name, ("list", "map"))
+    variables: int
+    ranges: tuple[str, ...]
+    pairs: Pairs
+    evaluate: Evaluate
 
     def bound(self, target: Type) -> dict[str, Type]:
         """Return the types of the variables, as A and B."""
@@ -37,14 +36,14 @@ class Macro(NamedTuple):
         """Return the closure of the macro over `target`, whose `args` cost `weight` a round."""
         one, two = slots[0], slots[-1]
         *condition, body = args
-        pairs, evaluate = _PAIRS.get(self.ranges, _items if one == two else _entries), _EVALUATE[self.signature.name]
+        pairs, evaluate = self.pairs, self.evaluate
 
         def rounds(frame: Frame) -> Rounds:
             for first, second in pairs(target(frame)):
                 charge(frame, weight)
                 frame[one] = first
                 frame[two] = second
-                if not condition or _truth(condition[0](frame)):
+                if not condition or truth(condition[0](frame)):
                     yield first
 
         return lambda frame: evaluate(rounds(frame), body, frame)
@@ -76,20 +75,14 @@ def _of_optional(value: Any) -> Iterable[tuple[Any, Any]]:
     return () if _optional(value) is NONE else [(value.value, value.value)]
 
 
-_RANGES = {"sortBy": ("list",), "optMap": ("optional_type",), "optFlatMap": ("optional_type",)}
-_PAIRS: dict[tuple[str, ...], Pairs] = {("list",): _of_list, ("optional_type",): _of_optional}
-
-
 def _optional(value: Any) -> Optional:
     if type(value) is Optional:
         return value
     raise no_overload()
 
 
-def _truth(value: Any) -> bool:
-    if value is True or value is False:
-        return value
-    raise no_overload()
+def _mapped(rounds: Rounds, body: Code, frame: Frame) -> list[Any]:
+    return [body(frame) for _ in rounds]
 
 
 def _merged(maps: Iterator[Any]) -> dict[Any, Any]:
@@ -101,27 +94,51 @@ def _merged(maps: Iterator[Any]) -> dict[Any, Any]:
     return found
 
 
-_EVALUATE: dict[str, Evaluate] = {
-    "all": lambda rounds, body, frame: decide(frame, (body for _ in rounds), False),
-    "exists": lambda rounds, body, frame: decide(frame, (body for _ in rounds), True),
-    "exists_one": lambda rounds, body, frame: sum(_truth(body(frame)) for _ in rounds) == 1,
-    "filter": lambda rounds, body, frame: [item for item in rounds if _truth(body(frame))],
-    "map": lambda rounds, body, frame: [body(frame) for _ in rounds],
-    "sortBy": lambda rounds, body, frame: sorted_by([(body(frame), item) for item in rounds]),
-    "transformMap": lambda rounds, body, frame: {key: body(frame) for key in rounds},
-    "transformMapEntry": lambda rounds, body, frame: _merged(body(frame) for _ in rounds),
-    "optMap": lambda rounds, body, frame: next((Optional(body(frame)) for _ in rounds), NONE),
-    "optFlatMap": lambda rounds, body, frame: next((_optional(body(frame)) for _ in rounds), NONE),
-}
-_EVALUATE |= {"existsOne": _EVALUATE["exists_one"], "transformList": _EVALUATE["map"]}
-_OF_BOTH = "(R).all(bool) -> bool; (R).exists(bool) -> bool; (R).exists_one(bool) -> bool; (R).existsOne(bool) -> bool;"
-_ITEMS = """(R).filter(bool) -> list(A); (R).map(T) -> list(T); (R).map(bool, T) -> list(T); (R).sortBy(T) -> R;
-    (R).optMap(T) -> optional_type(T); (R).optFlatMap(optional_type(T)) -> optional_type(T)"""
-_ENTRIES = """(R).transformList(T) -> list(T); (R).transformList(bool, T) -> list(T);
-    (R).transformMap(T) -> map(A, T); (R).transformMap(bool, T) -> map(A, T);
-    (R).transformMapEntry(map(K, V)) -> map(K, V); (R).transformMapEntry(bool, map(K, V)) -> map(K, V)"""
+_OF_ALL: Rows = (
+    ("(R).all(bool) -> bool", lambda rounds, body, frame: decide(frame, (body for _ in rounds), False)),
+    ("(R).exists(bool) -> bool", lambda rounds, body, frame: decide(frame, (body for _ in rounds), True)),
+    (
+        "(R).exists_one(bool) -> bool; (R).existsOne(bool) -> bool",
+        lambda rounds, body, frame: sum(truth(body(frame)) for _ in rounds) == 1,
+    ),
+)
+_OF_ITEMS: Rows = (
+    ("(R).filter(bool) -> list(A)", lambda rounds, body, frame: [item for item in rounds if truth(body(frame))]),
+    ("(R).map(T) -> list(T); (R).map(bool, T) -> list(T)", _mapped),
+)
+_OF_ENTRIES: Rows = (
+    ("(R).transformList(T) -> list(T); (R).transformList(bool, T) -> list(T)", _mapped),
+    (
+        "(R).transformMap(T) -> map(A, T); (R).transformMap(bool, T) -> map(A, T)",
+        lambda rounds, body, frame: {key: body(frame) for key in rounds},
+    ),
+    (
+        "(R).transformMapEntry(map(K, V)) -> map(K, V); (R).transformMapEntry(bool, map(K, V)) -> map(K, V)",
+        lambda rounds, body, frame: _merged(body(frame) for _ in rounds),
+    ),
+)
+_OF_LISTS: Rows = (
+    ("(R).sortBy(T) -> R", lambda rounds, body, frame: sorted_by([(body(frame), item) for item in rounds])),
+)
+_OF_OPTIONALS: Rows = (
+    (
+        "(R).optMap(T) -> optional_type(T)",
+        lambda rounds, body, frame: next((Optional(body(frame)) for _ in rounds), NONE),
+    ),
+    (
+        "(R).optFlatMap(optional_type(T)) -> optional_type(T)",
+        lambda rounds, body, frame: next((_optional(body(frame)) for _ in rounds), NONE),
+    ),
+)
+_TABLE: tuple[tuple[int, tuple[str, ...], Pairs, Rows], ...] = (  # number of variables, what macros go over, and how
+    (1, ("list", "map"), _items, _OF_ALL + _OF_ITEMS),
+    (2, ("list", "map"), _entries, _OF_ALL + _OF_ENTRIES),
+    (1, ("list",), _of_list, _OF_LISTS),
+    (1, ("optional_type",), _of_optional, _OF_OPTIONALS),
+)
 MACROS = {  # by name and number of arguments, variables included
-    (signature.name, variables + len(signature.params) - 1): Macro(variables, signature)
-    for variables, texts in ((1, _OF_BOTH + _ITEMS), (2, _OF_BOTH + _ENTRIES))
-    for signature in parse_signatures(texts)
+    (signature.name, variables + len(signature.params) - 1): Macro(signature, variables, ranges, pairs, evaluate)
+    for variables, ranges, pairs, rows in _TABLE
+    for text, evaluate in rows
+    for signature in parse_signatures(text)
 }

@@ -63,7 +63,8 @@ class Expressions:
         """
         self.fails_closed = spec.failure_policy == "Fail"
         self._is_of_tenant = is_of_tenant
-        self._environment = ADMISSION if has_params else without_params(ADMISSION)
+        environment = ADMISSION if has_params else without_params(ADMISSION)
+        self._environment = replace(environment, structs=bool(spec.mutations))
         self._faults: list[tuple[str, str]] = []
         self._reads: set[str] = set()  # of the variables that take time to build
         self._variables: dict[str, Program] = {}
@@ -90,15 +91,14 @@ class Expressions:
         if self._faults or faults:
             raise FaultsError([*self._faults, *faults])
 
-    def _program(self, path: str, source: str, *results: str, structs: bool = False) -> Program:
+    def _program(self, path: str, source: str, *results: str) -> Program:
         """Return the program of one expression. A fault is raised with the others, when all have been compiled."""
         self._reads |= {name for name in ("request", "namespaceObject") if name in source}
-        environment = replace(self._environment, structs=True) if structs else self._environment
         try:
-            return environment.compile(source, *results)
+            return self._environment.compile(source, *results)
         except CompileError as error:
             self._faults.append((path, f"line {error.line}, column {error.column}: {error.text}"))
-            return environment.compile("dyn(null)")
+            return self._environment.compile("dyn(null)")
 
     def _rule(self, path: str, validation: Validation) -> Rule:
         program, message = self._program(f"{path}.expression", validation.expression, "bool"), None
@@ -121,7 +121,7 @@ class Expressions:
             self._faults.append((path, f"patchType {mutation.patch_type} needs this, and nothing else"))
             return mutation.patch_type, self._program(path, "null")
         result = "list(JSONPatch)" if is_patch else "Object"
-        return mutation.patch_type, self._program(f"{path}.expression", expression.expression, result, structs=True)
+        return mutation.patch_type, self._program(f"{path}.expression", expression.expression, result)
 
     @property
     def needs(self) -> frozenset[str]:
