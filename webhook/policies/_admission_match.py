@@ -1,10 +1,11 @@
 """matchConstraints and matchResources of Kubernetes' own admission policies."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from config.api.admission import MatchResources, ResourceRule
+from config.api.match import LabelSelector
 from webhook.engine.kinds import CONNECTED, KINDS, NAMESPACES, Kind, Target
-from webhook.engine.match import compile_selector
+from webhook.engine.match import Labels, compile_selector
 from webhook.engine.request import Request
 from webhook.engine.rules import Condition
 from webhook.policies._rule_resources import merged_targets
@@ -20,8 +21,7 @@ def condition_of(*specs: MatchResources) -> Condition:
 
 def _condition(spec: MatchResources) -> Condition:
     exact = spec.match_policy == "Exact"
-    in_namespace = None if spec.namespace_selector is None else compile_selector(spec.namespace_selector)
-    of_object = None if spec.object_selector is None else compile_selector(spec.object_selector)
+    in_namespace, of_object = _selector(spec.namespace_selector), _selector(spec.object_selector)
 
     def holds(request: Request) -> bool:
         if spec.resource_rules and not any(_matches(each, request, exact) for each in spec.resource_rules):
@@ -37,10 +37,14 @@ def _condition(spec: MatchResources) -> Condition:
     return holds
 
 
+def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:
+    """Compile a selector; None for one that is empty, as the API server writes by default, and selects everything."""
+    return compile_selector(spec) if spec and (spec.match_labels or spec.match_expressions) else None
+
+
 def selects_namespaces(*specs: MatchResources) -> bool:
     """Return whether labels of the namespace decide."""
-    selectors = [each.namespace_selector for each in specs if each.namespace_selector is not None]
-    return any(each.match_labels or each.match_expressions for each in selectors)
+    return any(_selector(each.namespace_selector) for each in specs)
 
 
 def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target, ...]:

@@ -68,6 +68,17 @@ def test_a_bound_policy_is_in_force():
     assert warning.actions == {"Warn", "Audit"}
 
 
+def test_empty_selectors_select_everything():
+    """The API server writes them by default; they need no labels of the namespace."""
+    constraints = rules() | {"namespaceSelector": {}, "objectSelector": {}}
+    (outcome,) = (
+        Engine(loaded(changed(POLICY, matchConstraints=constraints), BINDING))
+        .validate(ask(DEPLOYMENT, "Deployment"))
+        .outcomes
+    )
+    assert (outcome.error, [each.message for each in outcome.violations]) == (None, ["at most 3"])
+
+
 @pytest.mark.parametrize(
     ("constraints", "applies"),
     [
