@@ -68,7 +68,7 @@ class Compiler:
 
     def _selection(self, node: Select) -> Typed:
         path, base = [node], node.operand
-        while isinstance(base, Select) and qualified(base) not in TYPE_NAMES:
+        while isinstance(base, Select):
             path.append(base)
             base = base.operand
         path.reverse()
@@ -187,7 +187,7 @@ class Compiler:
         for each in types if self.homogeneous else ():
             if each != types[0] and not (each.params and assignable(types[0], each, {})):
                 self.fail(node, f"expected type '{types[0]}' but found '{each}'")
-        same = types and DYN not in types and all(assignable(types[0], each, {}) for each in types)
+        same = types and DYN not in types and all(each == types[0] or assignable(types[0], each, {}) for each in types)
         return types[0] if same else DYN
 
     def _map(self, node: MapNode) -> Typed:

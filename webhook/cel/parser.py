@@ -92,7 +92,7 @@ class _Parser:
                 name = "_[?_]" if self.taken("?") else "_[_]"
                 node = Call(at, name, None, [node, self.expression()])
                 self.expect("]")
-            elif (name := qualified(node)) and self.taken("{"):
+            elif self.token.sort == "{" and (name := qualified(node)) and self.taken("{"):
                 node = MapNode(node.at, self.listed("}", lambda: self.entry(self.field)), name)
             else:
                 return node
