@@ -167,9 +167,7 @@ class Compiler:
         bound, outer, before = macro.bound(type_), self.scope, self.nodes
         slots = tuple(range(self.size, self.size + len(names)))
         self.size += len(names)
-        self.scope = outer | {
-            name: (bound[letter], slot) for name, letter, slot in zip(names, "AB", slots, strict=False)
-        }
+        self.scope = outer | dict(zip(names, zip(bound.values(), slots, strict=False), strict=False))
         compiled = [self.compile(arg) for arg in node.args[macro.variables :]]
         self.scope = outer
         result = self._result(node, [macro.signature], [type_, *(each for each, _ in compiled)], bound)

@@ -6,6 +6,7 @@ types of their own to `NAMES`.
 """
 
 import math
+from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Any, TypeVar
 
@@ -18,28 +19,20 @@ SECOND = 10**9
 class Uint(int):
     """An unsigned integer of 64 bits."""
 
-    __slots__ = ()
-
 
 class Timestamp(int):
     """A moment: nanoseconds since 1970-01-01T00:00:00Z."""
-
-    __slots__ = ()
 
 
 class Duration(int):
     """A span of time, in nanoseconds."""
 
-    __slots__ = ()
 
-
+@dataclass(eq=False, slots=True)
 class Optional:
     """An optional value; `NONE` has none."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
 class TypeValue(str):

@@ -86,6 +86,8 @@ def _whole(name: str, unit: int) -> Row:
 declare(
     ("timestamp(string) -> timestamp", parse_timestamp, parsing),
     ("timestamp(int) -> timestamp", lambda seconds: checked(Timestamp, seconds * SECOND)),
+    ("int(timestamp) -> int", lambda value: int(value) // SECOND),
+    ("int(duration) -> int", int),
     ("duration(string) -> duration", parse_duration, parsing),
     ("duration(int) -> duration", _duration_of_int),
     ("timestamp(timestamp) -> timestamp; duration(duration) -> duration", lambda value: value),
