@@ -87,25 +87,23 @@ class _Parser:
         while True:
             at = self.token.at
             if self.taken("."):
-                node = self.member(node)
+                is_optional, is_plain = self.taken("?"), self.token.sort == "name"
+                field = self.field()
+                if is_optional:
+                    node = Call(field.at, "_?._", None, [node, field])
+                elif is_plain and self.taken("("):
+                    node = Call(field.at, field.value, node, self.listed(")", self.expression))
+                else:
+                    node = Select(field.at, node, field.value)
             elif self.taken("["):
                 name = "_[?_]" if self.taken("?") else "_[_]"
                 node = Call(at, name, None, [node, self.expression()])
                 self.expect("]")
-            elif self.token.sort == "{" and (name := qualified(node)) and self.taken("{"):
+            elif self.token.sort == "{" and (name := qualified(node)):
+                self.take()
                 node = MapNode(node.at, self.listed("}", lambda: self.entry(self.field)), name)
             else:
                 return node
-
-    def member(self, node: Node) -> Node:
-        if self.taken("?"):
-            field = self.field()
-            return Call(field.at, "_?._", None, [node, field])
-        is_plain = self.token.sort == "name"
-        field = self.field()
-        if is_plain and self.taken("("):
-            return Call(field.at, field.value, node, self.listed(")", self.expression))
-        return Select(field.at, node, field.value)
 
     def primary(self) -> Node:
         token = self.take()

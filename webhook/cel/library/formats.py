@@ -14,12 +14,12 @@ from webhook.cel.values import NAMES, NONE, Optional
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern, the API server's description of it with examples, and the maximum length in bytes."""
+    """A pattern, the maximum length in bytes, and the API server's description of a valid text with examples."""
 
     pattern: str
+    longest: int
     form: str
     examples: str
-    longest: int
 
     @property
     def error(self) -> str:
@@ -40,13 +40,12 @@ _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _1035 = f"a DNS-1035 label {_LOWER} or '-', start with an alphabetic character, and end with an alphanumeric character"
 
-LABEL = Rule(_LABEL, f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}", "'my-name',  or '123-abc'", 63)
-LABEL_1035 = Rule("[a-z]([-a-z0-9]*[a-z0-9])?", _1035, "'my-name',  or 'abc-123'", 63)
-SUBDOMAIN = Rule(
-    rf"{_LABEL}(\.{_LABEL})*", f"a lowercase RFC 1123 subdomain {_LOWER}, '-' or '.', and {_ENDS}", "'example.com'", 253
-)
-LABEL_VALUE = Rule(f"({_NAME})?", f"a valid label {_VALUE}", "'MyValue',  or 'my_value',  or '12345'", 63)
-NAME_PART = Rule(_NAME, _ALPHA, "'MyName',  or 'my.name',  or '123-abc'", 63)
+LABEL = Rule(_LABEL, 63, f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}", "'my-name',  or '123-abc'")
+LABEL_1035 = Rule("[a-z]([-a-z0-9]*[a-z0-9])?", 63, _1035, "'my-name',  or 'abc-123'")
+_SUBDOMAIN = f"a lowercase RFC 1123 subdomain {_LOWER}, '-' or '.', and {_ENDS}"
+SUBDOMAIN = Rule(rf"{_LABEL}(\.{_LABEL})*", 253, _SUBDOMAIN, "'example.com'")
+LABEL_VALUE = Rule(f"({_NAME})?", 63, f"a valid label {_VALUE}", "'MyValue',  or 'my_value',  or '12345'")
+NAME_PART = Rule(_NAME, 63, _ALPHA, "'MyName',  or 'my.name',  or '123-abc'")
 _UUID = "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 
